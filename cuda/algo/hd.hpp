@@ -1,0 +1,33 @@
+// What every algorithm header shares: the host/device macro and scalar forms of the lane-wise operations.
+//
+// An algorithm header compiles with g++, clang++ and nvcc. It is a template on its word type: a plain integer on the
+// GPU (one lane is one thread), Vec<T> of gpualign/native/vector.hpp on the CPU (one lane is one of several
+// independent problems). The functions below are the scalar overloads of what vector.hpp defines for Vec.
+#pragma once
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define GPUALIGN_HD __host__ __device__ __forceinline__
+#else
+#define GPUALIGN_HD inline __attribute__((always_inline))
+#endif
+
+namespace gpualign {
+
+GPUALIGN_HD uint32_t select(bool mask, uint32_t yes, uint32_t no) { return mask ? yes : no; }
+GPUALIGN_HD uint64_t select(bool mask, uint64_t yes, uint64_t no) { return mask ? yes : no; }
+GPUALIGN_HD int32_t select(bool mask, int32_t yes, int32_t no) { return mask ? yes : no; }
+GPUALIGN_HD int16_t select(bool mask, int16_t yes, int16_t no) { return mask ? yes : no; }
+
+GPUALIGN_HD int32_t max(int32_t a, int32_t b) { return a > b ? a : b; }
+GPUALIGN_HD int16_t max(int16_t a, int16_t b) { return a > b ? a : b; }
+GPUALIGN_HD int32_t min(int32_t a, int32_t b) { return a < b ? a : b; }
+
+// True when the mask holds in any lane.
+GPUALIGN_HD bool any(bool mask) { return mask; }
+
+// All bits set where the mask holds, none elsewhere.
+template <class Word>
+GPUALIGN_HD Word mask_bits(bool mask) { return mask ? ~Word(0) : Word(0); }
+
+}  // namespace gpualign

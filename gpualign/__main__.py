@@ -1,0 +1,4 @@
+from gpualign.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The command line: a lazy click group and the one error boundary.
+
+Importing this module imports click and nothing heavier, so that ``--help`` and ``--version`` are instant; a
+command's module is imported when the command is named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from gpualign import __version__
+from gpualign.errors import GpualignError
+
+#: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
+COMMANDS: dict[str, tuple[str, str]] = {
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="gpualign %(version)s")
+def cli() -> None:
+    """Read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both.
+
+    Data goes to standard output or -o FILE, everything else to standard error.
+    """
+
+
+class _Terminated(BaseException):
+    """SIGTERM, raised so that temporary files are removed on the way out."""
+
+
+def _on_sigterm(signum: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: the one place where an exception becomes a sentence and an exit code."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+    command = next((word for word in arguments if word in COMMANDS), None)
+    prefix = f"gpualign {command}" if command else "gpualign"
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    try:
+        code = cli.main(args=arguments, prog_name="gpualign", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        if isinstance(error, click.UsageError):
+            _complain(prefix, f"{error.format_message()} (see {prefix} --help)")
+        else:
+            _complain(prefix, error.format_message())
+        sys.exit(2)
+    except GpualignError as error:
+        if "--debug" in arguments:
+            raise
+        _complain(prefix, str(error))
+        sys.exit(error.exit_code)
+    except MemoryError:
+        _complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
+        sys.exit(5)
+    except (click.Abort, KeyboardInterrupt):
+        _complain(prefix, "interrupted")
+        _exit_at_once(130)
+    except _Terminated:
+        _complain(prefix, "terminated")
+        _exit_at_once(143)
+    except BrokenPipeError:
+        _exit_at_once(141)
+    except OSError as error:
+        if "--debug" in arguments:
+            raise
+        _complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
+        sys.exit(1)
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        _complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
+        sys.exit(1)
+
+
+def _complain(prefix: str, message: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def _exit_at_once(code: int) -> None:
+    """Leave without flushing standard output again: its reader may be gone."""
+    with contextlib.suppress(OSError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+    sys.exit(code)

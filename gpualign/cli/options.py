@@ -1,0 +1,79 @@
+"""Options that several commands share, and the types they use. Nothing here computes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from gpualign.params import RunOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Size(click.ParamType):
+    """A number of bytes or bases with an optional suffix K, M, G or T (powers of 1024)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().upper().removesuffix("B").removesuffix("I")
+        number, unit = (text[:-1], text[-1]) if text[-1:] in "KMGT" and text else (text, "")
+        try:
+            size = int(float(number) * _UNITS[unit])
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a size (expected a number with K, M, G or T, like 512M)", param, ctx)
+        return size
+
+
+SIZE = Size()
+
+
+def default_of(params: type[Any], name: str) -> Any:
+    """The default of a dataclass field, so that it is written down once."""
+    for field in dataclasses.fields(params):
+        if field.name == name:
+            return field.default
+    raise AttributeError(f"{params.__name__} has no field {name}")
+
+
+def run_options(command: F) -> F:
+    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`."""
+    decorators = [
+        click.option("-o", "--output", metavar="FILE", help="Write here; '-' or nothing: standard output."),
+        click.option("-t", "--threads", type=click.IntRange(min=1), metavar="INT",
+                     help="Host threads; never changes the output.  [default: all cores]"),
+        click.option("--device", default=default_of(RunOptions, "device"), show_default=True, metavar="DEV",
+                     help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto takes a GPU where one is usable."),
+        click.option("--max-gpu-mem", type=SIZE, metavar="SIZE", help="Device memory to use at most (K, M, G)."),
+        click.option("--batch-size", type=SIZE, default=default_of(RunOptions, "batch_size"), show_default=True,
+                     metavar="SIZE", help="Bases per batch (memory); never changes the output."),
+        click.option("--no-progress", is_flag=True, help="No progress bar (there is none off a terminal)."),
+        click.option("-q", "--quiet", is_flag=True, help="No summary on standard error."),
+        click.option("--json", metavar="FILE", help="Write a run report as JSON."),
+        click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def take_run_options(values: dict[str, Any]) -> RunOptions:
+    """Remove the shared options from a command's keyword arguments and make them a :class:`RunOptions`."""
+    values.pop("debug")
+    return RunOptions(
+        output=values.pop("output"),
+        threads=values.pop("threads") or 0,
+        device=values.pop("device"),
+        max_gpu_mem=values.pop("max_gpu_mem"),
+        batch_size=values.pop("batch_size"),
+        progress=not values.pop("no_progress"),
+        quiet=values.pop("quiet"),
+        json=values.pop("json"),
+    )

@@ -1,0 +1,46 @@
+"""Typed errors. The command line turns each into one sentence and an exit code (docs/formats.md)."""
+
+from __future__ import annotations
+
+
+class GpualignError(Exception):
+    """A failure at run time that is nobody's input: exit code 1."""
+
+    exit_code = 1
+
+
+class UsageError(GpualignError):
+    """A parameter that breaks a rule; the message names the rule: exit code 2."""
+
+    exit_code = 2
+
+
+class InputError(GpualignError):
+    """Input that cannot be read or is invalid: exit code 3.
+
+    Args:
+        what: what is wrong and, in brackets, what to do about it.
+        path: the file, "-" for standard input.
+        line: 1-based line number where it is known.
+    """
+
+    exit_code = 3
+
+    def __init__(self, what: str, path: str | None = None, line: int | None = None) -> None:
+        self.what, self.path, self.line = what, path, line
+        place = "" if path is None else ("standard input" if path == "-" else path)
+        if place and line is not None:
+            place += f":{line}"
+        super().__init__(f"{place}: {what}" if place else what)
+
+
+class DeviceError(GpualignError):
+    """No usable GPU where one was asked for: exit code 4."""
+
+    exit_code = 4
+
+
+class OutOfMemoryError(GpualignError):
+    """Host or device memory exhausted after backing off: exit code 5."""
+
+    exit_code = 5

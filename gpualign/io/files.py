@@ -1,0 +1,202 @@
+"""Opening paths: ``-``, compression by content, and output that is either whole or absent."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import io
+import lzma
+import os
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from gpualign.errors import GpualignError, InputError, UsageError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BZIP2_MAGIC = b"BZh"
+_XZ_MAGIC = b"\xfd7zXZ\x00"
+#: what a decompressor raises on damaged input
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+_READ_SIZE = 1 << 22
+
+
+class InputFile:
+    """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
+
+    gzip, bgzf and several gzip members in one file, bzip2 and xz are known by their first bytes, on standard
+    input too, so a file's name does not matter.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._raw = cast(
+                io.BufferedReader,
+                sys.stdin.buffer if path == "-" else open(path, "rb", buffering=_READ_SIZE),  # noqa: SIM115
+            )
+            magic = self._raw.peek(6)[:6]
+        except OSError as error:
+            raise InputError(_os_reason(error), path) from error
+        self.compressed = True
+        self._stream: BinaryIO
+        if magic.startswith(_GZIP_MAGIC):
+            from isal import igzip
+
+            self._stream = cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw, mode="rb"))
+        elif magic.startswith(_BZIP2_MAGIC):
+            self._stream = cast(BinaryIO, bz2.BZ2File(self._raw))
+        elif magic.startswith(_XZ_MAGIC):
+            self._stream = cast(BinaryIO, lzma.LZMAFile(self._raw))
+        else:
+            self._stream = cast(BinaryIO, self._raw)
+            self.compressed = False
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; fewer only at the end of the input."""
+        parts: list[bytes] = []
+        missing = size
+        while missing > 0:
+            try:
+                part = self._stream.read(missing)
+            except EOFError as error:
+                raise InputError("compressed file ended early (copy or download it again)", self.path) from error
+            except _DAMAGE as error:
+                raise InputError(f"compressed data is damaged: {error}", self.path) from error
+            except OSError as error:
+                # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
+                what = _os_reason(error) if error.errno else f"compressed data is damaged: {error}"
+                raise InputError(what, self.path) from error
+            if not part:
+                break
+            parts.append(part)
+            missing -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        if self._stream is not self._raw:
+            self._stream.close()
+        if self.path != "-":
+            self._raw.close()
+
+    def __enter__(self) -> InputFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class OutputFile:
+    """A byte sink. Use :func:`open_output`."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self._stream, self.path = stream, path
+        self.bytes_written = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        try:
+            self._stream.write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise GpualignError(f"cannot write {_shown(self.path)}: {_os_reason(error)}") from error
+        self.bytes_written += len(data)
+
+
+@contextlib.contextmanager
+def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[OutputFile]:
+    """Open ``path`` (None or "-" is standard output) for writing.
+
+    A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
+    interrupted run leaves no plausible file. Devices and named pipes are written directly.
+
+    Args:
+        inputs: paths that are being read; writing over one of them is refused.
+
+    Raises:
+        UsageError: the output is one of the inputs.
+        GpualignError: the file cannot be created, written or closed (disk full shows at close).
+    """
+    if path is None or path == "-":
+        sink = OutputFile(sys.stdout.buffer, "-")
+        yield sink
+        _checked_close(sys.stdout.buffer.flush, "-")
+        return
+    for other in inputs:
+        with contextlib.suppress(OSError):
+            if other != "-" and os.path.samefile(other, path):
+                raise UsageError(f"the output {path} is also an input")
+    if _is_special(path):
+        try:
+            stream = open(path, "wb", buffering=_READ_SIZE)  # noqa: SIM115
+        except OSError as error:
+            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+        try:
+            yield OutputFile(stream, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                stream.close()
+            raise
+        _checked_close(stream.close, path)
+        return
+    with _temporary_beside(path) as stream:
+        yield OutputFile(stream, path)
+
+
+@contextlib.contextmanager
+def _temporary_beside(path: str) -> Iterator[BinaryIO]:
+    target = os.path.realpath(path)  # a link keeps pointing at its file
+    try:
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{os.path.basename(target)[:100]}.", suffix=".tmp", dir=os.path.dirname(target)
+        )
+    except OSError as error:
+        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+    try:
+        stream = os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
+        try:
+            yield stream
+        except BaseException:
+            with contextlib.suppress(OSError):
+                stream.close()
+            raise
+        _checked_close(stream.close, path)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _checked_close(close: object, path: str) -> None:
+    try:
+        close()  # type: ignore[operator]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise GpualignError(f"cannot write {_shown(path)}: {_os_reason(error)}") from error
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
+
+
+def _is_special(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _shown(path: str) -> str:
+    return "standard output" if path == "-" else path
+
+
+def _os_reason(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,8 @@
+// One bind function per file of bindings; module.cpp calls them all.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace gpualign {
+void bind_cpu(nanobind::module_& m);
+void bind_fastx(nanobind::module_& m);
+}  // namespace gpualign

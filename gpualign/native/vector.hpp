@@ -1,0 +1,60 @@
+// Vec<T>: one machine vector of T lanes, so that an algorithm header instantiated on it solves one problem per lane.
+// The width follows the instruction-set level of the build (GPUALIGN_VECTOR_BYTES).
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "algo/hd.hpp"
+
+namespace gpualign {
+
+template <class T>
+struct Vec {
+    typedef T Raw __attribute__((vector_size(GPUALIGN_VECTOR_BYTES)));
+    static constexpr int lanes = GPUALIGN_VECTOR_BYTES / sizeof(T);
+
+    Raw v;
+
+    Vec() = default;
+    GPUALIGN_HD Vec(T x) : v(x - Raw{}) {}
+    GPUALIGN_HD explicit Vec(Raw raw) : v(raw) {}
+
+    GPUALIGN_HD T operator[](int lane) const { return v[lane]; }
+    GPUALIGN_HD void set(int lane, T x) { v[lane] = x; }
+
+    static GPUALIGN_HD Vec load(const T* p) {
+        Vec r;
+        std::memcpy(&r.v, p, sizeof r.v);
+        return r;
+    }
+    GPUALIGN_HD void store(T* p) const { std::memcpy(p, &v, sizeof v); }
+
+    friend GPUALIGN_HD Vec operator+(Vec a, Vec b) { return Vec(Raw(a.v + b.v)); }
+    friend GPUALIGN_HD Vec operator-(Vec a, Vec b) { return Vec(Raw(a.v - b.v)); }
+    friend GPUALIGN_HD Vec operator&(Vec a, Vec b) { return Vec(Raw(a.v & b.v)); }
+    friend GPUALIGN_HD Vec operator|(Vec a, Vec b) { return Vec(Raw(a.v | b.v)); }
+    friend GPUALIGN_HD Vec operator^(Vec a, Vec b) { return Vec(Raw(a.v ^ b.v)); }
+    friend GPUALIGN_HD Vec operator~(Vec a) { return Vec(Raw(~a.v)); }
+    friend GPUALIGN_HD Vec operator<<(Vec a, int n) { return Vec(Raw(a.v << n)); }
+    friend GPUALIGN_HD Vec operator>>(Vec a, int n) { return Vec(Raw(a.v >> n)); }
+
+    // Comparisons give a mask: all bits set in the lanes where they hold.
+    friend GPUALIGN_HD Vec operator<(Vec a, Vec b) { return Vec(Raw(a.v < b.v)); }
+    friend GPUALIGN_HD Vec operator>(Vec a, Vec b) { return Vec(Raw(a.v > b.v)); }
+    friend GPUALIGN_HD Vec operator==(Vec a, Vec b) { return Vec(Raw(a.v == b.v)); }
+
+    friend GPUALIGN_HD Vec select(Vec mask, Vec yes, Vec no) {
+        return Vec(Raw((yes.v & mask.v) | (no.v & ~mask.v)));
+    }
+    friend GPUALIGN_HD Vec max(Vec a, Vec b) { return Vec(Raw(a.v > b.v ? a.v : b.v)); }
+    friend GPUALIGN_HD Vec min(Vec a, Vec b) { return Vec(Raw(a.v < b.v ? a.v : b.v)); }
+    friend GPUALIGN_HD bool any(Vec mask) {
+        typedef uint64_t Wide __attribute__((vector_size(GPUALIGN_VECTOR_BYTES)));
+        const Wide wide = (Wide)mask.v;
+        uint64_t folded = 0;
+        for (int i = 0; i < int(GPUALIGN_VECTOR_BYTES / 8); i++) folded |= wide[i];
+        return folded != 0;
+    }
+};
+
+}  // namespace gpualign

@@ -1,0 +1,54 @@
+"""Options that every command shares. Each command's own parameters stand beside its workflow.
+
+Defaults exist here once; the command line reads them from the dataclass fields.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from gpualign.errors import UsageError
+
+
+def available_cores() -> int:
+    """Processors this process may run on (respects affinity and container limits)."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run, as opposed to what to compute: none of these changes a byte of the output.
+
+    Attributes:
+        output: path, None or "-" for standard output.
+        threads: host threads.
+        device: "auto", "cpu", "cuda", "cuda:0,1" or "cuda,cpu".
+        max_gpu_mem: bytes of device memory to use at most per GPU; None: what is free, less head-room.
+        batch_size: bases per batch.
+        progress: show a progress bar where standard error is a terminal.
+        quiet: no summary on standard error.
+        json: path of the run report, or None.
+    """
+
+    output: str | None = None
+    threads: int = 0
+    device: str = "auto"
+    max_gpu_mem: int | None = None
+    batch_size: int = 1 << 22
+    progress: bool = True
+    quiet: bool = False
+    json: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads < 0:
+            raise UsageError(f"threads must be at least 1, not {self.threads}")
+        if self.threads == 0:
+            object.__setattr__(self, "threads", available_cores())
+        if self.batch_size < 1:
+            raise UsageError(f"batch size must be positive, not {self.batch_size}")
+        if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
+            raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")

@@ -1,0 +1,69 @@
+"""What a run says of itself: the progress bar, warnings, the summary line and the JSON report."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+from gpualign import __version__
+from gpualign.io.files import open_output
+from gpualign.params import RunOptions
+
+
+def warn(command: str, message: str) -> None:
+    """One warning line on standard error."""
+    print(f"gpualign {command}: warning: {message}", file=sys.stderr, flush=True)
+
+
+class Report:
+    """Counts of one run; printed and written once at its end.
+
+    Attributes:
+        fields: the JSON report's keys in order; a command adds its own.
+    """
+
+    def __init__(self, command: str, options: RunOptions) -> None:
+        self.command, self.options = command, options
+        self.fields: dict[str, Any] = {"tool": "gpualign", "version": __version__, "command": command}
+        self._start = time.perf_counter()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.fields[key] = value
+
+    def finish(self, summary: str) -> None:
+        """Print ``summary`` with time and memory (unless quiet) and write the JSON report where one is asked for."""
+        wall = time.perf_counter() - self._start
+        # Linux counts in KiB, macOS in bytes
+        scale = 1 if sys.platform == "darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+        self.fields |= {"threads": self.options.threads, "wall_s": round(wall, 3), "peak_rss_mb": peak >> 20}
+        if not self.options.quiet:
+            print(f"gpualign {self.command}: {summary}; {wall:.2f} s, peak {peak / 2**20:.0f} MiB", file=sys.stderr)
+        if self.options.json:
+            with open_output(self.options.json) as out:
+                out.write(json.dumps(self.fields, indent=1).encode() + b"\n")
+
+
+class Progress:
+    """A tqdm bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, options: RunOptions, unit: str, total: int | None = None) -> None:
+        self._bar = None
+        if options.progress and not options.quiet and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False)
+
+    def update(self, n: int) -> None:
+        if self._bar is not None:
+            self._bar.update(n)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,72 @@
+"""Batches of sequences as flat arrays: the only form in which sequences travel between the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class SequenceBatch:
+    """``n`` sequences in input order, structure of arrays.
+
+    Attributes:
+        names: uint8 (total name bytes,), names up to the first white space, joined without separators.
+        name_offsets: int64 (n + 1,).
+        bases: uint8 (total bases,), upper-case ASCII, U written as T; IUPAC letters kept.
+        base_offsets: int64 (n + 1,).
+        qualities: uint8 (total bases,) as in the FASTQ file (Phred + 33), or None for FASTA.
+        comments: per-record text after the name, or None where it was not asked for.
+        comment_offsets: int64 (n + 1,) with ``comments``.
+        tags: per-record SAM tag text (tab-joined) carried from an alignment file, same layout as comments.
+        line: 1-based line number of the first record in its file (0 where there are no lines).
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    base_offsets: NDArray[np.int64]
+    qualities: NDArray[np.uint8] | None = None
+    comments: NDArray[np.uint8] | None = None
+    comment_offsets: NDArray[np.int64] | None = None
+    line: int = field(default=0, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.base_offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (n,): bases per sequence."""
+        return np.diff(self.base_offsets)
+
+    def name(self, i: int) -> str:
+        return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("latin-1")
+
+    def sequence(self, i: int) -> bytes:
+        return self.bases[self.base_offsets[i] : self.base_offsets[i + 1]].tobytes()
+
+    def quality(self, i: int) -> bytes | None:
+        if self.qualities is None:
+            return None
+        return self.qualities[self.base_offsets[i] : self.base_offsets[i + 1]].tobytes()
+
+    @classmethod
+    def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:
+        """Build a batch from (name, sequence[, quality]) tuples; for tests, the Python API and small inputs."""
+        rows = list(records)
+        names, name_offsets = join_bytes([row[0].encode("latin-1") for row in rows])
+        bases, base_offsets = join_bytes([row[1].upper().replace("U", "T").encode("ascii") for row in rows])
+        qualities = None
+        if rows and all(len(row) == 3 for row in rows):
+            qualities, _ = join_bytes([row[2].encode("ascii") for row in rows])  # type: ignore[misc]
+        return cls(names, name_offsets, bases, base_offsets, qualities)
+
+
+def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Concatenate byte strings; returns the uint8 text and int64 (n + 1,) offsets."""
+    offsets = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    return np.frombuffer(b"".join(parts), np.uint8), offsets

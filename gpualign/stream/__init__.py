@@ -1,0 +1,1 @@
+"""The streaming loop: items in, results out, in order, in bounded memory."""

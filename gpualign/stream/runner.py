@@ -1,0 +1,37 @@
+"""Ordered streaming: a reader in the calling thread, workers, and a consumer that sees results in input order.
+
+``run_ordered`` is the one loop of every command. It knows nothing of what it moves. With one worker it is a plain
+loop; with more, the native code releases the GIL, so threads are enough and nothing is pickled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: int) -> Iterator[Result]:
+    """Yield ``work(item)`` in the order of ``items``, with at most ``2 * workers`` items under way.
+
+    An exception from ``items`` or ``work`` reaches the caller at its place in the order; items behind it are
+    dropped.
+    """
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="gpualign")
+    pending: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) >= 2 * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
