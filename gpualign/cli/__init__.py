@@ -19,8 +19,7 @@ from gpualign import __version__
 from gpualign.errors import GpualignError
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
-COMMANDS: dict[str, tuple[str, str]] = {
-}
+COMMANDS: dict[str, tuple[str, str]] = {}
 
 
 class LazyGroup(click.Group):

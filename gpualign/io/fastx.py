@@ -103,8 +103,9 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
     return SequenceBatch(*fields, line=chunk.line)
 
 
-def read_batches(path: str, chunk_bytes: int = 1 << 24, alphabet: Literal["nucleotide", "any"] = "nucleotide",
-                 comments: bool = False) -> Iterator[SequenceBatch]:
+def read_batches(
+    path: str, chunk_bytes: int = 1 << 24, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False
+) -> Iterator[SequenceBatch]:
     """Parsed batches of one FASTA or FASTQ file ("-" is standard input)."""
     with InputFile(path) as file:
         for chunk in read_chunks(file, chunk_bytes):

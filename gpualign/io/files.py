@@ -36,7 +36,7 @@ class InputFile:
         try:
             self._raw = cast(
                 io.BufferedReader,
-                sys.stdin.buffer if path == "-" else open(path, "rb", buffering=_READ_SIZE),  # noqa: SIM115
+                sys.stdin.buffer if path == "-" else open(path, "rb", buffering=_READ_SIZE),
             )
             magic = self._raw.peek(6)[:6]
         except OSError as error:
@@ -131,7 +131,7 @@ def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Outp
                 raise UsageError(f"the output {path} is also an input")
     if _is_special(path):
         try:
-            stream = open(path, "wb", buffering=_READ_SIZE)  # noqa: SIM115
+            stream = open(path, "wb", buffering=_READ_SIZE)
         except OSError as error:
             raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
         try:
