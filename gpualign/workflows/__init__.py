@@ -1,1 +1,1 @@
-"""One ``run_<command>(params, options)`` per command: joins io, stream and backend; the command line only translates."""
+"""One ``run_<command>(params, options)`` per command: joins io, stream and backend (no command-line code)."""
