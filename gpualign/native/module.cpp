@@ -9,4 +9,5 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     nanobind::set_leak_warnings(false);
     gpualign::bind_cpu(m);
     gpualign::bind_fastx(m);
+    gpualign::bind_index(m);
 }

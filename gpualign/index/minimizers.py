@@ -1,0 +1,73 @@
+"""The minimizer index: parameters, construction and look-up. One index serves `map` and `mems`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import UsageError
+from gpualign.index.reference import Reference
+
+LONGEST_KMER = 31
+
+
+@dataclass(frozen=True)
+class IndexParams:
+    """Which k-mers are kept.
+
+    Attributes:
+        k: odd, 1 to 31.
+        w: consecutive k-mers per window; every window contributes its smallest hashes. Two sequences that share an
+           exact match of at least ``w + k - 1`` bases share a minimizer.
+    """
+
+    k: int
+    w: int
+
+    def __post_init__(self) -> None:
+        if self.k % 2 == 0 or not 1 <= self.k <= LONGEST_KMER:
+            raise UsageError(f"k must be odd and between 1 and {LONGEST_KMER}, not {self.k}")
+        if not 1 <= self.w <= 256:
+            raise UsageError(f"w must be between 1 and 256, not {self.w}")
+
+
+@dataclass(frozen=True)
+class MinimizerIndex:
+    """Where each minimizer of a reference lies.
+
+    Attributes:
+        reference: what was indexed.
+        params: k and w.
+        offsets: uint32 (2**bucket_bits + 1,), entries of each bucket; a bucket is the top bits of the k-mer's hash.
+        entries: uint64 (n,), fingerprint << 33 | position << 1 | strand, sorted within a bucket
+            (cuda/algo/minimizer.hpp).
+        bucket_bits: number of hash bits that choose the bucket.
+    """
+
+    reference: Reference
+    params: IndexParams
+    offsets: NDArray[np.uint32]
+    entries: NDArray[np.uint64]
+    bucket_bits: int
+
+    @property
+    def native(self) -> tuple[Any, NDArray[np.uint32], NDArray[np.uint64], int, int, int]:
+        """The arguments native functions take: (reference, offsets, entries, k, w, bucket_bits)."""
+        return (self.reference.native, self.offsets, self.entries, self.params.k, self.params.w, self.bucket_bits)
+
+
+def build_index(reference: Reference, params: IndexParams, threads: int = 1) -> MinimizerIndex:
+    """Index a reference. The result does not depend on ``threads``.
+
+    Raises:
+        UsageError: more entries than 32 bits can count (raise w).
+    """
+    try:
+        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, threads)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return MinimizerIndex(reference, params, offsets, entries, bits)

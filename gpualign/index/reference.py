@@ -1,0 +1,149 @@
+"""The reference: read from FASTA, GenBank or EMBL, packed two bits a base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.fastx import parse, read_chunks
+from gpualign.io.files import InputFile
+
+_CHUNK_BYTES = 1 << 24
+#: the SAM specification's limit on LN
+_LONGEST_CONTIG = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Contigs one behind the other, packed.
+
+    Attributes:
+        names: contig names, to the first white space, unique.
+        contig_offsets: int64 (contigs + 1,), positions of the contigs in the packed sequence.
+        words: uint64 (bases // 32 + 2,), base i in bits 2 * (i % 32) of word i // 32; A, C, G, T = 0, 1, 2, 3.
+        run_starts, run_ends: uint32 (runs,), half-open intervals of one letter that is not A, C, G or T.
+        run_letters: uint8 (runs,), that letter; the packed bases under a run are A.
+    """
+
+    names: list[str]
+    contig_offsets: NDArray[np.int64]
+    words: NDArray[np.uint64]
+    run_starts: NDArray[np.uint32]
+    run_ends: NDArray[np.uint32]
+    run_letters: NDArray[np.uint8]
+
+    @property
+    def bases(self) -> int:
+        return int(self.contig_offsets[-1])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (contigs,)."""
+        return np.diff(self.contig_offsets)
+
+    @cached_property
+    def native(self) -> Any:
+        """The checked native view; raises ValueError where the arrays cannot be a reference."""
+        return _native.ReferenceArrays(
+            self.words, self.contig_offsets, self.run_starts, self.run_ends, self.run_letters
+        )
+
+    def letters(self, begin: int, end: int) -> bytes:
+        """The upper-case letters of packed positions [begin, end)."""
+        return bytes(_native.reference_letters(self.native, begin, end))
+
+
+def read_reference(path: str) -> Reference:
+    """Read and pack a reference.
+
+    Raises:
+        InputError: no sequence, an empty or duplicate record, a letter that is no nucleotide code, damaged input.
+    """
+    packer = _native.ReferencePacker()
+    names: list[str] = []
+    lengths: list[int] = []
+    seen: set[str] = set()
+    for name, letters in _records(path):
+        if not name:
+            raise InputError(f"record {len(names) + 1} has no name (put one after the '>')", path)
+        if name in seen:
+            raise InputError(_duplicate(path, name), path)
+        if len(letters) == 0:
+            raise InputError(f"record '{name}' has no sequence (remove it or fill it)", path)
+        if len(letters) > _LONGEST_CONTIG:
+            raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
+        seen.add(name)
+        names.append(name)
+        lengths.append(len(letters))
+        try:
+            packer.append(letters)
+        except ValueError as error:
+            raise InputError(str(error), path) from None
+    if not names:
+        raise InputError("the reference is empty (no FASTA record)", path)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return Reference(names, offsets, *packer.finish())
+
+
+def _records(path: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    with InputFile(path) as file:
+        head = file.read(1 << 16)
+        flat_file = _flat_file_format(head)
+        if flat_file:
+            yield from _flat_file_records(file, head, flat_file)
+            return
+        for chunk in read_chunks(file, _CHUNK_BYTES, head):
+            if chunk.kind == "fastq":
+                raise InputError("a FASTQ file where the reference should be (is the order REF READS?)", path, 1)
+            batch = parse(chunk)
+            for i in range(len(batch)):
+                yield batch.name(i), batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]]
+
+
+def _flat_file_format(head: bytes) -> str | None:
+    if head.startswith(b"LOCUS "):
+        return "genbank"
+    if head.startswith(b"ID   "):
+        return "embl"
+    return None
+
+
+def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    import io
+
+    from Bio import SeqIO
+
+    rest = [head]
+    while block := file.read(_CHUNK_BYTES):
+        rest.append(block)
+    try:
+        for record in SeqIO.parse(io.StringIO(b"".join(rest).decode("utf-8", "replace")), kind):
+            text = str(record.seq).upper().replace("U", "T")
+            if unknown := set(text) - set("ACGTNRYSWKMBDHV"):
+                raise InputError(f"record '{record.id}': {min(unknown)!r} is not a nucleotide", file.path)
+            yield str(record.id), np.frombuffer(text.encode(), np.uint8)
+    except InputError:
+        raise
+    except Exception as error:  # Biopython raises many kinds
+        raise InputError(f"cannot be read as {kind}: {error}", file.path) from error
+
+
+def _duplicate(path: str, name: str) -> str:
+    """The sentence for a duplicate name, with both line numbers where the file can be read again."""
+    lines: list[int] = []
+    if path != "-":
+        with InputFile(path) as file:
+            for chunk in read_chunks(file, _CHUNK_BYTES):
+                for i, line in enumerate(chunk.data.split(b"\n")):
+                    if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
+                        lines.append(chunk.line + i)
+    where = f" (lines {lines[0]} and {lines[1]}; rename one)" if len(lines) > 1 else " (rename one)"
+    return f"two records are named '{name}'{where}"

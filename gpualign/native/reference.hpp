@@ -1,0 +1,56 @@
+// The packed reference: contigs one behind the other, two bits a base, everything else as runs of one letter.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "algo/dna.hpp"
+
+namespace gpualign {
+
+// A view of the reference's arrays; gpualign/index/reference.py owns them.
+struct ReferenceView {
+    const uint64_t* words;            // ceil(bases / 32) + 1
+    uint64_t bases;                   // over all contigs
+    const int64_t* contig_offsets;    // contigs + 1
+    size_t contigs;
+    const uint32_t* run_starts;       // runs of a letter other than A, C, G, T; packed as A
+    const uint32_t* run_ends;
+    const uint8_t* run_letters;
+    size_t runs;
+
+    size_t contig_of(uint64_t position) const {
+        return size_t(std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) - 1;
+    }
+
+    // Index of the first run that ends behind `position`.
+    size_t first_run(uint64_t position) const {
+        return size_t(std::upper_bound(run_ends, run_ends + runs, position,
+                                       [](uint64_t p, uint32_t end) { return p < end; }) - run_ends);
+    }
+
+    bool has_run(uint64_t begin, uint64_t end) const {
+        const size_t run = first_run(begin);
+        return run < runs && run_starts[run] < end;
+    }
+
+    // Codes 0-3, kNoBase inside runs.
+    void codes(uint64_t begin, uint64_t end, uint8_t* out) const {
+        for (uint64_t i = begin; i < end; i++) out[i - begin] = packed_base(words, i);
+        for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            std::fill(out + (from - begin), out + (to - begin), kNoBase);
+        }
+    }
+
+    // The letters as in the file, upper-case.
+    void letters(uint64_t begin, uint64_t end, char* out) const {
+        for (uint64_t i = begin; i < end; i++) out[i - begin] = "ACGT"[packed_base(words, i)];
+        for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));
+        }
+    }
+};
+
+}  // namespace gpualign

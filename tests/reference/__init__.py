@@ -1,0 +1,1 @@
+"""Naive oracles: slow, obvious, and independent of the code under test."""
