@@ -1,0 +1,122 @@
+"""``gpualign pairwise``: the command line of global, semi-global, local and bounded-gap alignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.cli.options import SIZE, default_of, run_options, take_run_options
+from gpualign.errors import UsageError
+from gpualign.workflows.pairwise_params import KERNELS, MATRIX_SHAPES, MATRIX_VALUES, MODES, PairwiseParams
+
+
+def _default(name: str) -> Any:
+    return default_of(PairwiseParams, name)
+
+
+@click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("queries", metavar="A.fa")
+@click.argument("targets", metavar="[B.fa]", required=False)
+@click.option("--pairs", metavar="FILE", help="Align the pairs of names listed here only (query, target on a line).")
+@click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
+@click.option("--self", "include_self", is_flag=True, help="With one file: each sequence against itself as well.")
+@click.option("--mode", type=click.Choice(MODES), default=_default("mode"), show_default=True)
+@click.option(
+    "--free-ends",
+    metavar="LIST",
+    help="Ends that cost nothing in semi-global mode, of query-start,query-end,target-start,target-end.  "
+    "[default: all four; with --max-gaps target-end]",
+)
+@click.option("--match", type=int, default=_default("match"), show_default=True, help="Score of equal nucleotides.")
+@click.option("--mismatch", type=int, default=_default("mismatch"), show_default=True, help="Score of unequal ones.")
+@click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
+@click.option(
+    "--gapopen", type=int, help=f"Penalty of a gap's first letter, positive.  [default: {_default('gap_open')}]"
+)
+@click.option("--gapext", type=int, help=f"Penalty of each further letter.  [default: {_default('gap_extend')}]")
+@click.option("--gap", type=int, help="Linear gaps: the penalty of every letter of a gap.")
+@click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
+@click.option(
+    "--iddef",
+    "identity_definition",
+    type=click.IntRange(0, 4),
+    default=_default("identity_definition"),
+    show_default=True,
+    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
+    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
+)
+@click.option("--acceptall", is_flag=True, help="Keep every pair (so it is without --id).")
+@click.option("--strand", type=click.Choice(["plus", "both"]), default=_default("strand"), show_default=True)
+@click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
+@click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or the default header's.")
+@click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
+@click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
+@click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
+@click.option("--matrix-value", type=click.Choice(MATRIX_VALUES), default=_default("matrix_value"), show_default=True)
+@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
+@click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")
+@click.option("--best", is_flag=True, help="With --max-gaps: only the best target of each query.")
+@click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment tables.")
+@click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
+@run_options
+def command(**values: Any) -> None:
+    """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
+
+    A gap of length L costs GAPOPEN + (L - 1) * GAPEXT, as in EMBOSS needle, vsearch and parasail (`map` follows bwa:
+    open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, letter case is ignored,
+    and an ambiguity code never matches.
+
+    In the CIGAR, I consumes the query as in SAM, so vsearch's caln is the reverse. Coordinates are 1-based and
+    inclusive, except in PAF.
+
+    \b
+    Examples:
+      gpualign pairwise genes.fa --id 0.97 -o similar.tsv
+      gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
+      gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
+    """
+    options = take_run_options(values)
+    params = _take_params(values)
+    if params.max_gaps is not None:
+        from gpualign.workflows.max_gaps import run_max_gaps
+
+        run_max_gaps(params, options)
+    else:
+        from gpualign.workflows.pairwise import run_pairwise
+
+        run_pairwise(params, options)
+
+
+def _take_params(values: dict[str, Any]) -> PairwiseParams:
+    open_, extend = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
+    if values.pop("acceptall") and values["identity"] is not None:
+        raise UsageError("--id and --acceptall exclude each other")
+    layouts = [name for name in ("paf", "blast6") if values.pop(name)]
+    layouts += ["matrix"] if values["matrix_shape"] else []
+    if len(layouts) > 1:
+        raise UsageError("choose one of --paf, --blast6 and --matrix-out")
+    values["matrix_shape"] = values["matrix_shape"] or _default("matrix_shape")
+    userfields = values.pop("userfields")
+    if userfields is not None and layouts:
+        raise UsageError(f"--userfields does not go with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
+    free_ends = values.pop("free_ends")
+    return PairwiseParams(
+        gap_open=open_,
+        gap_extend=extend,
+        layout=layouts[0] if layouts else "tsv",
+        columns=None if userfields is None else tuple(userfields.split("+")),
+        free_ends=None if free_ends is None else frozenset(x for x in free_ends.split(",") if x),
+        header=not values.pop("no_header"),
+        **values,
+    )
+
+
+def _gap_penalties(linear: int | None, open_: int | None, extend: int | None) -> tuple[int, int]:
+    if linear is not None:
+        if open_ is not None or extend is not None:
+            raise UsageError("--gap sets both --gapopen and --gapext: give one or the other")
+        return linear, linear
+    default_open, default_extend = _default("gap_open"), _default("gap_extend")
+    return default_open if open_ is None else open_, default_extend if extend is None else extend
