@@ -115,7 +115,8 @@ def _from_values(name: str, letters: str, values: NDArray[np.float64]) -> Scorin
     nucleotide = set(letters) <= set("ACGTU" + _AMBIGUITY)
     if nucleotide:
         never = [letter for letter in letters if letter in _AMBIGUITY]
-    order = [letters.index(letter) for letter in letters if letter not in never] + [letters.index(x) for x in never]
+    first = [letter for letter in letters if letter not in never]
+    order = [letters.index(letter) for letter in (sorted(first) if nucleotide else first) + never]
     ordered = "".join(letters[i] for i in order)
     if nucleotide:
         ordered = ordered.replace("U", "T")

@@ -21,9 +21,10 @@ MATRIX_VALUES: tuple[str, ...] = get_args(MatrixValue)
 ENDS = ("query-start", "query-end", "target-start", "target-end")
 
 DEFAULT_COLUMNS = (
-    "query target identity score alnlen matches mismatches gapopens gaps qlen qstart qend tlen tstart tend strand cigar"
-).split()
-SCORE_COLUMNS = ["query", "target", "score", "qlen", "tlen", "strand"]
+    *("query", "target", "identity", "score", "alnlen", "matches", "mismatches", "gapopens", "gaps"),
+    *("qlen", "qstart", "qend", "tlen", "tstart", "tend", "strand", "cigar"),
+)
+SCORE_COLUMNS = ("query", "target", "score", "qlen", "tlen", "strand")
 #: vsearch's names of user fields and the columns they are here
 VSEARCH_FIELDS = {
     "query": "query",
