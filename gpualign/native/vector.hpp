@@ -8,9 +8,15 @@
 
 namespace gpualign {
 
+// Outside Vec, because within the class GCC takes a constructor from the typedef for one from T.
+template <class T>
+struct RawVector {
+    typedef T type __attribute__((vector_size(GPUALIGN_VECTOR_BYTES)));
+};
+
 template <class T>
 struct Vec {
-    typedef T Raw __attribute__((vector_size(GPUALIGN_VECTOR_BYTES)));
+    using Raw = typename RawVector<T>::type;
     static constexpr int lanes = GPUALIGN_VECTOR_BYTES / sizeof(T);
 
     Raw v;
