@@ -1,0 +1,52 @@
+"""What a command hands to a backend, and what a backend is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from gpualign.gpu.device import Device
+    from gpualign.gpu.runner import Kernel
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Self = TypeVar("Self")
+
+
+@dataclass(frozen=True)
+class Stage(Generic[Item, Result]):
+    """One step of a command in both forms; the two give equal results for every item.
+
+    Attributes:
+        cpu: item -> result; releases the GIL in native code.
+        make_kernel: device -> kernel object, called once in each device's thread.
+    """
+
+    cpu: Callable[[Item], Result]
+    make_kernel: Callable[[Device], Kernel[Item, Result]]
+
+
+class Backend(Protocol):
+    """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices."""
+
+    @property
+    def name(self) -> str:
+        """What the summary and the report call it: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu"."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """True when a GPU takes items."""
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+        """Yield the stage's result for each item, in order."""
+
+    def report(self) -> dict[str, Any]:
+        """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self: Self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -1,0 +1,37 @@
+"""The CPU backend: a pool of threads over the native code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gpualign.backends.base import Item, Result, Stage
+from gpualign.stream.runner import run_ordered
+
+
+class CpuBackend:
+    """Runs stages with ``threads`` host threads."""
+
+    name = "cpu"
+    on_gpu = False
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.items = 0
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+        for result in run_ordered(items, stage.cpu, self.threads):
+            self.items += 1
+            yield result
+
+    def report(self) -> dict[str, Any]:
+        return {"device": self.name, "cpu_batches": self.items, "gpu_batches": 0}
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> CpuBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,84 @@
+"""From ``--device`` to a backend."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpualign.backends.base import Backend
+from gpualign.backends.cpu import CpuBackend
+from gpualign.errors import DeviceError, UsageError
+from gpualign.params import RunOptions
+from gpualign.report import warn
+
+
+@dataclass(frozen=True)
+class DeviceRequest:
+    """``--device`` taken apart.
+
+    Attributes:
+        cuda: GPUs are wanted.
+        indices: which of the visible ones; None: all.
+        cpu: the CPU takes items, alone or beside the GPUs.
+        automatic: fall back to the CPU where there is no usable GPU.
+    """
+
+    cuda: bool
+    indices: tuple[int, ...] | None
+    cpu: bool
+    automatic: bool = False
+
+
+def parse_device(text: str) -> DeviceRequest:
+    """Read "auto", "cpu", "cuda", "cuda:0,2", "cuda,cpu" or "cuda:0,2,cpu".
+
+    Raises:
+        UsageError: none of these.
+    """
+    if text == "auto":
+        return DeviceRequest(cuda=True, indices=None, cpu=False, automatic=True)
+    if text == "cpu":
+        return DeviceRequest(cuda=False, indices=None, cpu=True)
+    match = re.fullmatch(r"cuda(?::(\d+(?:,\d+)*))?(,cpu)?", text)
+    if match is None:
+        raise UsageError(f"device must be auto, cpu, cuda, cuda:0,1 or cuda,cpu, not {text!r}")
+    indices = tuple(int(number) for number in match[1].split(",")) if match[1] else None
+    if indices is not None and len(set(indices)) < len(indices):
+        raise UsageError(f"device {text!r} names a GPU twice")
+    return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
+
+
+def open_backend(options: RunOptions, command: str) -> Backend:
+    """The backend that ``options.device`` asks for; use it in a ``with`` block.
+
+    Raises:
+        UsageError: an unknown device.
+        DeviceError: GPUs were asked for by name and cannot be used.
+    """
+    request = parse_device(options.device)
+    if not request.cuda:
+        return CpuBackend(options.threads)
+    try:
+        return _open_cuda(request, options)
+    except DeviceError as error:
+        if not request.automatic:
+            raise
+        if not options.quiet:
+            warn(command, f"no usable GPU ({error}); running on the CPU")
+        return CpuBackend(options.threads)
+
+
+def _open_cuda(request: DeviceRequest, options: RunOptions) -> Backend:
+    from gpualign.backends.cuda import CudaBackend
+    from gpualign.gpu.device import list_devices
+
+    infos = list_devices()
+    if not infos:
+        raise DeviceError("the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES empty?)")
+    if request.indices is not None:
+        for index in request.indices:
+            if index >= len(infos):
+                visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
+                raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
+        infos = [infos[index] for index in request.indices]
+    return CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0)

@@ -1,0 +1,216 @@
+"""From ``cuda/<name>.cu`` to machine code for one architecture: prebuilt, cached, or compiled now.
+
+The sources are hashed here, headers included, because PyCUDA's own cache runs the preprocessor at every start to
+learn the same. A kernel is looked for in three places: the package's prebuilt fat binaries (``make kernels``), the
+user's cache, and last the compiler, so nvcc is needed only when the first two do not have it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from gpualign.errors import DeviceError
+
+#: flags of every compilation; part of the hash
+FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+#: architectures worth machine code of their own; an nvcc that does not know one leaves it out
+ARCHITECTURES = (70, 75, 80, 86, 89, 90, 100, 120)
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+
+
+class CompileError(DeviceError):
+    """nvcc refused a source; the message holds the compiler's own text."""
+
+
+def source_root() -> Path:
+    """The folder of the CUDA sources: in the package when installed, in the repository otherwise."""
+    packaged = Path(str(files("gpualign"))) / "cuda"
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "cuda"
+
+
+def modules() -> list[str]:
+    """Names of all ``cuda/*.cu`` files."""
+    return sorted(path.stem for path in source_root().glob("*.cu"))
+
+
+def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
+    """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
+    digest = hashlib.sha256()
+    for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
+        digest.update(f"{path}\0{len(text)}\0".encode())
+        digest.update(text)
+    digest.update(repr((FLAGS, sorted((defines or {}).items()))).encode())
+    return digest.hexdigest()[:24]
+
+
+def compile_module(source: str, architecture: str, defines: Mapping[str, str] | None = None) -> bytes:
+    """Machine code of ``cuda/<source>.cu`` for one architecture.
+
+    Args:
+        source: name of the file without ".cu".
+        architecture: "sm_90".
+        defines: macros.
+
+    Returns:
+        a cubin, or a prebuilt fat binary that holds one.
+
+    Raises:
+        DeviceError: the kernel is neither prebuilt nor cached and there is no nvcc.
+        CompileError: nvcc refused the source.
+    """
+    key = source_key(source, defines)
+    prebuilt = prebuilt_path(source, key)
+    if prebuilt.is_file():
+        return prebuilt.read_bytes()
+    nvcc = find_nvcc()
+    cache = cache_directory()
+    if nvcc is None:
+        for cached in sorted(cache.glob(f"{source}-{key}-{architecture}-*.cubin")):
+            return cached.read_bytes()
+        raise DeviceError(
+            f"the kernel {source} is neither prebuilt nor cached for {architecture} and nvcc was not found "
+            "(install the CUDA toolkit, or set CUDA_HOME to where it is)"
+        )
+    compiler = hashlib.sha256(nvcc_version(nvcc).encode()).hexdigest()[:8]
+    cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
+    with contextlib.suppress(OSError):
+        return cached.read_bytes()
+    code = _compile(source, nvcc, architecture, defines or {})
+    with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
+        _write_whole(cached, code)
+    return code
+
+
+def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:
+    """Compile through PyCUDA's compiler where PyCUDA can be imported, else by running nvcc the same way."""
+    text = f'#include "{source}.cu"\n'
+    options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
+    try:
+        import pycuda.compiler as pycuda_compiler
+        import pycuda.driver as pycuda_driver
+    except ImportError:
+        return run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyCUDA turns every remark of nvcc into a warning
+            code = pycuda_compiler.compile(
+                text,
+                nvcc=nvcc,
+                options=options,
+                no_extern_c=True,
+                arch=architecture,
+                cache_dir=False,
+                include_dirs=[str(source_root())],
+            )
+            return bytes(code)
+    except pycuda_driver.CompileError as error:
+        raise CompileError(f"nvcc could not compile cuda/{source}.cu for {architecture}: {error.stderr}") from error
+
+
+def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
+    """Run nvcc on ``text`` with the kernels' include path; ``target`` is "cubin" or "fatbin".
+
+    Raises:
+        CompileError: with the compiler's own text.
+    """
+    with tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder:
+        source, result = Path(folder) / "kernel.cu", Path(folder) / f"kernel.{target}"
+        source.write_text(text)
+        command = [nvcc, f"--{target}", *options, "-I", str(source_root()), "-o", str(result), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(f"nvcc failed: {done.stderr or done.stdout}")
+        return result.read_bytes()
+
+
+def find_nvcc() -> str | None:
+    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual place; None where there is none."""
+    found = shutil.which("nvcc")
+    if found:
+        return found
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if root and os.access(candidate := os.path.join(root, "bin", "nvcc"), os.X_OK):
+            return candidate
+    return None
+
+
+@functools.lru_cache
+def nvcc_version(nvcc: str) -> str:
+    """The text of ``nvcc --version``."""
+    return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def nvcc_architectures(nvcc: str) -> list[int]:
+    """Compute capabilities (90 for 9.0) that this nvcc can compile for, ascending."""
+    done = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True, check=False)
+    return sorted({int(number) for number in re.findall(r"compute_(\d+)\b", done.stdout)})
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: $GPUALIGN_CACHE_DIR, else the user's cache folder."""
+    named = os.environ.get("GPUALIGN_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "gpualign" / "kernels"
+
+
+def prebuilt_path(source: str, key: str) -> Path:
+    """Where ``make kernels`` puts a module's fat binary."""
+    return source_root() / "prebuilt" / f"{source}-{key}.fatbin"
+
+
+def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -> Path:
+    """Compile one module for every supported architecture and as PTX into the package; returns the file."""
+    known = [number for number in ARCHITECTURES if number in nvcc_architectures(nvcc)]
+    # machine code for each, and PTX of the oldest (any newer device can run it) and the newest (runs best there)
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in known]
+    targets += [f"-gencode=arch=compute_{number},code=compute_{number}" for number in {known[0], known[-1]}]
+    macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
+    code = run_nvcc(nvcc, f'#include "{source}.cu"\n', [*FLAGS, *macros, *targets], "fatbin")
+    path = prebuilt_path(source, source_key(source, defines))
+    _write_whole(path, code)
+    return path
+
+
+def _sources(path: Path) -> dict[str, bytes]:
+    """A source and the headers it reaches by #include "...", by path below the source folder."""
+    root, found, pending = source_root(), {}, [path]
+    while pending:
+        current = pending.pop()
+        name = os.path.relpath(current, root)
+        if name in found:
+            continue
+        try:
+            found[name] = current.read_bytes()
+        except OSError as error:
+            raise DeviceError(f"the kernel source {current} is missing (install gpualign again)") from error
+        for include in _INCLUDE.findall(found[name]):
+            beside, below = current.parent / include.decode(), root / include.decode()
+            pending.append(beside if beside.is_file() else below)
+    return found
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write under a private name and rename, so that two processes never see half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

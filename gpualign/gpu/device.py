@@ -1,0 +1,211 @@
+"""CUDA devices: which there are, and one context with one driving host thread for each that is used.
+
+PyCUDA is imported by :func:`load_driver` alone, and only when a GPU is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from gpualign.errors import DeviceError
+from gpualign.gpu import compiler
+from gpualign.gpu.timeline import Timeline
+
+Result = TypeVar("Result")
+
+#: oldest compute capability the kernels are compiled for
+OLDEST_CAPABILITY = (7, 0)
+#: device memory left to the driver and to other processes
+HEAD_ROOM_BYTES = 512 << 20
+#: share of the free memory taken when no limit is given
+FREE_SHARE = 0.8
+
+
+def load_driver() -> Any:
+    """PyCUDA's driver module, initialised.
+
+    Raises:
+        DeviceError: PyCUDA is not installed, or there is no driver or no device.
+    """
+    try:
+        import pycuda.driver as driver
+    except ModuleNotFoundError as error:
+        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')") from error
+    except ImportError as error:
+        raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
+    try:
+        driver.init()
+    except driver.Error as error:
+        raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error
+    return driver
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What a device says of itself.
+
+    Attributes:
+        index: number among the visible devices (CUDA_VISIBLE_DEVICES renumbers them).
+        name: product name.
+        capability: compute capability, (9, 0).
+        memory: bytes of device memory.
+        driver: CUDA version of the driver, "13.0".
+    """
+
+    index: int
+    name: str
+    capability: tuple[int, int]
+    memory: int
+    driver: str
+
+    @property
+    def architecture(self) -> str:
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+
+def list_devices() -> list[DeviceInfo]:
+    """All visible devices.
+
+    Raises:
+        DeviceError: as :func:`load_driver`.
+    """
+    driver = load_driver()
+    version = driver.get_driver_version()
+    text = f"{version // 1000}.{version % 1000 // 10}"
+    infos = []
+    for index in range(driver.Device.count()):
+        device = driver.Device(index)
+        capability = device.compute_capability()
+        infos.append(DeviceInfo(index, device.name(), (capability[0], capability[1]), int(device.total_memory()), text))
+    return infos
+
+
+class Device:
+    """One GPU: a context that lives in one host thread, its memory budget, modules and slots.
+
+    Every call that touches the device runs in that thread: :meth:`call`. All device objects are released there
+    before the context goes, which is what keeps PyCUDA quiet at the end of a process.
+
+    Args:
+        info: which device.
+        max_memory: bytes of device memory to use at most; None: a share of what is free.
+    """
+
+    def __init__(self, info: DeviceInfo, max_memory: int | None = None) -> None:
+        self.info = info
+        self.closing = threading.Event()
+        self.timeline = Timeline()
+        self.budget = 0
+        self.allocated = 0
+        self.peak_allocated = 0
+        self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
+        self._slots: list[Any] = []
+        self._resident: dict[str, Any] = {}
+        self._context: Any = None
+        self.driver: Any = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
+        try:
+            self.call(self._open, max_memory).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    @property
+    def name(self) -> str:
+        """``cuda:0``."""
+        return f"cuda:{self.info.index}"
+
+    def call(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Run ``function(*arguments)`` in the device's thread."""
+        return self._thread.submit(function, *arguments)
+
+    def _open(self, max_memory: int | None) -> None:
+        self.driver = load_driver()
+        if self.info.capability < OLDEST_CAPABILITY:
+            raise DeviceError(
+                f"{self.name} ({self.info.name}) has compute capability {self.info.capability[0]}."
+                f"{self.info.capability[1]}; gpualign needs {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer"
+            )
+        try:
+            # a waiting host thread sleeps: the cores belong to parsing and writing
+            flags = self.driver.ctx_flags.SCHED_BLOCKING_SYNC
+            self._context = self.driver.Device(self.info.index).make_context(flags)
+        except self.driver.Error as error:
+            raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
+        free, _ = self.driver.mem_get_info()
+        usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
+        self.budget = min(usable, max_memory) if max_memory is not None else usable
+
+    def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
+        """The loaded module of ``cuda/<source>.cu`` (PyCUDA's Module: ``get_function``, ``get_global``).
+
+        Raises:
+            DeviceError: no machine code can be had, or the driver refuses it.
+        """
+        key = (source, tuple(sorted((defines or {}).items())))
+        if key not in self._modules:
+            code = compiler.compile_module(source, self.info.architecture, defines)
+            try:
+                self._modules[key] = self.driver.module_from_buffer(code)
+            except self.driver.Error as error:
+                raise DeviceError(
+                    f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
+                    f"the kernel {source}: {error} (a newer driver may be needed)"
+                ) from error
+        return self._modules[key]
+
+    def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
+        """One kernel of a module."""
+        return self.module(source, defines).get_function(name)
+
+    def slots(self, count: int) -> Sequence[Any]:
+        """At least two streams' worth of buffers, made once and reused."""
+        from gpualign.gpu.buffers import Slot
+
+        while len(self._slots) < count:
+            self._slots.append(Slot(self))
+        return self._slots[:count]
+
+    def resident(self, key: str, make: Callable[[], Any]) -> Any:
+        """Something that stays on the device between batches (a reference, an index): made once per ``key``."""
+        if key not in self._resident:
+            self._resident[key] = make()
+        return self._resident[key]
+
+    def release_buffers(self) -> None:
+        """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
+        for slot in self._slots:
+            slot.release()
+
+    def close(self) -> None:
+        """Stop the driving loop, release everything in the right order and end the thread. Safe to call twice."""
+        if not self.closing.is_set():
+            self.closing.set()
+            self.call(self._close).result()
+            self._thread.shutdown()
+
+    def _close(self) -> None:
+        if self._context is None:
+            return
+        for slot in self._slots:
+            slot.close()
+        for item in self._resident.values():
+            if hasattr(item, "free"):
+                item.free()
+        self._slots.clear()
+        self._resident.clear()
+        self._modules.clear()
+        self.timeline.fold()
+        self._context.pop()
+        self._context.detach()
+        self._context = None
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,147 @@
+"""A stand-in for ``pycuda.driver``: numpy buffers for device memory, callables for kernels, no device.
+
+It checks what a real driver punishes: memory freed twice or never, use after free, use outside the context.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+
+
+class Error(Exception):
+    pass
+
+
+class MemoryError(Error):
+    pass
+
+
+class CompileError(Error):
+    pass
+
+
+class ctx_flags:
+    SCHED_BLOCKING_SYNC = 4
+
+
+class Allocation:
+    def __init__(self, driver, size):
+        self.driver, self.data, self.freed = driver, np.full(size, 0xA5, np.uint8), False
+        self.context = driver.check_context()
+        self.context.live += size
+
+    def free(self):
+        assert not self.freed, "freed twice"
+        assert self.driver.check_context() is self.context
+        self.freed = True
+        self.context.live -= len(self.data)
+
+
+class Stream:
+    def synchronize(self):
+        pass
+
+
+class Event:
+    def record(self, stream=None):
+        self.time = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def time_since(self, other):
+        return (self.time - other.time) * 1e3
+
+
+class Context:
+    def __init__(self, driver):
+        self.driver, self.thread, self.live = driver, threading.get_ident(), 0
+        driver.contexts.append(self)
+
+    def pop(self):
+        self.driver.check_context()
+
+    def detach(self):
+        assert self.live == 0, f"{self.live} bytes of device memory were not freed"
+        self.driver.contexts.remove(self)
+
+
+class Module:
+    def __init__(self, functions):
+        self.functions = functions
+
+    def get_function(self, name):
+        return self.functions[name]
+
+
+class FakeDriver:
+    """``devices`` of (name, capability); each has ``memory`` bytes."""
+
+    Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
+    Stream, Event = Stream, Event
+
+    def __init__(self, devices=(("Fake A", (9, 0)),), memory=1 << 30, functions=None):
+        self.devices, self.memory = devices, memory
+        self.contexts = []
+        self.functions = functions or {}
+        driver = self
+
+        class Device:
+            def __init__(self, index):
+                self.index = index
+
+            @staticmethod
+            def count():
+                return len(driver.devices)
+
+            def name(self):
+                return driver.devices[self.index][0]
+
+            def compute_capability(self):
+                return driver.devices[self.index][1]
+
+            def total_memory(self):
+                return driver.memory
+
+            def make_context(self, flags):
+                return Context(driver)
+
+        self.Device = Device
+
+    def check_context(self):
+        mine = [context for context in self.contexts if context.thread == threading.get_ident()]
+        assert mine, "no context in this thread"
+        return mine[-1]
+
+    def get_driver_version(self):
+        return 13000
+
+    def mem_get_info(self):
+        return self.memory - self.check_context().live, self.memory
+
+    def mem_alloc(self, size):
+        if self.check_context().live + size > self.memory:
+            raise MemoryError("cuMemAlloc failed: out of memory")
+        return Allocation(self, size)
+
+    def pagelocked_empty(self, size, dtype):
+        self.check_context()
+        return np.full(size, 0x5A, dtype)
+
+    def memcpy_htod_async(self, pointer, array, stream):
+        assert not pointer.freed
+        pointer.data[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+
+    def memcpy_dtoh_async(self, array, pointer, stream):
+        assert not pointer.freed
+        array[...] = pointer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+
+    def memset_d8_async(self, pointer, value, size, stream):
+        pointer.data[:size] = value
+
+    def module_from_buffer(self, code):
+        self.check_context()
+        return Module(self.functions)

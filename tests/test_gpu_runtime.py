@@ -1,0 +1,292 @@
+"""The CUDA runtime without a GPU: buffers, budgets, order, errors, and the end, on a fake driver."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from gpualign.backends.base import Stage
+from gpualign.backends.cuda import CudaBackend
+from gpualign.backends.select import open_backend, parse_device
+from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
+from gpualign.gpu import device as device_module
+from gpualign.gpu.buffers import DeviceMemoryExceeded
+from gpualign.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.gpu.runner import run_on_devices
+from gpualign.gpu.timeline import Timeline, overlap, union
+from gpualign.params import RunOptions
+from tests.fake_cuda import FakeDriver
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    driver = FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0))))
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    return driver
+
+
+class Doubler:
+    """Doubles an int32 array on the "device"; counts the threads it ran in."""
+
+    threads: set[int]
+
+    def __init__(self, device):
+        self.device = device
+
+    def submit(self, slot, item):
+        pointer = slot.upload("in", item)
+        out = slot.device_array("out", item.nbytes)
+
+        def kernel(source, target, count, grid, block, shared, stream):
+            values = source.data[: 4 * count].view(np.int32) * 2
+            target.data[: 4 * count] = values.view(np.uint8)
+
+        slot.launch(kernel, 1, 32, pointer, out, np.int64(len(item)))
+        self.result = slot.download("out", item.shape, np.int32)
+
+    def collect(self, slot, item):
+        return slot.pinned("out", item.shape, np.int32).copy()
+
+    def split(self, item):
+        return [item] if len(item) < 2 else [item[: len(item) // 2], item[len(item) // 2 :]]
+
+    def join(self, results):
+        return np.concatenate(results)
+
+
+def batches(count, size=100):
+    return [np.arange(i, i + size + i % 7, dtype=np.int32) for i in range(count)]
+
+
+def test_results_keep_the_order_on_several_devices(fake):
+    with CudaBackend(list_devices()) as backend:
+        items = batches(50)
+        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))
+        assert len(results) == 50
+        for item, result in zip(items, results, strict=True):
+            np.testing.assert_array_equal(result, item * 2)
+        # a second run reuses the devices
+        assert len(list(backend.run(items[:3], Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))) == 3
+        report = backend.report()
+        assert report["device"] == "cuda:0,1"
+        assert report["gpu_batches"] == 53
+        assert sum(device["bytes_to_device"] for device in report["devices"]) == sum(
+            item.nbytes for item in items + items[:3]
+        )
+    assert fake.contexts == []
+
+
+def test_the_cpu_takes_items_beside_the_gpu(fake):
+    class Slow(Doubler):
+        def submit(self, slot, item):
+            time.sleep(0.02)
+            super().submit(slot, item)
+
+    with CudaBackend(list_devices()[:1], cpu_threads=2) as backend:
+        items = batches(30)
+        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Slow)))
+        for item, result in zip(items, results, strict=True):
+            np.testing.assert_array_equal(result, item * 2)
+        report = backend.report()
+        assert report["cpu_batches"] > 0
+        assert report["cpu_batches"] + report["gpu_batches"] == 30
+
+
+def test_no_items(fake):
+    with CudaBackend(list_devices()) as backend:
+        assert list(backend.run([], Stage(cpu=abs, make_kernel=Doubler))) == []
+
+
+def test_an_item_that_does_not_fit_is_halved(fake):
+    with Device(list_devices()[0], max_memory=4096) as device:
+        items = [np.arange(3000, dtype=np.int32), np.arange(5, dtype=np.int32)]
+        results = list(run_on_devices(items, Doubler, [device]))
+        np.testing.assert_array_equal(results[0], items[0] * 2)
+        np.testing.assert_array_equal(results[1], items[1] * 2)
+        assert device.peak_allocated <= 4096
+
+
+def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
+    class Hungry(Doubler):
+        def submit(self, slot, item):
+            slot.device_array("huge", 1 << 40)
+
+    with Device(list_devices()[0]) as device, pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
+        list(run_on_devices(batches(2), Hungry, [device]))
+    assert fake.contexts == []
+
+
+def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
+    fake.memory = 1 << 20
+    with Device(list_devices()[0]) as device:
+        slot = device.slots(1)[0]
+        device.budget = 1 << 40
+        with pytest.raises(DeviceMemoryExceeded):
+            device.call(slot.device_array, "x", 1 << 21).result()
+
+
+def test_errors_come_at_their_place(fake):
+    class Failing(Doubler):
+        def submit(self, slot, item):
+            if item[0] == 3:
+                raise ValueError("item 3")
+            super().submit(slot, item)
+
+    with Device(list_devices()[0]) as device:
+        seen = []
+        with pytest.raises(ValueError, match="item 3"):
+            seen.extend(run_on_devices(batches(10), Failing, [device]))
+        assert len(seen) == 3
+
+
+def test_a_kernel_that_cannot_be_made_is_reported(fake):
+    def broken(device):
+        raise DeviceError("no kernel image")
+
+    with Device(list_devices()[0]) as device, pytest.raises(DeviceError, match="no kernel image"):
+        list(run_on_devices(batches(10), broken, [device]))
+
+
+def test_errors_of_the_reader_pass_through(fake):
+    def items():
+        yield from batches(4)
+        raise KeyError("reader")
+
+    with Device(list_devices()[0]) as device, pytest.raises(KeyError, match="reader"):
+        list(run_on_devices(items(), Doubler, [device]))
+
+
+def test_a_consumer_may_stop_early(fake):
+    before = threading.active_count()
+    with Device(list_devices()[0]) as device:
+        results = run_on_devices(iter(batches(100)), Doubler, [device])
+        next(results)
+        results.close()
+    assert threading.active_count() == before
+    assert fake.contexts == []
+
+
+def test_closing_a_device_ends_an_abandoned_run(fake):
+    device = Device(list_devices()[0])
+    results = run_on_devices(iter(batches(100)), Doubler, [device])
+    next(results)
+    device.close()
+    device.close()
+    with contextlib.suppress(RuntimeError):
+        results.close()
+    assert fake.contexts == []
+
+
+def test_buffers_grow_and_are_reused(fake):
+    with Device(list_devices()[0]) as device:
+        slot = device.slots(2)[0]
+
+        def exercise():
+            first = slot.device_array("a", 1000)
+            assert slot.device_array("a", 900) is first
+            assert slot.device_array("a", 5000) is not first
+            assert first.freed
+            a = slot.pinned("p", (10, 3), np.int32)
+            b = slot.pinned("p", 7, np.int16)
+            assert a.shape == (10, 3)
+            assert b.shape == (7,)
+            assert np.shares_memory(a, b)
+            assert slot.pinned("empty", 0, np.int32).shape == (0,)
+            slot.upload("nothing", np.zeros(0, np.int8))
+            slot.clear("z", 16)
+            assert slot.download("z", 16, np.uint8).sum() == 0
+            # an array that already lies in pinned memory is not copied onto itself
+            staged = slot.pinned("q", 4, np.int32)
+            staged[:] = [1, 2, 3, 4]
+            slot.upload("q", staged)
+            assert slot.download("q", 4, np.int32).tolist() == [1, 2, 3, 4]
+
+        device.call(exercise).result()
+        assert device.allocated <= device.peak_allocated
+
+
+def test_old_devices_are_refused(fake):
+    with pytest.raises(DeviceError, match=r"6\.1; gpualign needs 7\.0"):
+        Device(DeviceInfo(0, "Old", (6, 1), 1 << 30, "11.0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "cuda", "indices", "cpu"),
+    [
+        ("auto", True, None, False),
+        ("cpu", False, None, True),
+        ("cuda", True, None, False),
+        ("cuda:0,2", True, (0, 2), False),
+        ("cuda,cpu", True, None, True),
+        ("cuda:1,cpu", True, (1,), True),
+    ],
+)
+def test_device_texts(text, cuda, indices, cpu):
+    request = parse_device(text)
+    assert (request.cuda, request.indices, request.cpu) == (cuda, indices, cpu)
+
+
+@pytest.mark.parametrize("text", ["gpu", "cuda:", "cuda:a", "cuda:0,0", "cpu,cuda", "", "cuda:-1"])
+def test_bad_device_texts(text):
+    with pytest.raises(UsageError, match="device"):
+        parse_device(text)
+
+
+def test_devices_are_chosen_by_index(fake):
+    with open_backend(RunOptions(device="cuda:1"), "verify") as backend:
+        assert backend.name == "cuda:1"
+    with pytest.raises(DeviceError, match="no device cuda:2"):
+        open_backend(RunOptions(device="cuda:2"), "verify")
+
+
+def test_auto_falls_back_with_one_line(monkeypatch, capsys):
+    def missing():
+        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')")
+
+    monkeypatch.setattr(device_module, "load_driver", missing)
+    with open_backend(RunOptions(device="auto"), "verify") as backend:
+        assert backend.name == "cpu"
+        assert not backend.on_gpu
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(DeviceError, match="PyCUDA is not installed"):
+        open_backend(RunOptions(device="cuda"), "verify")
+
+
+def test_cuda_without_a_gpu_exits_4(monkeypatch, fake):
+    fake.devices = ()
+    with pytest.raises(DeviceError, match="shows no device"):
+        open_backend(RunOptions(device="cuda"), "verify")
+
+
+def test_intervals():
+    assert union([(3, 4), (0, 1), (0.5, 2)]) == [(0, 2), (3, 4)]
+    assert overlap([(0, 2), (3, 4)], [(1, 3.5)]) == pytest.approx(1.5)
+
+
+def test_timeline_tells_hidden_copies():
+    timeline = Timeline()
+    timeline.add("copy", 0.0, 1.0)  # nothing to hide behind
+    timeline.add("kernel", 1.0, 3.0)
+    timeline.add("copy", 1.0, 2.0)  # hidden
+    timeline.add("kernel", 2.5, 4.0)
+    summary = timeline.summary()
+    assert summary["kernel_s"] == pytest.approx(3.0)
+    assert summary["copy_s"] == pytest.approx(2.0)
+    assert summary["copy_hidden_s"] == pytest.approx(1.0)
+    assert summary["wall_s"] == pytest.approx(4.0)
+
+
+def test_timeline_folds_long_runs():
+    timeline = Timeline()
+    for i in range(5000):
+        timeline.add("kernel", float(i), i + 0.75)
+        timeline.add("copy", i + 0.5, i + 1.0)
+    assert len(timeline._kernels) < 2000
+    summary = timeline.summary()
+    assert summary["kernel_s"] == pytest.approx(3750)
+    assert summary["copy_s"] == pytest.approx(2500)
+    assert summary["copy_hidden_s"] == pytest.approx(1250)
