@@ -23,11 +23,13 @@ GPUALIGN_HD int32_t max(int32_t a, int32_t b) { return a > b ? a : b; }
 GPUALIGN_HD int16_t max(int16_t a, int16_t b) { return a > b ? a : b; }
 GPUALIGN_HD int32_t min(int32_t a, int32_t b) { return a < b ? a : b; }
 
+// The integer type of a lane: the word itself, or the T of a Vec<T>.
+template <class Word>
+struct word_traits {
+    using scalar = Word;
+};
+
 // True when the mask holds in any lane.
 GPUALIGN_HD bool any(bool mask) { return mask; }
-
-// All bits set where the mask holds, none elsewhere.
-template <class Word>
-GPUALIGN_HD Word mask_bits(bool mask) { return mask ? ~Word(0) : Word(0); }
 
 }  // namespace gpualign

@@ -10,4 +10,5 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_cpu(m);
     gpualign::bind_fastx(m);
     gpualign::bind_index(m);
+    gpualign::bind_map(m);
 }

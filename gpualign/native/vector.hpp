@@ -44,6 +44,12 @@ struct Vec {
     friend GPUALIGN_HD Vec operator<<(Vec a, int n) { return Vec(Raw(a.v << n)); }
     friend GPUALIGN_HD Vec operator>>(Vec a, int n) { return Vec(Raw(a.v >> n)); }
 
+    // The same bits as lanes of another integer type of the same size.
+    template <class U>
+    GPUALIGN_HD Vec<U> as() const {
+        return Vec<U>((typename Vec<U>::Raw)v);
+    }
+
     // Comparisons give a mask: all bits set in the lanes where they hold.
     friend GPUALIGN_HD Vec operator<(Vec a, Vec b) { return Vec(Raw(a.v < b.v)); }
     friend GPUALIGN_HD Vec operator>(Vec a, Vec b) { return Vec(Raw(a.v > b.v)); }
@@ -61,6 +67,11 @@ struct Vec {
         for (int i = 0; i < int(GPUALIGN_VECTOR_BYTES / 8); i++) folded |= wide[i];
         return folded != 0;
     }
+};
+
+template <class T>
+struct word_traits<Vec<T>> {
+    using scalar = T;
 };
 
 }  // namespace gpualign

@@ -1,0 +1,94 @@
+// Banded affine-gap alignment of a whole query against a text window, with clipping and traceback.
+//
+// Gotoh's recurrences (1982) with bwa's scoring: match and mismatch, a gap of length l costs open + l * extend, and a
+// query end may be clipped for a fixed penalty, so that clipping has to earn it. Text ends are free.
+//
+// Rows are query letters, the band holds the diagonals [0, band): cell (i, b) pairs query letter i with text letter
+// i + b. The neighbour along the diagonal is (i - 1, b), an insertion (query letter alone) comes from (i - 1, b + 1), a
+// deletion (text letter alone) from (i, b - 1).
+#pragma once
+#include "algo/hd.hpp"
+
+namespace gpualign {
+
+struct AffineScores {
+    int match = 1, mismatch = 4, gap_open = 6, gap_extend = 1, clip = 5;  // all but match are penalties
+};
+
+// What a cell's traceback byte says.
+enum : uint8_t {
+    kFromDiagonal = 0,   // low two bits: where the best value of the cell comes from
+    kFromInsertion = 1,
+    kFromDeletion = 2,
+    kFromStart = 3,      // the alignment begins behind this cell: letters up to here are clipped
+    kFromMask = 3,
+    kInsertionExtends = 4,  // the insertion that ends here is longer than one letter
+    kDeletionExtends = 8,
+};
+
+// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one `lowest`) and row i on
+// return. substitution(b) is the score of pairing the row's letter with the text letter of diagonal b. store(b, value, from)
+// sees every cell's value and traceback byte, the byte in a Score.
+//
+// Ties prefer the diagonal, then the insertion, then the deletion, and a longer gap over a new one: read from the end of
+// the alignment that puts a gap as far left as it goes. A cell's value is never below `clipped`, the value of an alignment
+// that begins behind it.
+template <class Score, class Substitution, class Store>
+GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_extend, Score extend, Score clipped,
+                            Score lowest, Score* best, Score* insertion, Store&& store) {
+    Score left_best = lowest, left_deletion = lowest;
+    for (int b = 0; b < band; b++) {
+        const Score diagonal = best[b] + substitution(b);
+        const Score open_insertion = best[b + 1] - open_extend, longer_insertion = insertion[b + 1] - extend;
+        const Score ins = max(longer_insertion, open_insertion);
+        const Score open_deletion = left_best - open_extend, longer_deletion = left_deletion - extend;
+        const Score del = max(longer_deletion, open_deletion);
+        const Score gap = max(ins, del);
+        const Score value = max(max(diagonal, gap), clipped);
+        Score from = select(del > ins, Score(kFromDeletion), Score(kFromInsertion));
+        from = select(value > gap, Score(kFromStart), from);
+        from = select(value > diagonal, from, Score(kFromDiagonal));
+        from = from | select(open_insertion > longer_insertion, Score(0), Score(kInsertionExtends));
+        from = from | select(open_deletion > longer_deletion, Score(0), Score(kDeletionExtends));
+        store(b, value, from);
+        best[b] = value;
+        insertion[b] = ins;
+        left_best = value;
+        left_deletion = del;
+    }
+}
+
+// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b); emit(op) takes
+// 'M', 'I' or 'D' for each column, last column first. Returns the first query letter that is aligned in `row` and the
+// diagonal of the first column in `diagonal`.
+template <class From, class Emit>
+GPUALIGN_HD void affine_traceback(From&& from, int& row, int& diagonal, Emit&& emit) {
+    int i = row, b = diagonal;
+    char state = 'M';
+    while (i >= 0) {
+        const uint8_t cell = from(i, b);
+        if (state == 'M') {
+            const uint8_t source = cell & kFromMask;
+            if (source == kFromStart) break;
+            if (source == kFromDiagonal) {
+                emit('M');
+                i--;
+                continue;
+            }
+            state = source == kFromInsertion ? 'I' : 'D';
+        }
+        emit(state);
+        const bool longer = cell & (state == 'I' ? kInsertionExtends : kDeletionExtends);
+        if (state == 'I') {
+            i--;
+            b++;
+        } else {
+            b--;
+        }
+        if (!longer) state = 'M';
+    }
+    row = i + 1;
+    diagonal = b;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,94 @@
+// Bindings of the mapper.
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "mapper.hpp"
+#include "reference_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+                    int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
+                    int most_candidates, nb::tuple scores) {
+    const ReferenceView view = reference.view();
+    const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
+    const MapParams params{{k, w, most_hits, most_candidates}, error_rate,
+                           {nb::cast<int>(scores[0]), nb::cast<int>(scores[1]), nb::cast<int>(scores[2]),
+                            nb::cast<int>(scores[3]), nb::cast<int>(scores[4])}};
+    const size_t reads = read_offsets.size() - 1;
+    std::vector<uint16_t> flag(reads);
+    std::vector<uint8_t> mapq(reads);
+    std::vector<int32_t> contig(reads), score(reads), distance(reads), second(reads);
+    std::vector<int64_t> position(reads), cigar_offsets{0};
+    std::vector<uint32_t> cigars;
+    {
+        nb::gil_scoped_release release;
+        cigar_offsets.reserve(reads + 1);
+        Mapper mapper(index, view, params);
+        size_t r = 0;
+        mapper.map(letters.data(), read_offsets.data(), reads, [&](const Alignment& a, const std::vector<uint32_t>& cigar) {
+            flag[r] = a.flag;
+            mapq[r] = a.mapq;
+            contig[r] = a.contig;
+            position[r] = a.position;
+            score[r] = a.score;
+            distance[r] = a.distance;
+            second[r] = a.second_distance;
+            cigars.insert(cigars.end(), cigar.begin(), cigar.end());
+            cigar_offsets.push_back(int64_t(cigars.size()));
+            r++;
+        });
+    }
+    return nb::make_tuple(to_numpy(std::move(flag)), to_numpy(std::move(contig)), to_numpy(std::move(position)),
+                          to_numpy(std::move(mapq)), to_numpy(std::move(score)), to_numpy(std::move(distance)),
+                          to_numpy(std::move(second)), to_numpy(std::move(cigars)), to_numpy(std::move(cigar_offsets)));
+}
+
+// Infix distance and end of each pattern against its window of the reference; for `verify` and the tests.
+nb::tuple infix_distances(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets,
+                          Input<int64_t> pattern, Input<int64_t> begin, Input<int64_t> end) {
+    const ReferenceView view = reference.view();
+    const size_t patterns = offsets.size() - 1, n = pattern.size();
+    if (begin.size() != n || end.size() != n) throw nb::value_error("pattern, begin and end differ in length");
+    std::vector<int32_t> distance(n), ends(n);
+    {
+        nb::gil_scoped_release release;
+        std::vector<size_t> first(patterns + 1, 0);
+        std::vector<uint8_t> codes;
+        for (size_t i = 0; i < patterns; i++) first[i + 1] = first[i] + size_t(pattern_words(offsets.data()[i + 1] - offsets.data()[i]));
+        std::vector<PlaneWord> planes(first[patterns]);
+        for (size_t i = 0; i < patterns; i++) {
+            codes.resize(size_t(offsets.data()[i + 1] - offsets.data()[i]));
+            for (size_t j = 0; j < codes.size(); j++) codes[j] = base_code(letters.data()[size_t(offsets.data()[i]) + j]);
+            make_planes(codes.data(), int64_t(codes.size()), planes.data() + first[i]);
+        }
+        std::vector<InfixPair> pairs(n);
+        for (size_t i = 0; i < n; i++) {
+            const size_t p = size_t(pattern.data()[i]);
+            if (p >= patterns || begin.data()[i] < 0 || end.data()[i] < begin.data()[i] || uint64_t(end.data()[i]) > view.bases)
+                throw std::out_of_range("a pair names a pattern or a window that is not there");
+            pairs[i] = {planes.data() + first[p], int32_t(offsets.data()[p + 1] - offsets.data()[p]), uint64_t(begin.data()[i]),
+                        uint64_t(end.data()[i])};
+        }
+        std::vector<InfixResult> results;
+        InfixBatch(view).run(pairs, results);
+        for (size_t i = 0; i < n; i++) {
+            distance[i] = results[i].distance;
+            ends[i] = results[i].end;
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(distance)), to_numpy(std::move(ends)));
+}
+
+}  // namespace
+
+void bind_map(nb::module_& m) {
+    m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
+          nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
+          nb::arg("most_candidates"), nb::arg("scores"),
+          "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets) of each read.");
+    m.def("infix_distances", &infix_distances, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("pattern"),
+          nb::arg("begin"), nb::arg("end"), "(distance, end) of patterns against windows [begin, end) of the reference.");
+}
+
+}  // namespace gpualign

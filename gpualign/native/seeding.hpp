@@ -1,0 +1,148 @@
+// From a read to the windows of the reference where it may lie: minimizers, look-ups, diagonals.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "minimizers.hpp"
+#include "reference.hpp"
+
+namespace gpualign {
+
+struct SeedingParams {
+    int k, w;
+    int32_t most_hits;        // hits followed per read once the rarest seeds have been followed
+    int32_t most_candidates;  // candidates kept per read
+};
+
+// A place for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
+// diagonal of [first_diagonal, last_diagonal].
+struct Candidate {
+    int64_t first_diagonal, last_diagonal;  // diagonal = reference position - read position
+    uint32_t contig;
+    int32_t votes;  // seed hits on those diagonals
+    bool reverse;
+};
+
+class Seeder {
+public:
+    Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
+        : index_(index), reference_(reference), params_(params), scanner_(params.k, params.w) {}
+
+    // Looks up the minimizers of a block of reads in three passes, so that the memory accesses of many look-ups overlap.
+    void look_up(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
+        seeds_.clear();
+        first_seed_.assign(1, 0);
+        for (size_t r = 0; r < codes.size(); r++) {
+            scanner_.scan(codes[r], lengths[r], [&](const Minimizer& m) {
+                __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+                seeds_.push_back({m, 0, 0});
+            });
+            first_seed_.push_back(seeds_.size());
+        }
+        for (Seed& seed : seeds_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seed.minimizer.hash)]]);
+        for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
+    }
+
+    // Candidates of read r of the block, best voted first.
+    //
+    // The repeat rule: seeds are followed from the rarest to the most frequent, until `most_hits` hits have been followed.
+    // The rarest seed is always followed, up to that number of its places, so that a read made of repeats alone is mapped.
+    void candidates(size_t r, int32_t length, int32_t limit, std::vector<Candidate>& out) {
+        collect_hits(r, length);
+        out.clear();
+        if (hits_.empty()) return;
+        std::sort(hits_.begin(), hits_.end());
+        for (size_t i = 0; i < hits_.size();) {
+            size_t stop = i + 1;
+            while (stop < hits_.size() && hits_[stop].key - hits_[i].key <= uint64_t(limit)) stop++;
+            add_cluster(i, stop, out);
+            i = stop;
+        }
+        const auto better = [](const Candidate& a, const Candidate& b) {
+            if (a.votes != b.votes) return a.votes > b.votes;
+            if (a.first_diagonal != b.first_diagonal) return a.first_diagonal < b.first_diagonal;
+            if (a.reverse != b.reverse) return !a.reverse;
+            return a.contig < b.contig;
+        };
+        if (out.size() > size_t(params_.most_candidates)) {
+            std::nth_element(out.begin(), out.begin() + params_.most_candidates, out.end(), better);
+            out.resize(size_t(params_.most_candidates));
+        }
+        std::sort(out.begin(), out.end(), better);
+    }
+
+    size_t seeds(size_t r) const { return first_seed_[r + 1] - first_seed_[r]; }
+
+private:
+    struct Seed {
+        Minimizer minimizer;
+        uint32_t first, last;  // entries
+    };
+    struct Hit {
+        uint64_t key;  // strand, then diagonal, so that sorting brings neighbours together
+        uint32_t position;
+        bool operator<(const Hit& other) const {
+            return key != other.key ? key < other.key : position < other.position;
+        }
+    };
+    static constexpr uint64_t kReverse = uint64_t(1) << 40;
+    static constexpr int64_t kBias = int64_t(1) << 34;  // diagonals may be negative
+
+    void collect_hits(size_t r, int32_t length) {
+        hits_.clear();
+        rank_.clear();
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
+            if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
+        int64_t total = 0;
+        for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
+        if (total > params_.most_hits)
+            std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
+                const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
+                return na != nb ? na < nb : a < b;
+            });
+        for (uint32_t s : rank_) {
+            const Seed& seed = seeds_[s];
+            uint32_t n = seed.last - seed.first;
+            if (!hits_.empty() && int64_t(hits_.size()) + n > params_.most_hits) break;
+            n = std::min<uint32_t>(n, uint32_t(params_.most_hits));
+            for (uint32_t e = seed.first; e < seed.first + n; e++) {
+                const uint64_t entry = index_.entries[e];
+                const uint32_t position = entry_position(entry);
+                const bool reverse = entry_reverse(entry) != (seed.minimizer.reverse != 0);
+                const int64_t at = reverse ? length - params_.k - int64_t(seed.minimizer.position) : seed.minimizer.position;
+                hits_.push_back({uint64_t(int64_t(position) - at + kBias) | (reverse ? kReverse : 0), position});
+            }
+        }
+    }
+
+    // Hits [from, to) share a candidate for each contig they touch.
+    void add_cluster(size_t from, size_t to, std::vector<Candidate>& out) {
+        const auto diagonal = [&](size_t i) { return int64_t(hits_[i].key & ~kReverse) - kBias; };
+        const bool reverse = hits_[from].key & kReverse;
+        uint32_t contig = uint32_t(reference_.contig_of(hits_[from].position));
+        const auto inside = [&](size_t i) {
+            return hits_[i].position >= reference_.contig_offsets[contig] && hits_[i].position < reference_.contig_offsets[contig + 1];
+        };
+        const size_t first = out.size();
+        for (size_t i = from; i < to; i++) {
+            if (!inside(i)) contig = uint32_t(reference_.contig_of(hits_[i].position));
+            size_t c = first;
+            while (c < out.size() && out[c].contig != contig) c++;
+            if (c == out.size()) out.push_back({diagonal(i), diagonal(i), contig, 0, reverse});
+            out[c].last_diagonal = diagonal(i);
+            out[c].votes++;
+        }
+    }
+
+    const IndexView& index_;
+    const ReferenceView& reference_;
+    const SeedingParams params_;
+    MinimizerScanner scanner_;
+    std::vector<Seed> seeds_;
+    std::vector<size_t> first_seed_;
+    std::vector<uint32_t> rank_;
+    std::vector<Hit> hits_;
+};
+
+}  // namespace gpualign
