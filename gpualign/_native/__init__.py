@@ -10,6 +10,7 @@ import importlib
 import os
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 from gpualign.errors import UsageError
 
@@ -43,5 +44,5 @@ _module = _load()
 isa: str = _module.isa
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     return getattr(_module, name)

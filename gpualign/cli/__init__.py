@@ -21,6 +21,10 @@ from gpualign.errors import GpualignError
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
     "pairwise": ("gpualign.cli.pairwise", "Align all against all: global, semi-global, local, or with bounded gaps."),
+    "lcs-filter": (
+        "gpualign.cli.lcs_filter",
+        "Rank subjects by their longest common subsequence (not substring) with a query.",
+    ),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
 }
 

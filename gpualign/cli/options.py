@@ -43,8 +43,12 @@ def default_of(params: type[Any], name: str) -> Any:
     raise AttributeError(f"{params.__name__} has no field {name}")
 
 
-def run_options(command: F) -> F:
-    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`."""
+def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
+    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`.
+
+    Args:
+        quiet: names of the quiet option; a command whose own ``-q`` is something else leaves the short one out.
+    """
     decorators = [
         click.option("-o", "--output", metavar="FILE", help="Write here; '-' or nothing: standard output."),
         click.option(
@@ -71,7 +75,7 @@ def run_options(command: F) -> F:
             help="Bases per batch (memory); never changes the output.",
         ),
         click.option("--no-progress", is_flag=True, help="No progress bar (there is none off a terminal)."),
-        click.option("-q", "--quiet", is_flag=True, help="No summary on standard error."),
+        click.option(*quiet, is_flag=True, help="No summary on standard error."),
         click.option("--json", metavar="FILE", help="Write a run report as JSON."),
         click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
     ]

@@ -7,4 +7,5 @@ void bind_cpu(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
+void bind_lcs(nanobind::module_& m);
 }  // namespace gpualign

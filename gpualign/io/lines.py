@@ -1,0 +1,47 @@
+"""Plain text, one sequence a line: log lines, signatures, anything that is no FASTA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.io.fastx import Chunk
+from gpualign.io.files import InputFile
+from gpualign.sequences import SequenceBatch, join_bytes
+
+_NEWLINE, _RETURN = 10, 13
+
+
+def read_line_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]:
+    """Cut a stream into chunks of whole lines of about ``chunk_bytes`` (more when one line is longer)."""
+    rest, line = head, 1
+    while True:
+        block = file.read(max(chunk_bytes - len(rest), 1 << 16))
+        data = rest + block
+        cut = data.rfind(b"\n") + 1 if block else len(data)
+        chunk, rest = data[:cut], data[cut:]
+        if chunk:
+            yield Chunk(chunk, "fasta", file.path, line)
+            line += _native.count_newlines(chunk)
+        if not block:
+            return
+
+
+def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
+    """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
+    text = np.frombuffer(chunk.data, np.uint8)
+    ends = np.flatnonzero(text == _NEWLINE)
+    if len(text) and text[-1] != _NEWLINE:
+        ends = np.append(ends, len(text))
+    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
+    has_return = (ends > starts) & (text[np.maximum(ends - 1, 0)] == _RETURN)
+    lengths = ends - starts - has_return
+    offsets = np.zeros(len(ends) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    inside = np.ones(len(text), bool)
+    inside[text == _NEWLINE] = False
+    inside[(ends - 1)[has_return]] = False
+    names, name_offsets = join_bytes([f"{prefix}{chunk.line + i}".encode() for i in range(len(ends))])
+    return SequenceBatch(names, name_offsets, text[inside], offsets, line=chunk.line)

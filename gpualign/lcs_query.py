@@ -1,0 +1,101 @@
+"""Queries of the LCS filter: what counts as equal, and the codes that the kernels compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Alphabet = Literal["dna", "protein", "bytes"]
+ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
+
+_NO_CLASS = -1
+_COMPLEMENT = bytes.maketrans(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv", b"TGCAANYRSWMKVHDBtgcaanyrswmkvhdb")
+
+
+def _classes(alphabet: Alphabet) -> NDArray[np.int16]:
+    """int16 (256,): bytes of one class match each other; -1 matches nothing, not even itself."""
+    if alphabet == "bytes":
+        return np.arange(256, dtype=np.int16)
+    classes = np.full(256, _NO_CLASS, np.int16)
+    letters = "ACGTU" if alphabet == "dna" else "ABCDEFGHIJKLMNOPQRSTUVWYZ"  # X is an unknown residue
+    for letter in letters:
+        same = "T" if alphabet == "dna" and letter == "U" else letter
+        classes[ord(letter)] = classes[ord(letter.lower())] = ord(same)
+    return classes
+
+
+@dataclass(frozen=True)
+class LcsQuery:
+    """One query, on one strand, as the kernels see it.
+
+    Only symbols that occur in the query get a code, so the profile is as small as the query allows.
+
+    Attributes:
+        name: as in the query file.
+        text: the query's bytes on this strand.
+        codes: uint16 (length,): 0 … symbols - 1, or ``symbols`` where the query's letter matches nothing.
+        symbols: number of distinct symbols, at most 256.
+        table: uint16 (256,): from a subject's byte to its code; ``symbols`` for bytes that match nothing here.
+    """
+
+    name: str
+    text: bytes
+    codes: NDArray[np.uint16]
+    symbols: int
+    table: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
+    """Give the query's symbols their codes."""
+    classes = _classes(alphabet)
+    present = np.unique(classes[np.frombuffer(text, np.uint8)])
+    present = present[present != _NO_CLASS]
+    symbols = len(present)
+    table = np.full(256, symbols, np.uint16)
+    for code, symbol_class in enumerate(present):
+        table[classes == symbol_class] = code
+    return LcsQuery(name, text, table[np.frombuffer(text, np.uint8)], symbols, table)
+
+
+def reverse_complement(text: bytes) -> bytes:
+    """The other strand of a nucleotide sequence; letters that are no nucleotide codes stay."""
+    return text.translate(_COMPLEMENT)[::-1]
+
+
+def common_subsequence(
+    find_path: Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]], query: LcsQuery, subject: bytes, length: int
+) -> bytes:
+    """One longest common subsequence, in the query's letters; checked to be one of the reported length.
+
+    Args:
+        find_path: the native ``lcs_path``.
+        length: the length that the filter reported.
+
+    Raises:
+        AssertionError: the path is no common subsequence of that length (a defect, never bad input).
+    """
+    codes = query.table[np.frombuffer(subject, np.uint8)]
+    in_query, in_subject = find_path(query.codes, codes, query.symbols, PATH_ROW_BYTES)
+    matched = query.codes[in_query]
+    sound = (
+        len(in_query) == length
+        and bool((np.diff(in_query) > 0).all())
+        and bool((np.diff(in_subject) > 0).all())
+        and bool((matched == codes[in_subject]).all())
+        and bool((matched < query.symbols).all())
+    )
+    if not sound:
+        raise AssertionError(f"query '{query.name}': the subsequence found is not one of length {length}")
+    return np.frombuffer(query.text, np.uint8)[in_query].tobytes()
+
+
+#: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:
+#: it decides which of several longest common subsequences is written.
+PATH_ROW_BYTES = 1 << 22

@@ -1,0 +1,138 @@
+// The longest common subsequence itself, in linear space: Hirschberg (1975), "A linear space algorithm for computing
+// maximal common subsequences", on bit-parallel rows.
+//
+// A problem whose rows fit the budget is solved by keeping them all and walking back; a larger one is halved at the
+// middle of the subject. The budget is part of the definition: it decides which of several subsequences comes out.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "algo/lcs.hpp"
+
+namespace gpualign {
+
+class LcsPath {
+public:
+    std::vector<int64_t> query_positions, subject_positions;
+
+    // symbols: codes from `symbols` on match nothing. row_bytes: most bytes of rows to keep at once.
+    LcsPath(int symbols, int64_t row_bytes) : symbols_(symbols), row_bytes_(row_bytes) {}
+
+    // Appends the matched positions in ascending order.
+    void align(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n) { solve(query, m, 0, subject, n, 0); }
+
+private:
+    static constexpr int tile = 4;  // words; more would not stay in the general registers
+
+    int symbols_;
+    int64_t row_bytes_;
+    std::vector<uint64_t> masks_;    // [tile][symbol][word in tile]
+    std::vector<uint64_t> rows_;     // [subject symbol][word], increments
+    std::vector<uint64_t> carries_;  // [subject symbol / 64]
+
+    static int64_t tiles_of(int64_t m) { return (m + 64 * tile - 1) / (64 * tile); }
+
+    void build_masks(const uint16_t* query, int64_t m, bool backwards) {
+        const int64_t per_tile = int64_t(symbols_ + 1) * tile;
+        masks_.assign(size_t(tiles_of(m) * per_tile), 0);
+        for (int64_t i = 0; i < m; i++) {
+            const uint16_t c = query[backwards ? m - 1 - i : i];
+            if (c < symbols_)
+                masks_[size_t(i / (64 * tile) * per_tile + c * tile + i / 64 % tile)] |= 1ull << (i % 64);
+        }
+    }
+
+    // Runs the subject through one tile; keep(j, row) sees the tile's increments after each symbol.
+    template <class Keep>
+    void run_tile(int64_t t, const uint16_t* subject, int64_t n, bool backwards, Keep&& keep) {
+        const uint64_t* masks = masks_.data() + t * (symbols_ + 1) * tile;
+        uint64_t row[tile];
+        for (uint64_t& word : row) word = Crochemore::first_row<uint64_t>();
+        for (int64_t first = 0; first < n; first += 64) {
+            const int count = int(std::min<int64_t>(64, n - first));
+            uint64_t in = carries_[size_t(first / 64)], out = 0;
+            for (int64_t j = first; j < first + count; j++) {
+                const uint64_t* mask = masks + subject[backwards ? n - 1 - j : j] * tile;
+                lcs_column<Crochemore>(row, [&](int w) { return mask[w]; }, in, out);
+                keep(j, row);
+            }
+            carries_[size_t(first / 64)] = out << (64 - count);
+        }
+    }
+
+    template <class Keep>
+    void run_all(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, bool backwards, Keep&& keep) {
+        build_masks(query, m, backwards);
+        carries_.assign(size_t(n / 64 + 1), Crochemore::idle_carries<uint64_t>());
+        for (int64_t t = 0; t < tiles_of(m); t++)
+            run_tile(t, subject, n, backwards, [&](int64_t j, const uint64_t* row) { keep(t, j, row); });
+    }
+
+    // The increments after the whole subject.
+    std::vector<uint64_t> last_row(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, bool backwards) {
+        std::vector<uint64_t> grows(size_t(tiles_of(m) * tile), 0);
+        run_all(query, m, subject, n, backwards, [&](int64_t t, int64_t j, const uint64_t* row) {
+            if (j == n - 1)
+                for (int w = 0; w < tile; w++) grows[size_t(t * tile + w)] = Crochemore::grows(row[w]);
+        });
+        return grows;
+    }
+
+    void solve(const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n, int64_t subject_at) {
+        if (m == 0 || n == 0) return;
+        if (tiles_of(m) * tile * 8 * n <= row_bytes_ || n == 1) {
+            walk_back(query, m, query_at, subject, n, subject_at);
+            return;
+        }
+        const int64_t half = n / 2;
+        const int64_t split = best_split(last_row(query, m, subject, half, false),
+                                         last_row(query, m, subject + half, n - half, true), m);
+        solve(query, split, query_at, subject, half, subject_at);
+        solve(query + split, m - split, query_at + split, subject + half, n - half, subject_at + half);
+    }
+
+    // The smallest i that maximises LCS(query[0..i), first half) + LCS(query[i..m), second half).
+    static int64_t best_split(const std::vector<uint64_t>& forward, const std::vector<uint64_t>& backward, int64_t m) {
+        const auto bit = [](const std::vector<uint64_t>& row, int64_t i) {
+            return int64_t(row[size_t(i / 64)] >> (i % 64) & 1);
+        };
+        int64_t gain = 0, best_gain = 0, best = 0;  // against i = 0
+        for (int64_t i = 1; i <= m; i++) {
+            gain += bit(forward, i - 1) - bit(backward, m - i);
+            if (gain > best_gain) best_gain = gain, best = i;
+        }
+        return best;
+    }
+
+    void walk_back(const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n,
+                   int64_t subject_at) {
+        const int64_t words = tiles_of(m) * tile;
+        if (rows_.size() < size_t(words * n)) rows_.resize(size_t(words * n));
+        run_all(query, m, subject, n, false, [&](int64_t t, int64_t j, const uint64_t* row) {
+            for (int w = 0; w < tile; w++) rows_[size_t(j * words + t * tile + w)] = Crochemore::grows(row[w]);
+        });
+        const size_t start = query_positions.size();
+        int64_t i = m, j = n;
+        while (i > 0 && j > 0) {
+            const auto grows = [&](int64_t column) {
+                return column > 0 && (rows_[size_t((column - 1) * words + (i - 1) / 64)] >> ((i - 1) % 64) & 1);
+            };
+            const LcsMove move = lcs_move(grows(j), grows(j - 1));
+            if (move == LcsMove::skip_query) {
+                i--;
+            } else {
+                j--;
+                if (move == LcsMove::match) {
+                    i--;
+                    query_positions.push_back(query_at + i);
+                    subject_positions.push_back(subject_at + j);
+                }
+            }
+        }
+        std::reverse(query_positions.begin() + int64_t(start), query_positions.end());
+        std::reverse(subject_positions.begin() + int64_t(start), subject_positions.end());
+    }
+};
+
+}  // namespace gpualign

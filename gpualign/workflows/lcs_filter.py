@@ -1,0 +1,217 @@
+"""``lcs-filter``: subjects streamed past a few queries, the best kept, their subsequences traced at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.backends.lcs import ScoredBatch, lcs_stage
+from gpualign.backends.select import open_backend
+from gpualign.errors import InputError
+from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
+from gpualign.io.files import InputFile, open_output
+from gpualign.io.lcs_output import Hit, LcsWriter
+from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.lcs_query import LcsQuery, common_subsequence, encode_query, reverse_complement
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences import SequenceBatch
+from gpualign.stream.runner import run_ordered
+from gpualign.stream.top import TopN
+from gpualign.workflows.lcs_filter_params import LcsFilterParams
+
+#: a GPU wants more subjects at once than a core: batches of this many --batch-size
+GPU_BATCH_FACTOR = 8
+#: enough to keep ahead of one GPU; more would only hold more batches in memory
+MOST_PARSERS = 6
+
+
+@dataclass(frozen=True)
+class QueryStrands:
+    """One query with the strands it is compared on: plus, and for both strands minus behind it."""
+
+    name: str
+    length: int
+    strands: tuple[LcsQuery, ...]
+
+
+def read_queries(params: LcsFilterParams) -> list[QueryStrands]:
+    """The query file's records, encoded.
+
+    Raises:
+        InputError: no record, or several without ``multi_query``.
+    """
+    if params.lines:
+        with InputFile(params.query) as file:
+            batches = [parse_lines(chunk) for chunk in read_line_chunks(file, 1 << 24)]
+    else:
+        batches = list(read_batches(params.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
+    count = sum(len(batch) for batch in batches)
+    if count == 0:
+        raise InputError("no query (expected one record)", params.query)
+    if count > 1 and not params.multi_query:
+        raise InputError(f"{count} queries (expected one; --multi-query takes them all)", params.query)
+    return [_strands(batch.name(i), batch.sequence(i), params) for batch in batches for i in range(len(batch))]
+
+
+def _strands(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
+    assert params.alphabet is not None
+    texts = [text, reverse_complement(text)] if params.strand == "both" else [text]
+    return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
+
+
+class Collector:
+    """What becomes of one query's scores: the cut, the better strand, the ranking."""
+
+    def __init__(self, query: QueryStrands, params: LcsFilterParams) -> None:
+        self.query, self.params = query, params
+        self.kept = 0
+        self.top: TopN[Hit] = TopN(params.top, params.keep_ties)
+        self._whole_records = params.fasta or params.subsequence
+
+    def best_strand(self, lengths: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """(strands, n) lengths to the better strand's (n,) and whether that is minus; equal ones are plus."""
+        if len(lengths) == 1:
+            return lengths[0], np.zeros(lengths.shape[1], bool)
+        return np.maximum(lengths[0], lengths[1]), lengths[1] > lengths[0]
+
+    def wanted(self, best: NDArray[np.int32], subject_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool (n,): which subjects are on the side of the cut that is asked for."""
+        query_length = np.int64(self.query.length)
+        of = {
+            "query": np.broadcast_to(query_length, best.shape),
+            "subject": subject_lengths,
+            "shorter": np.minimum(subject_lengths, query_length),
+            "longer": np.maximum(subject_lengths, query_length),
+        }[self.params.ratio_of]
+        # 0.7 of 10 must let 7 pass, although 0.7 * 10 in binary may be a little more than 7
+        passes: NDArray[np.bool_] = (best >= self.params.min_length) & (best >= self.params.min_ratio * of - 1e-9)
+        return ~passes if self.params.invert else passes
+
+    def hit(self, batch: SequenceBatch, first: int, best: Any, minus: Any, i: int) -> Hit:
+        comment = ""
+        if batch.comments is not None and batch.comment_offsets is not None:
+            start, end = batch.comment_offsets[i : i + 2]
+            comment = batch.comments[start:end].tobytes().decode("latin-1")
+        return Hit(
+            lcs=int(best[i]),
+            index=first + i,
+            strand="-" if minus[i] else "+",
+            name=batch.name(i),
+            comment=comment,
+            length=int(batch.base_offsets[i + 1] - batch.base_offsets[i]),
+            sequence=batch.sequence(i) if self._whole_records else None,
+        )
+
+    def add(self, batch: SequenceBatch, first: int, lengths: NDArray[np.int32]) -> Iterator[Hit]:
+        """Take a batch; yields its hits at once where nothing is ranked."""
+        best, minus = self.best_strand(lengths)
+        wanted = self.wanted(best, batch.lengths)
+        make = partial(self.hit, batch, first, best, minus)
+        if self.params.streams:
+            yield from (make(int(i)) for i in np.flatnonzero(wanted))
+        else:
+            self.top.add(best, wanted, first, make)
+
+    def ranked(self) -> list[tuple[int, Hit]]:
+        """(rank, hit) in the order of output."""
+        rows = list(enumerate(self.top.ranked(), start=1))
+        return sorted(rows, key=lambda row: row[1].index) if self.params.input_order else rows
+
+
+def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, Any]:
+    """Run the filter and write its output.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        InputError: a file cannot be read or is invalid.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    report = Report("lcs-filter", options)
+    queries = read_queries(params)
+    if not options.quiet:
+        for query in queries:
+            if not any(strand.symbols for strand in query.strands):
+                warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
+    collectors = [Collector(query, params) for query in queries]
+    inputs = (params.query, *params.subjects)
+    with open_output(options.output, inputs) as out, open_backend(options, "lcs-filter") as backend:
+        writer = LcsWriter(out, params)
+        trace = partial(_trace, params)
+        read, items = _items(params, options, backend.on_gpu)
+        stage = lcs_stage([strand for query in queries for strand in query.strands], params.formulation, read)
+        subjects = residues = 0
+        with Progress(options, "bases") as progress:
+            for scored in backend.run(items, stage):
+                hits = _collect(collectors, scored, subjects)
+                writer.write([(None, query, trace(query, hit)) for query, hit in hits])
+                subjects += len(scored.batch)
+                residues += len(scored.batch.bases)
+                progress.update(len(scored.batch.bases))
+        for collector in collectors:
+            rows = collector.ranked()
+            traced = run_ordered((hit for _, hit in rows), partial(trace, collector.query), options.threads)
+            writer.write([(rank, collector.query, hit) for (rank, _), hit in zip(rows, traced, strict=True)])
+        report.fields |= backend.report()
+    if subjects == 0 and not options.quiet:
+        warn("lcs-filter", "there are no subjects")
+    cells = residues * sum(len(strand) for query in queries for strand in query.strands)
+    report.fields |= {"queries": len(queries), "subjects": subjects, "residues": residues, "cells": cells}
+    report["written"] = writer.rows
+    report.finish(f"{subjects} subjects, {residues} residues, {writer.rows} written, on {backend.name}")
+    return report.fields
+
+
+def _collect(collectors: list[Collector], scored: ScoredBatch, first: int) -> list[tuple[QueryStrands, Hit]]:
+    """Hand each query its rows of lengths; returns what can be written at once."""
+    hits: list[tuple[QueryStrands, Hit]] = []
+    row = 0
+    for collector in collectors:
+        rows = scored.lengths[row : row + len(collector.query.strands)]
+        row += len(rows)
+        hits += [(collector.query, hit) for hit in collector.add(scored.batch, first, rows)]
+    return hits
+
+
+def _trace(params: LcsFilterParams, query: QueryStrands, hit: Hit) -> Hit:
+    if not params.subsequence:
+        return hit
+    assert hit.sequence is not None
+    strand = query.strands[0 if hit.strand == "+" else 1]
+    return hit.with_subsequence(common_subsequence(_native.lcs_path, strand, hit.sequence, hit.lcs))
+
+
+def _items(
+    params: LcsFilterParams, options: RunOptions, on_gpu: bool
+) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
+    """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
+    read = partial(_parse_chunk, params)
+    if not on_gpu:
+        return read, _chunks(params, options.batch_size)
+    chunks = _chunks(params, GPU_BATCH_FACTOR * options.batch_size)
+    return lambda batch: batch, run_ordered(chunks, read, min(MOST_PARSERS, options.threads))
+
+
+def _chunks(params: LcsFilterParams, chunk_bytes: int) -> Iterator[Chunk]:
+    for path in params.subjects:
+        with InputFile(path) as file:
+            yield from (read_line_chunks if params.lines else read_chunks)(file, chunk_bytes)
+
+
+def _parse_chunk(params: LcsFilterParams, chunk: Chunk) -> SequenceBatch:
+    if params.lines:
+        return parse_lines(chunk, f"{chunk.path}:" if len(params.subjects) > 1 else "")
+    if params.alphabet == "dna":
+        batch = parse(chunk, "nucleotide")
+        if not params.fasta:
+            return batch
+        # checked above; what is written must be the record as it was
+    return parse(chunk, "any", comments=params.fasta)

@@ -1,0 +1,166 @@
+"""LCS lengths and paths of the native code against RapidFuzz and a naive dynamic program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from gpualign import _native
+from gpualign.backends.lcs import score_on_cpu
+from gpualign.lcs_query import common_subsequence, encode_query, reverse_complement
+from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.workflows.lcs_filter_params import FORMULATIONS
+from tests.reference.lcs import is_subsequence, lcs_length
+
+
+def batch_of(subjects: list[bytes]) -> SequenceBatch:
+    names, name_offsets = join_bytes([str(i).encode() for i in range(len(subjects))])
+    bases, offsets = join_bytes(subjects)
+    return SequenceBatch(names, name_offsets, bases, offsets)
+
+
+def lengths(query: bytes, subjects: list[bytes], formulation: str = "crochemore", alphabet: str = "bytes") -> list[int]:
+    encoded = encode_query("q", query, alphabet)  # type: ignore[arg-type]
+    return score_on_cpu([encoded], formulation, batch_of(subjects)).lengths[0].tolist()
+
+
+def random_text(rng: np.random.Generator, length: int, symbols: int) -> bytes:
+    return rng.integers(0, symbols, length).astype(np.uint8).tobytes()
+
+
+def mutated(rng: np.random.Generator, text: bytes, symbols: int, rate: float) -> bytes:
+    """``text`` with letters replaced, dropped and put in."""
+    out = bytearray()
+    for letter in text:
+        kind = rng.random()
+        if kind >= rate:
+            out.append(letter)
+        elif kind < rate / 3:
+            out += bytes([letter, int(rng.integers(symbols))])
+        elif kind < 2 * rate / 3:
+            out.append(int(rng.integers(symbols)))
+    return bytes(out)
+
+
+BORDERS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_worked_by_hand(formulation: str) -> None:
+    subjects = [b"A", b"GATC", b"CTAG", b"GGTTCC", b"", b"XXXX", b"TTGAXTXC"]
+    assert lengths(b"GATC", subjects, formulation) == [1, 4, 1, 3, 0, 0, 4]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("symbols", [2, 4, 20, 256])
+def test_word_borders_against_the_naive_program(formulation: str, symbols: int) -> None:
+    rng = np.random.default_rng(symbols)
+    for m in BORDERS:
+        query = random_text(rng, m, symbols)
+        subjects = [random_text(rng, n, symbols) for n in BORDERS] + [mutated(rng, query, symbols, 0.2)]
+        assert lengths(query, subjects, formulation) == [lcs_length(query, subject) for subject in subjects]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("symbols", [2, 3, 4, 8, 12, 16, 20, 26, 96, 255, 256])
+def test_alphabets_against_rapidfuzz(formulation: str, symbols: int) -> None:
+    rng = np.random.default_rng(symbols)
+    for m in (5, 200, 700, 1000, 1500):
+        query = random_text(rng, m, symbols)
+        subjects = [random_text(rng, int(n), symbols) for n in rng.integers(0, 2 * m, 19)]
+        subjects += [mutated(rng, query, symbols, rate) for rate in (0.01, 0.1, 0.5)]
+        assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_every_tile_width(formulation: str) -> None:
+    """Queries of 1 to 40 words take every way of cutting words into tiles."""
+    rng = np.random.default_rng(7)
+    subjects = [random_text(rng, n, 4) for n in (64, 100, 190)]
+    for words in range(1, 41):
+        query = random_text(rng, 64 * words - int(rng.integers(64)), 4)
+        assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+
+
+def test_paper_size() -> None:
+    rng = np.random.default_rng(4096)
+    query = random_text(rng, 4096, 4)
+    subjects = [random_text(rng, 4096, 4), mutated(rng, query, 4, 0.3)]
+    expected = [LCSseq.similarity(query, subject) for subject in subjects]
+    assert lengths(query, subjects) == lengths(query, subjects, "allison-dix") == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    query=st.binary(max_size=150),
+    subjects=st.lists(st.binary(max_size=150), max_size=20),
+    formulation=st.sampled_from(FORMULATIONS),
+)
+def test_any_bytes(query: bytes, subjects: list[bytes], formulation: str) -> None:
+    assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+
+
+def test_repeats_carry_through_every_word() -> None:
+    for n in (64, 1000, 4097):
+        assert lengths(b"A" * n, [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]) == [n, n - 1, n, n]
+
+
+def test_dna_letters() -> None:
+    query = b"ACGTNacgtu"
+    assert lengths(query, [b"ACGTNACGTT", b"acguNACGUu", b"NNNNNNN", b"RYSW-"], alphabet="dna") == [9, 9, 0, 0]
+
+
+def test_protein_letters() -> None:
+    assert lengths(b"MKXw*", [b"mkxW*", b"XXXX", b"M K"], alphabet="protein") == [3, 0, 2]
+
+
+def test_query_that_matches_nothing() -> None:
+    assert lengths(b"NNN", [b"ACGT", b"NNN", b""], alphabet="dna") == [0, 0, 0]
+
+
+def test_reverse_complement() -> None:
+    assert reverse_complement(b"ACGTUNRYSWKMBDHVacgt-") == b"-acgtBDHVKMWSRYNAACGT"
+
+
+@pytest.mark.parametrize("row_bytes", [0, 32, 1 << 10, 1 << 13, 1 << 22])
+@pytest.mark.parametrize("symbols", [2, 4, 26, 256])
+def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
+    """Replays the path; the smallest budgets halve down to single subject symbols."""
+    rng = np.random.default_rng(symbols)
+    for m in (0, 1, 2, 63, 64, 65, 255, 256, 257, 600):
+        query = encode_query("q", random_text(rng, m, symbols), "bytes")
+        for subject in (random_text(rng, max(1, m - 3), symbols), mutated(rng, query.text, symbols, 0.2), b""):
+            codes = query.table[np.frombuffer(subject, np.uint8)]
+            in_query, in_subject = _native.lcs_path(query.codes, codes, query.symbols, row_bytes)
+            part = np.frombuffer(query.text, np.uint8)[in_query].tobytes()
+            assert part == np.frombuffer(subject, np.uint8)[in_subject].tobytes()
+            assert is_subsequence(part, query.text)
+            assert is_subsequence(part, subject)
+            assert len(part) == LCSseq.similarity(query.text, subject)
+
+
+def test_a_wrong_path_is_refused() -> None:
+    query = encode_query("q", b"ACGT", "bytes")
+
+    def backwards(*_: object) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([1, 0]), np.array([1, 0])
+
+    with pytest.raises(AssertionError, match="not one of length 2"):
+        common_subsequence(backwards, query, b"AC", 2)
+    with pytest.raises(AssertionError, match="not one of length 3"):
+        common_subsequence(_native.lcs_path, query, b"AC", 3)
+
+
+def test_bad_arguments_are_refused() -> None:
+    codes = np.zeros(3, np.uint16)
+    offsets = np.zeros(1, np.int64)
+    table = np.zeros(256, np.uint16)
+    with pytest.raises(ValueError, match="symbols"):
+        _native.lcs_lengths(codes, 257, np.zeros(0, np.uint8), offsets, table, "crochemore")
+    with pytest.raises(ValueError, match="code"):
+        _native.lcs_lengths(codes + 9, 4, np.zeros(0, np.uint8), offsets, table, "crochemore")
+    with pytest.raises(ValueError, match="formulation"):
+        _native.lcs_lengths(codes, 4, np.zeros(0, np.uint8), offsets, table, "myers")
