@@ -33,6 +33,10 @@ class Report:
     def __setitem__(self, key: str, value: Any) -> None:
         self.fields[key] = value
 
+    def __ior__(self, fields: dict[str, Any]) -> Report:
+        self.fields |= fields
+        return self
+
     def finish(self, summary: str) -> None:
         """Print ``summary`` with time and memory (unless quiet) and write the JSON report where one is asked for."""
         wall = time.perf_counter() - self._start

@@ -20,6 +20,8 @@ from gpualign.errors import GpualignError
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "map": ("gpualign.cli.map", "Map reads (FASTA, FASTQ, BAM) to a reference; SAM out."),
+    "index": ("gpualign.cli.index", "Build and save the minimizer index of a reference."),
     "pairwise": ("gpualign.cli.pairwise", "Align all against all: global, semi-global, local, or with bounded gaps."),
     "lcs-filter": (
         "gpualign.cli.lcs_filter",

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from gpualign.errors import GpualignError, InputError, UsageError
 
@@ -22,6 +22,23 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 _READ_SIZE = 1 << 22
+_HEAD_SIZE = 1 << 16
+
+
+class _Rewound(io.RawIOBase):
+    """A stream whose first bytes have been read and are put back in front."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class InputFile:
@@ -29,31 +46,37 @@ class InputFile:
 
     gzip, bgzf and several gzip members in one file, bzip2 and xz are known by their first bytes, on standard
     input too, so a file's name does not matter.
+
+    Attributes:
+        magic: the first bytes of the decompressed content (not consumed).
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._raw = cast(
-                io.BufferedReader,
-                sys.stdin.buffer if path == "-" else open(path, "rb", buffering=_READ_SIZE),
-            )
-            magic = self._raw.peek(6)[:6]
+            self._file = sys.stdin.buffer if path == "-" else open(path, "rb", buffering=0)
+            head = _read_fully(self._file, _HEAD_SIZE)
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
-        self.compressed = True
-        self._stream: BinaryIO
-        if magic.startswith(_GZIP_MAGIC):
+        self._raw = io.BufferedReader(_Rewound(head, cast(BinaryIO, self._file)), _READ_SIZE)
+        self.magic = head[:16]
+        self._stream: BinaryIO = cast(BinaryIO, self._raw)
+        if head.startswith(_GZIP_MAGIC):
             from isal import igzip
 
             self._stream = cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw, mode="rb"))
-        elif magic.startswith(_BZIP2_MAGIC):
+            with contextlib.suppress(zlib.error):  # said when it is read
+                self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
+        elif head.startswith(_BZIP2_MAGIC):
             self._stream = cast(BinaryIO, bz2.BZ2File(self._raw))
-        elif magic.startswith(_XZ_MAGIC):
+            self.magic = b""
+        elif head.startswith(_XZ_MAGIC):
             self._stream = cast(BinaryIO, lzma.LZMAFile(self._raw))
-        else:
-            self._stream = cast(BinaryIO, self._raw)
-            self.compressed = False
+            self.magic = b""
+
+    def raw(self) -> BinaryIO:
+        """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
+        return cast(BinaryIO, self._raw)
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end of the input."""
@@ -80,7 +103,7 @@ class InputFile:
         if self._stream is not self._raw:
             self._stream.close()
         if self.path != "-":
-            self._raw.close()
+            self._file.close()
 
     def __enter__(self) -> InputFile:
         return self
@@ -144,6 +167,14 @@ def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Outp
         return
     with _temporary_beside(path) as stream:
         yield OutputFile(stream, path)
+
+
+def _read_fully(stream: Any, size: int) -> bytes:
+    """``size`` bytes, fewer only at the end: a pipe gives what its writer has written so far."""
+    data = b""
+    while len(data) < size and (part := stream.read(size - len(data))):
+        data += part
+    return data
 
 
 @contextlib.contextmanager

@@ -8,4 +8,5 @@ void bind_fastx(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
+void bind_sam(nanobind::module_& m);
 }  // namespace gpualign

@@ -12,4 +12,5 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_lcs(m);
     gpualign::bind_index(m);
     gpualign::bind_map(m);
+    gpualign::bind_sam(m);
 }

@@ -1,0 +1,118 @@
+"""``gpualign map``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from gpualign.cli.options import default_of, run_options, take_run_options
+from gpualign.workflows.map import MapParams
+
+
+@click.command("map")
+@click.argument("reference", metavar="REF")
+@click.argument("reads", metavar="READS")
+@click.option(
+    "-e",
+    "--error-rate",
+    type=float,
+    default=default_of(MapParams, "error_rate"),
+    show_default=True,
+    metavar="RATE",
+    help="Edits allowed in a read, as a share of its length, rounded up.",
+)
+@click.option("-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]")
+@click.option(
+    "-w",
+    type=int,
+    metavar="INT",
+    help="Seeds per window: one k-mer in about (w + 1) / 2 is kept.  [default: from the reference's size]",
+)
+@click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index; give it as REF next time.")
+@click.option(
+    "-A",
+    "--match",
+    type=int,
+    default=default_of(MapParams, "match"),
+    show_default=True,
+    metavar="INT",
+    help="Score of a match.",
+)
+@click.option(
+    "-B",
+    "--mismatch",
+    type=int,
+    default=default_of(MapParams, "mismatch"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of a mismatch.",
+)
+@click.option(
+    "-O",
+    "--gap-open",
+    type=int,
+    default=default_of(MapParams, "gap_open"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of a gap: a gap of length l costs O + l * E.",
+)
+@click.option(
+    "-E",
+    "--gap-extend",
+    type=int,
+    default=default_of(MapParams, "gap_extend"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of each base of a gap.",
+)
+@click.option(
+    "-L",
+    "--clip",
+    type=int,
+    default=default_of(MapParams, "clip"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of clipping an end of the read.",
+)
+@click.option(
+    "--max-hits",
+    "most_hits",
+    type=int,
+    default=default_of(MapParams, "most_hits"),
+    show_default=True,
+    metavar="INT",
+    help="Seed hits followed per read, rarest seeds first.",
+)
+@click.option(
+    "--max-candidates",
+    "most_candidates",
+    type=int,
+    default=default_of(MapParams, "most_candidates"),
+    show_default=True,
+    metavar="INT",
+    help="Places verified per read.",
+)
+@click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
+@click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
+@run_options
+def command(**values: Any) -> None:
+    r"""Map reads to a reference and write SAM.
+
+    REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
+    compressed), SAM, BAM or CRAM; '-' is standard input. Every candidate place is verified by its edit distance; a
+    read whose best place needs more than RATE * length edits is unmapped. Output is in the order of the input and
+    the same for any number of threads.
+
+    \b
+    Examples:
+      gpualign map ref.fa reads.fq.gz -o out.sam
+      gpualign map ref.fa reads.fq.gz | samtools sort -o out.bam
+    """
+    options = take_run_options(values)
+    command_line = shlex.join(["gpualign", *sys.argv[1:]])
+    from gpualign.workflows.map import run_map
+
+    run_map(MapParams(command_line=command_line, **values), options)

@@ -1,0 +1,174 @@
+"""Reads from SAM, BAM and CRAM through htslib, and SAM headers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pysam
+
+from gpualign import __version__
+from gpualign.errors import InputError, UsageError
+from gpualign.index.reference import Reference
+from gpualign.io.files import InputFile
+from gpualign.sequences import SequenceBatch, join_bytes
+
+_SECONDARY_OR_SUPPLEMENTARY = 0x900
+_REVERSE = 0x10
+#: tags that a mapped record gets from us; an input's own are dropped
+_OURS = frozenset({"NM", "MD", "AS", "ed"})
+_COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
+
+
+class AlignmentReads:
+    """The reads of a SAM, BAM or CRAM file, as they came from the sequencer: secondary and supplementary records left
+    out, reverse-strand records turned back, tags kept.
+
+    Args:
+        file: the input; a file is opened again by htslib, standard input is handed on through a pipe.
+        reference_path: FASTA for CRAM.
+        keep_read_groups: keep RG tags and @RG lines (False where the user names a read group).
+
+    Raises:
+        InputError: not readable by htslib.
+    """
+
+    def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
+        self.path, self._keep_read_groups = file.path, keep_read_groups
+        pysam.set_verbosity(0)  # its messages would stand beside ours
+        source: Any = file.path if file.path != "-" else _piped(file)
+        try:
+            self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
+        self.header: dict[str, Any] = self._file.header.to_dict()
+
+    def batches(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
+        """Batches of about ``bases_per_batch`` bases.
+
+        Raises:
+            InputError: a truncated or damaged file.
+        """
+        rows: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+        bases = 0
+        count = 0
+        try:
+            for record in self._file:
+                if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
+                    continue
+                count += 1
+                row = self._row(record)
+                rows.append(row)
+                bases += len(row[1]) + 1
+                if bases >= bases_per_batch:
+                    yield _batch(rows)
+                    rows, bases = [], 0
+        except (OSError, ValueError) as error:
+            raise InputError(f"truncated or damaged after {count} reads: {error}", self.path) from error
+        if rows:
+            yield _batch(rows)
+
+    def _row(self, record: pysam.AlignedSegment) -> tuple[bytes, bytes, bytes | None, bytes]:
+        fields = record.to_string().split("\t")
+        sequence, quality = fields[9].upper(), fields[10]
+        if sequence == "*":
+            sequence, quality = "", ""
+        dropped = _OURS if self._keep_read_groups else _OURS | {"RG"}
+        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in dropped)
+        if record.flag & _REVERSE:
+            sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
+        # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
+        missing = quality == "*" and record.query_qualities is None
+        return fields[0].encode(), sequence.encode(), None if missing else quality.encode(), tags.encode()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _piped(file: InputFile) -> BinaryIO:
+    """A pipe that gives the whole of ``file``, whose first bytes have been looked at; htslib wants a descriptor."""
+    reading, writing = os.pipe()
+
+    def pump() -> None:
+        with os.fdopen(writing, "wb") as out, contextlib.suppress(OSError):
+            shutil.copyfileobj(file.raw(), out, 1 << 20)
+
+    threading.Thread(target=pump, daemon=True, name="gpualign-stdin").start()
+    return os.fdopen(reading, "rb")
+
+
+def _batch(rows: list[tuple[bytes, bytes, bytes | None, bytes]]) -> SequenceBatch:
+    names, name_offsets = join_bytes([row[0] for row in rows])
+    bases, base_offsets = join_bytes([row[1] for row in rows])
+    qualities = None
+    if any(row[2] is not None for row in rows):
+        # SAM has no way to give some reads of a batch no qualities; '!' (0) is what tools write then
+        qualities, _ = join_bytes([b"!" * len(row[1]) if row[2] is None else row[2] for row in rows])
+    tags, tag_offsets = join_bytes([row[3] for row in rows])
+    return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets)
+
+
+def parse_read_group(text: str) -> tuple[str, str]:
+    r"""``@RG\tID:x\tSM:y`` (with ``\t`` or real tabs) to (header line, ID).
+
+    Raises:
+        UsageError: it does not start with @RG, has no ID, or has a malformed field.
+    """
+    line = text.replace("\\t", "\t").strip("\r\n")
+    fields = line.split("\t")
+    if fields[0] != "@RG":
+        raise UsageError(f"read group must start with '@RG', not {fields[0][:20]!r}")
+    for field in fields[1:]:
+        if len(field) < 4 or field[2] != ":" or not all(" " <= letter <= "~" for letter in field):
+            raise UsageError(f"read group field {field!r} is not TAG:VALUE in printable ASCII")
+    identifier = next((field[3:] for field in fields[1:] if field.startswith("ID:")), "")
+    if not identifier:
+        raise UsageError("read group has no ID (write '@RG\\tID:name\\tSM:sample')")
+    return line, identifier
+
+
+def sam_header(
+    reference: Reference, command_line: str, read_group: str | None = None, source: dict[str, Any] | None = None
+) -> bytes:
+    """The header of our output.
+
+    Args:
+        command_line: for @PG CL; anything but printable ASCII becomes a space.
+        read_group: an @RG line, or None to keep those of ``source``.
+        source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
+    """
+    lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query"]
+    lines += [
+        f"@SQ\tSN:{name}\tLN:{length}" for name, length in zip(reference.names, reference.lengths.tolist(), strict=True)
+    ]
+    source = source or {}
+    if read_group is not None:
+        lines.append(read_group)
+    else:
+        lines += [
+            "@RG\t" + "\t".join(f"{key}:{value}" for key, value in group.items()) for group in source.get("RG", [])
+        ]
+    programs: list[dict[str, str]] = source.get("PG", [])
+    lines += ["@PG\t" + "\t".join(f"{key}:{value}" for key, value in program.items()) for program in programs]
+    taken = {program.get("ID") for program in programs}
+    identifier = next(
+        name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken
+    )
+    shown = "".join(letter if " " <= letter <= "~" else " " for letter in command_line)
+    previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
+    lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _header_line(kind: str, fields: dict[str, str]) -> str:
+    return "\t".join([kind, *(f"{key}:{value}" for key, value in fields.items())])
+
+
+def _last_of_chain(programs: list[dict[str, str]]) -> str:
+    """The program that no other names as its predecessor; the last such one."""
+    previous = {program.get("PP") for program in programs}
+    return next(program["ID"] for program in reversed(programs) if program["ID"] not in previous)

@@ -1,0 +1,62 @@
+"""Reads of any accepted format as work items, told apart by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpualign.io.fastx import Chunk, parse, read_chunks
+from gpualign.io.files import InputFile
+from gpualign.sequences import SequenceBatch
+
+#: FASTQ text bytes per base, about; batches are asked for in bases
+_BYTES_PER_BASE = 2
+#: what a decompressed stream begins with
+_BAM_MAGIC = b"BAM\x01"
+_CRAM_MAGIC = b"CRAM"
+_SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
+
+
+class ReadSource:
+    """The reads of one file.
+
+    Attributes:
+        header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
+
+    Raises:
+        InputError: the file cannot be opened or is in no known format.
+    """
+
+    def __init__(self, path: str, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
+        self.path = path
+        self.header: dict[str, Any] | None = None
+        self._alignments = None
+        self._file = InputFile(path)
+        if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
+            from gpualign.io.alignment import AlignmentReads
+
+            self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
+            self.header = self._alignments.header
+
+    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
+        """Chunks still to be parsed, or parsed batches, in input order."""
+        if self._alignments is not None:
+            yield from self._alignments.batches(batch_bases)
+        else:
+            yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE)
+
+    def close(self) -> None:
+        if self._alignments is not None:
+            self._alignments.close()
+        self._file.close()
+
+    def __enter__(self) -> ReadSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def to_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
+    """Parse a chunk; a batch stays as it is."""
+    return parse(item) if isinstance(item, Chunk) else item

@@ -1,0 +1,274 @@
+"""`map`: reads to SAM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.backends.select import parse_device
+from gpualign.errors import DeviceError, InputError, UsageError
+from gpualign.index.file import is_index, load_index, save_index
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.index.reference import read_reference
+from gpualign.io.alignment import parse_read_group, sam_header
+from gpualign.io.fastx import Chunk
+from gpualign.io.files import open_output
+from gpualign.io.reads import ReadSource, to_batch
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.stream.runner import run_ordered
+
+
+@dataclass(frozen=True)
+class MapParams:
+    """What `map` computes.
+
+    Attributes:
+        reference: FASTA, GenBank or EMBL file, or a saved index.
+        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input.
+        error_rate: edits allowed in a read, as a share of its length, rounded up.
+        k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
+        save_index: path to save the index under, or None.
+        match: score of a match; mismatch, gap_open, gap_extend, clip: penalties. A gap of length l costs
+            gap_open + l * gap_extend; an end is clipped where that gains more than clip.
+        most_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
+        most_candidates: places verified per read, those with most seed hits.
+        eqx: write = and X in CIGARs instead of M.
+        read_group: an @RG line with ID, or None.
+        command_line: for the header's @PG.
+    """
+
+    reference: str
+    reads: str
+    error_rate: float = 0.08
+    k: int | None = None
+    w: int | None = None
+    save_index: str | None = None
+    match: int = 1
+    mismatch: int = 4
+    gap_open: int = 6
+    gap_extend: int = 1
+    clip: int = 5
+    most_hits: int = 500
+    most_candidates: int = 64
+    eqx: bool = False
+    read_group: str | None = None
+    command_line: str = "gpualign map"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.error_rate < 1:
+            raise UsageError(f"error rate must be at least 0 and below 1, not {self.error_rate} (5 % is 0.05)")
+        if self.match < 1:
+            raise UsageError(f"match score must be at least 1, not {self.match}")
+        for name in ("mismatch", "gap_open", "gap_extend", "clip"):
+            if not 0 <= getattr(self, name) <= 100:
+                raise UsageError(f"{name.replace('_', ' ')} penalty must be between 0 and 100")
+        if self.match > 100 or self.gap_extend < 1:
+            raise UsageError("match score must be at most 100 and the gap extension at least 1")
+        if self.most_hits < 1 or self.most_candidates < 1:
+            raise UsageError("max hits and max candidates must be at least 1")
+        if self.reference == "-" and self.reads == "-":
+            raise UsageError("reference and reads cannot both come from standard input")
+        if self.k is not None or self.w is not None:
+            IndexParams(self.k or 1, self.w or 1)
+        if self.read_group is not None:
+            parse_read_group(self.read_group)
+
+    @property
+    def scores(self) -> tuple[int, int, int, int, int]:
+        return (self.match, self.mismatch, self.gap_open, self.gap_extend, self.clip)
+
+
+def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
+    """Seeds for mapping reads onto a reference of ``bases`` bases.
+
+    k is the smallest odd length of which a random place of the reference holds few by chance (4**k well above its
+    size): short seeds survive errors. Small references can afford every k-mer (w = 1), which finds reads that share
+    no more than k bases in a row with the reference.
+    """
+    if k is None:
+        k = min(19, max(9, 2 * math.ceil((math.log(max(bases, 2), 4) + 1) / 2) + 1))
+    if w is None:
+        w = 1 if bases < 1 << 20 else 5 if bases < 1 << 25 else 8
+    return IndexParams(k, w)
+
+
+def open_index(reference: str, k: int | None, w: int | None, threads: int) -> MinimizerIndex:
+    """A saved index, or one built from a reference file.
+
+    Raises:
+        InputError: unreadable input, or a saved index of other parameters than those asked for.
+    """
+    if is_index(reference):
+        index = load_index(reference)
+        for name, wanted, found in (("k", k, index.params.k), ("w", w, index.params.w)):
+            if wanted is not None and wanted != found:
+                raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)
+        return index
+    packed = read_reference(reference)
+    return build_index(packed, choose_index_params(packed.bases, k, w), threads)
+
+
+def map_batch(index: MinimizerIndex, batch: SequenceBatch, params: MapParams) -> Alignments:
+    """Map one batch on the CPU; the best alignment of each read, in order."""
+    return Alignments(
+        *_native.map_reads(
+            *index.native,
+            batch.bases,
+            batch.base_offsets,
+            params.error_rate,
+            params.most_hits,
+            params.most_candidates,
+            params.scores,
+        )
+    )
+
+
+class SamFormatter:
+    """SAM text of mapped batches."""
+
+    def __init__(self, index: MinimizerIndex, params: MapParams) -> None:
+        self._reference = index.reference.native
+        self._names, self._name_offsets = join_bytes([name.encode() for name in index.reference.names])
+        self._eqx = params.eqx
+        self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
+
+    def __call__(self, batch: SequenceBatch, alignments: Alignments) -> bytes:
+        a = alignments
+        text: bytes = _native.format_sam(
+            self._reference,
+            self._names,
+            self._name_offsets,
+            batch.names,
+            batch.name_offsets,
+            batch.bases,
+            batch.base_offsets,
+            batch.qualities,
+            batch.comments,
+            batch.comment_offsets,
+            a.flag,
+            a.contig,
+            a.position,
+            a.mapq,
+            a.score,
+            a.distance,
+            a.cigar,
+            a.cigar_offsets,
+            self._eqx,
+            self._read_group,
+        )
+        return text
+
+
+class _Mapped(NamedTuple):
+    """A batch, done: SAM text, reads, mapped reads, and how many of them have each edit distance."""
+
+    text: bytes
+    reads: int
+    mapped: int
+    distances: NDArray[np.int64]
+
+
+def run_map(params: MapParams, options: RunOptions) -> None:
+    """Map a file of reads and write SAM.
+
+    Raises:
+        UsageError, InputError, DeviceError, GpualignError: as the classes say.
+    """
+    request = parse_device(options.device)
+    if request.cuda and not request.automatic:
+        raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
+    report = Report("map", options)
+    inputs = (params.reference, params.reads)
+    with closing(ReadSource(params.reads, _fasta(params.reference), params.read_group is None)) as source:
+        index = open_index(params.reference, params.k, params.w, options.threads)
+        if params.save_index is not None:
+            save_index(index, params.save_index, inputs)
+        group = parse_read_group(params.read_group)[0] if params.read_group else None
+        header = sam_header(index.reference, params.command_line, group, source.header)
+        with (
+            open_output(options.output, (params.reference, params.reads)) as out,
+            Progress(options, "read") as progress,
+        ):
+            out.write(header)
+            reads = mapped = 0
+            distances = np.zeros(0, np.int64)
+            for batch in _run(index, source, params, options):
+                out.write(batch.text)
+                reads += batch.reads
+                mapped += batch.mapped
+                distances = _add(distances, batch.distances)
+                progress.update(batch.reads)
+    if reads == 0:
+        warn("map", f"no reads in {params.reads}: the output holds the header alone")
+    report |= {
+        "device": "cpu",
+        "reads": reads,
+        "mapped": mapped,
+        "unmapped": reads - mapped,
+        "k": index.params.k,
+        "w": index.params.w,
+        "edit_distance_histogram": distances.tolist(),
+    }
+    share = f" ({100 * mapped / reads:.2f} %)" if reads else ""
+    report.finish(f"{reads:,} reads, {mapped:,} mapped{share}")
+
+
+def _run(index: MinimizerIndex, source: ReadSource, params: MapParams, options: RunOptions) -> Iterator[_Mapped]:
+    format_sam = SamFormatter(index, params)
+
+    def work(item: Chunk | SequenceBatch) -> _Mapped:
+        batch = to_batch(item)
+        alignments = map_batch(index, batch, params)
+        found = alignments.distance[alignments.contig >= 0]
+        return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, np.bincount(found))
+
+    yield from run_ordered(source.items(options.batch_size), work, options.threads)
+
+
+def _add(total: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+    longer = np.zeros(max(len(total), len(more)), np.int64)
+    longer[: len(total)] += total
+    longer[: len(more)] += more
+    return longer
+
+
+def _fasta(reference: str) -> str | None:
+    """The reference as htslib may use it to decode CRAM."""
+    return None if reference == "-" or is_index(reference) else reference
+
+
+@dataclass(frozen=True)
+class IndexCommandParams:
+    """What `index` builds: see :class:`MapParams`."""
+
+    reference: str
+    output: str
+    k: int | None = None
+    w: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None or self.w is not None:
+            IndexParams(self.k or 1, self.w or 1)
+
+
+def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
+    """Build an index and save it."""
+    report = Report("index", RunOptions(threads=threads, quiet=quiet))
+    packed = read_reference(params.reference)
+    index = build_index(packed, choose_index_params(packed.bases, params.k, params.w), threads)
+    save_index(index, params.output, (params.reference,))
+    size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
+    report.finish(
+        f"{len(packed.names):,} contigs, {packed.bases:,} bases, k = {index.params.k}, w = {index.params.w}, "
+        f"{len(index.entries):,} minimizers, {size / packed.bases:.2f} bytes a base"
+    )
