@@ -1,0 +1,160 @@
+// Query records as a text to be matched: strand sequences one behind the other, two bits a base, with a bit for every
+// position that is no base (cuda/algo/mem.hpp, TextView).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "algo/mem.hpp"
+
+namespace gpualign {
+
+enum class Strands { forward = 1, reverse = 2, both = 3 };
+
+// One strand of one record: text positions [begin, begin + length), then a break.
+struct TextBlock {
+    uint64_t begin;
+    uint32_t length;
+    uint32_t record;
+    bool reverse;
+};
+
+// Eight letters at a time: codes packed into 16 bits, and a bit for each letter that is no base.
+class LetterPacker {
+public:
+    static uint32_t codes(uint64_t letters) {
+        // bits 1-2 of A, C, T, G are 0, 1, 2, 3; x ^ x >> 1 swaps the last two
+        uint64_t x = letters >> 1 & 0x0303030303030303u;
+        x ^= x >> 1 & 0x0101010101010101u;
+        x = (x | x >> 6) & 0x000F000F000F000Fu;
+        x = (x | x >> 12) & 0x000000FF000000FFu;
+        return uint32_t((x | x >> 24) & 0xFFFF);
+    }
+
+    static uint32_t not_bases(uint64_t letters) {
+        const uint64_t upper = letters & 0xDFDFDFDFDFDFDFDFu;
+        const uint64_t base = equal(upper, 'A') | equal(upper, 'C') | equal(upper, 'G') | equal(upper, 'T');
+        // one bit a byte, gathered into the top byte
+        return uint32_t((~base >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
+    }
+
+private:
+    // 0x80 in each byte that equals `letter`; exact, as no carry leaves a byte.
+    static uint64_t equal(uint64_t bytes, char letter) {
+        const uint64_t x = bytes ^ 0x0101010101010101u * uint8_t(letter);
+        return ~(((x & 0x7F7F7F7F7F7F7F7Fu) + 0x7F7F7F7F7F7F7F7Fu) | x) & 0x8080808080808080u;
+    }
+};
+
+class MemText {
+public:
+    // Bases of `records` sequences, offsets[i] .. offsets[i + 1].
+    MemText(const uint8_t* bases, const int64_t* offsets, size_t records, Strands strands) : strands_(strands) {
+        uint64_t end = 1;
+        for (size_t i = 0; i < records; i++) {
+            const uint32_t length = uint32_t(offsets[i + 1] - offsets[i]);
+            for (const bool reverse : {false, true}) {
+                if (!(int(strands) & (reverse ? 2 : 1))) continue;
+                blocks_.push_back({end, length, uint32_t(i), reverse});
+                end += uint64_t(length) + 1;
+            }
+        }
+        length_ = end;
+        words_.assign(end / kBasesPerWord + 4, 0);
+        breaks_.assign(end / 64 + 4, 0);
+        set_break(0);
+        for (const TextBlock& block : blocks_) fill(block, bases + offsets[block.record]);
+    }
+
+    TextView view() const { return {words_.data(), breaks_.data()}; }
+    const std::vector<TextBlock>& blocks() const { return blocks_; }
+    const std::vector<uint64_t>& words() const { return words_; }
+    const std::vector<uint64_t>& breaks() const { return breaks_; }
+    uint64_t length() const { return length_; }  // with the breaks
+    uint64_t other_letters() const { return other_letters_; }  // letters on all strands that are no bases
+
+    // Index of the block that holds a position (a block's closing break belongs to it).
+    size_t block_at(uint64_t position) const {
+        size_t begin = 0, end = blocks_.size();
+        while (end - begin > 1) {
+            const size_t middle = begin + (end - begin) / 2;
+            if (blocks_[middle].begin <= position) begin = middle;
+            else end = middle;
+        }
+        return begin;
+    }
+
+private:
+    void set_break(uint64_t position) { breaks_[position / 64] |= uint64_t(1) << (position % 64); }
+
+    // Adds the low 2 * count bits of `codes` at `position`.
+    void put_codes(uint64_t position, uint64_t codes) {
+        const int shift = 2 * int(position % kBasesPerWord);
+        words_[position / kBasesPerWord] |= codes << shift;
+        if (shift) words_[position / kBasesPerWord + 1] |= codes >> (64 - shift);
+    }
+    void put_breaks(uint64_t position, uint64_t bits) {
+        const int shift = int(position % 64);
+        breaks_[position / 64] |= bits << shift;
+        if (shift) breaks_[position / 64 + 1] |= bits >> (64 - shift);
+    }
+
+    void fill(const TextBlock& block, const uint8_t* letters) {
+        set_break(block.begin + block.length);
+        if (!block.reverse) {
+            fill_forward(block, letters);
+        } else if (strands_ == Strands::both) {
+            fill_reverse(block, *this, (&block)[-1].begin);
+        } else {  // no packed forward strand to turn around
+            const int64_t offsets[2] = {0, int64_t(block.length)};
+            const MemText forward(letters, offsets, 1, Strands::forward);
+            fill_reverse(block, forward, 1);
+            other_letters_ += forward.other_letters_;
+        }
+    }
+
+    void fill_forward(const TextBlock& block, const uint8_t* letters) {
+        for (uint32_t i = 0; i < block.length; i += kBasesPerWord) put_word(block.begin + i, letters + i, block.length - i);
+    }
+
+    // Up to 32 letters.
+    void put_word(uint64_t position, const uint8_t* letters, uint32_t rest) {
+        uint8_t padded[kBasesPerWord];
+        if (rest < uint32_t(kBasesPerWord)) {
+            std::memset(padded, 'A', sizeof padded);
+            std::memcpy(padded, letters, rest);
+            letters = padded;
+        }
+        uint64_t codes = 0, others = 0;
+        for (int part = 0; part < 4; part++) {
+            uint64_t eight;
+            std::memcpy(&eight, letters + 8 * part, 8);
+            codes |= uint64_t(LetterPacker::codes(eight)) << (16 * part);
+            others |= uint64_t(LetterPacker::not_bases(eight)) << (8 * part);
+        }
+        put_codes(position, codes);
+        if (others) {
+            put_breaks(position, others);
+            other_letters_ += uint64_t(__builtin_popcountll(others));
+        }
+    }
+
+    // From the packed forward strand, which begins at position `from` of `source`.
+    void fill_reverse(const TextBlock& block, const MemText& source, uint64_t from) {
+        for (uint32_t i = 0; i < block.length; i += kBasesPerWord) {
+            const uint32_t n = std::min<uint32_t>(kBasesPerWord, block.length - i);
+            const uint64_t at = from + block.length - i - n;
+            put_codes(block.begin + i, reverse_complement(packed_window(source.words_.data(), at)) >> (64 - 2 * n));
+            uint64_t bits = break_window(source.breaks_.data(), at) & ((uint64_t(1) << n) - 1);
+            for (; bits; bits &= bits - 1) set_break(block.begin + i + n - 1 - uint32_t(trailing_zeros(bits)));
+        }
+    }
+
+    Strands strands_;
+    uint64_t length_ = 0, other_letters_ = 0;
+    std::vector<TextBlock> blocks_;
+    std::vector<uint64_t> words_, breaks_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,183 @@
+// Maximal exact matches: query texts, the CPU's search, and the report.
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <string>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "mem_finder.hpp"
+#include "mem_reference.hpp"
+#include "mem_report.hpp"
+#include "mem_text.hpp"
+#include "mem_unique.hpp"
+#include "reference_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+// A reference, its index and its segments, alive together.
+class MemIndex {
+public:
+    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+             int bucket_bits, std::vector<std::string> names)
+        : k(k), w(w), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
+          entries_(entries), bucket_bits_(bucket_bits) {}
+
+    IndexView index() const { return {offsets_.data(), entries_.data(), {k, bucket_bits_}}; }
+    MemTask task(const MemText& text, uint32_t least_length) const {
+        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
+            throw nb::value_error("the index is too sparse for matches this short");
+        return {index(), segments.view(), text.view(), text.length(), k, w, least_length};
+    }
+
+    const int k, w;
+    const std::vector<std::string> names;
+    const ReferenceArrays reference;
+    const MemSegments segments;
+
+private:
+    const Input<uint32_t> offsets_;
+    const Input<uint64_t> entries_;
+    const int bucket_bits_;
+};
+
+// Matches as columns.
+struct MemColumns {
+    void put(const Mem* mems, size_t count) {
+        for (size_t i = 0; i < count; i++) {
+            starts.push_back(mems[i].start);
+            references.push_back(mems[i].reference);
+            lengths.push_back(mems[i].length);
+        }
+    }
+    bool full() const { return starts.size() >= limit; }
+    std::vector<uint32_t> starts, references, lengths;
+    size_t limit;
+};
+
+void check_range(const MemText& text, uint64_t from, uint64_t to) {
+    if (from > to || to > text.length()) throw nb::index_error("outside the text");
+}
+
+// Searches [from, to) into a sink, through the uniqueness filter where one is wanted; where the search stopped.
+template <class Sink>
+uint64_t search(const MemTask& task, const MemText& text, uint64_t from, uint64_t to, MemKind kind, Sink& sink) {
+    MemFinder finder(task);
+    if (kind == MemKind::all) return finder.run(from, to, sink);
+    const bool inside = !text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin;
+    UniqueInReference<Sink> filter(sink, inside ? finder.furthest_before(from) : 0);
+    const uint64_t reached = finder.run(from, to, filter);
+    filter.finish();
+    return reached;
+}
+
+nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
+                    int kind, size_t limit) {
+    check_range(text, from, to);
+    const MemTask task = index.task(text, least_length);
+    MemColumns columns;
+    columns.limit = limit;
+    uint64_t reached;
+    {
+        nb::gil_scoped_release release;
+        reached = search(task, text, from, to, MemKind(kind), columns);
+    }
+    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
+                          to_numpy(std::move(columns.lengths)), reached);
+}
+
+MemStyle style_of(int flags) {
+    return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
+}
+
+nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                     uint64_t from, uint64_t to, uint32_t least_length, int kind, int style, size_t limit) {
+    check_range(text, from, to);
+    const MemTask task = index.task(text, least_length);
+    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
+                         MemKind(kind) == MemKind::unique_in_both, from);
+    reporter.limit = limit;
+    uint64_t reached;
+    std::vector<uint8_t> out;
+    {
+        nb::gil_scoped_release release;
+        reached = search(task, text, from, to, MemKind(kind), reporter);
+        reporter.finish(reached);
+        out = reporter.out.take();
+    }
+    return nb::make_tuple(to_numpy(std::move(out)), reached);
+}
+
+// Matches found elsewhere (a device, pieces joined) as text; `kind` says what is still to be filtered.
+nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                      uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
+                      Input<uint32_t> lengths, bool unique_in_reference, bool unique_in_query, uint64_t furthest,
+                      int style) {
+    check_range(text, from, to);
+    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
+                         unique_in_query, from);
+    std::vector<uint8_t> out;
+    {
+        nb::gil_scoped_release release;
+        UniqueInReference<MemReporter> filter(reporter, furthest);
+        for (size_t i = 0; i < starts.size(); i++) {
+            const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
+            if (unique_in_reference) filter.put(&mem, 1);
+            else reporter.put(&mem, 1);
+        }
+        filter.finish();
+        furthest = filter.furthest();
+        reporter.finish(to);
+        out = reporter.out.take();
+    }
+    return nb::make_tuple(to_numpy(std::move(out)), furthest);
+}
+
+MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
+    if (offsets.size() == 0) throw nb::value_error("offsets need at least one element");
+    nb::gil_scoped_release release;
+    return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
+}
+
+template <class T>
+nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& values, nb::handle owner) {
+    return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
+}
+
+}  // namespace
+
+void bind_mems(nb::module_& m) {
+    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one behind the other (mem_text.hpp).")
+        .def_prop_ro("length", &MemText::length)
+        .def_prop_ro("other_letters", &MemText::other_letters)
+        .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
+        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); });
+    m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
+          nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
+    nb::class_<MemIndex>(m, "MemIndex", "A reference, its minimizer index and its segments.")
+        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
+             nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
+             nb::arg("bucket_bits"), nb::arg("names"))
+        .def_prop_ro("segment_starts", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.starts, self);
+        })
+        .def_prop_ro("segment_ends", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.ends, self);
+        })
+        .def_prop_ro("near_break", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self);
+        });
+    m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
+          nb::arg("least_length"), nb::arg("kind"), nb::arg("limit"),
+          "(starts, references, lengths uint32, the start where the search paused)");
+    m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("kind"), nb::arg("style"), nb::arg("limit"),
+          "(text uint8, the start where the search paused)");
+    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
+          nb::arg("unique_in_reference"), nb::arg("unique_in_query"), nb::arg("furthest"), nb::arg("style"),
+          "(text uint8, furthest end of a match)");
+}
+
+}  // namespace gpualign

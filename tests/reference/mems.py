@@ -1,0 +1,66 @@
+"""Maximal exact matches by definition: walk every diagonal of every pair of records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+class Match(NamedTuple):
+    """A match of a strand of a query record; 0-based, ``start`` counts on that strand."""
+
+    query: int
+    strand: str
+    start: int
+    contig: int
+    position: int
+    length: int
+
+
+def reverse_complement(sequence: str) -> str:
+    return sequence.upper().translate(_COMPLEMENT)[::-1]
+
+
+def _runs(target: str, query: str, least: int) -> list[tuple[int, int, int]]:
+    """(start in query, position in target, length) of the maximal runs of equal A, C, G, T."""
+    found = []
+    for diagonal in range(-len(query) + 1, len(target)):
+        start = max(0, -diagonal)
+        length = 0
+        for i in range(start, min(len(query), len(target) - diagonal) + 1):
+            inside = i < len(query) and i + diagonal < len(target)
+            if inside and query[i] == target[i + diagonal] and query[i] in "ACGT":
+                length += 1
+                continue
+            if length >= least:
+                found.append((i - length, i - length + diagonal, length))
+            length = 0
+    return found
+
+
+def _occurrences(text: str, sequence: str) -> int:
+    return sum(text.startswith(sequence, i) for i in range(len(text)))
+
+
+def matches(contigs: list[str], queries: list[str], least: int, strands: str = "+", kind: str = "maxmatch") -> list[Match]:
+    """All matches in gpualign's order: record, strand, query start, reference order and position."""
+    contigs = [contig.upper() for contig in contigs]
+    found = []
+    for number, query in enumerate(queries):
+        for strand in strands:
+            text = query.upper() if strand == "+" else reverse_complement(query)
+            block = [
+                Match(number, strand, start, contig, position, length)
+                for contig, target in enumerate(contigs)
+                for start, position, length in _runs(target, text, least)
+            ]
+            found += sorted(match for match in block if _wanted(match, text, contigs, kind))
+    return found
+
+
+def _wanted(match: Match, text: str, contigs: list[str], kind: str) -> bool:
+    string = text[match.start : match.start + match.length]
+    if kind != "maxmatch" and sum(_occurrences(contig, string) for contig in contigs) != 1:
+        return False
+    return kind != "mum" or _occurrences(text, string) == 1
