@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gpualign.cli.lcs_filter",
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
+    "mems": ("gpualign.cli.mems", "Find every maximal exact match: a drop-in for mummer."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
 }
 

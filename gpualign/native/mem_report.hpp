@@ -85,7 +85,7 @@ public:
     void put(const Mem* mems, size_t count) {
         const auto& blocks = text_.blocks();
         for (size_t i = 0; i < count; i++) {
-            while (next_ < blocks.size() && blocks[next_].begin <= mems[i].start) open(next_++);
+            while (next_ < blocks.size() && blocks[next_].begin <= mems[i].start) open(next_), next_++;
             if (unique_in_query_) held_.push_back(mems[i]);
             else line(mems[i]);
         }
@@ -96,7 +96,7 @@ public:
     // Ends the range at `to`.
     void finish(uint64_t to) {
         const auto& blocks = text_.blocks();
-        while (next_ < blocks.size() && blocks[next_].begin < to) open(next_++);
+        while (next_ < blocks.size() && blocks[next_].begin < to) open(next_), next_++;
         flush();
     }
 
