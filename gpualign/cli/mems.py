@@ -22,9 +22,7 @@ def _kind(name: str, text: str) -> Any:
     return click.option(*spellings, f"kind_{name}", is_flag=True, help=text)
 
 
-@click.command(
-    name="mems", context_settings={"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100}
-)
+@click.command(name="mems", context_settings={"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100})
 @click.argument("reference", metavar="REF")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @_kind("mumreference", "Matches that are unique in the reference (the default).")
@@ -41,11 +39,15 @@ def _kind(name: str, text: str) -> Any:
 )
 @click.option("-b", "both", is_flag=True, help="Match the forward and the reverse strand of the queries.")
 @click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries.")
-@click.option("-n", "only_acgt", is_flag=True, help="Match only a, c, g and t: always so; without -n, warn where it matters.")
+@click.option(
+    "-n", "only_acgt", is_flag=True, help="Match only a, c, g and t: always so; without -n, warn where it matters."
+)
 @click.option("-F", "four_columns", is_flag=True, help="Four columns even with one reference record.")
 @click.option("-L", "lengths", is_flag=True, help="Show the length of the query in the header line.")
 @click.option("-s", "strings", is_flag=True, help="Show the matching strings.")
-@click.option("-c", "forward_coordinates", is_flag=True, help="Reverse matches by their position on the forward strand.")
+@click.option(
+    "-c", "forward_coordinates", is_flag=True, help="Reverse matches by their position on the forward strand."
+)
 @click.option("-tsv", "--tsv", "table", is_flag=True, help="Write a table: 1-based forward coordinates, strand column.")
 @click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
 @click.option("-i", "--index", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead).")

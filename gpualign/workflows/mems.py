@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.backends.select import parse_device
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -164,6 +165,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         UsageError: a saved index that was built for longer matches.
     """
     report = Report("mems", options)
+    parse_device(options.device)
     index = open_index(reference, params, options)
     search = Search(index, params)
     with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:

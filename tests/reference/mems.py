@@ -43,7 +43,9 @@ def _occurrences(text: str, sequence: str) -> int:
     return sum(text.startswith(sequence, i) for i in range(len(text)))
 
 
-def matches(contigs: list[str], queries: list[str], least: int, strands: str = "+", kind: str = "maxmatch") -> list[Match]:
+def matches(
+    contigs: list[str], queries: list[str], least: int, strands: str = "+", kind: str = "maxmatch"
+) -> list[Match]:
     """All matches in gpualign's order: record, strand, query start, reference order and position."""
     contigs = [contig.upper() for contig in contigs]
     found = []

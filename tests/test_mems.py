@@ -1,0 +1,206 @@
+"""`mems`: the search against its definition, and borders, letters, strands, pieces."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gpualign import _native
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.index.reference import Reference
+from gpualign.params import RunOptions
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.mems import Search, run_mems
+from gpualign.workflows.mems_params import MemsParams, choose_index
+from tests.reference.mems import Match, matches, reverse_complement
+
+SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
+
+
+def make_reference(contigs: list[str]) -> Reference:
+    packer = _native.ReferencePacker()
+    for contig in contigs:
+        packer.append(np.frombuffer(contig.encode(), np.uint8))
+    offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
+    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())
+
+
+def search_for(contigs: list[str], params: MemsParams, k: int | None = None, w: int | None = None) -> Search:
+    reference = make_reference(contigs)
+    index = choose_index(params.min_length, reference.bases) if k is None or w is None else IndexParams(k, w)
+    return Search(build_index(reference, index), params)
+
+
+def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 1 << 30) -> list[Match]:
+    """The native search's matches, in pieces of ``step`` positions that pause after ``limit`` matches."""
+    source = search.prepare(SequenceBatch.from_records([(f"q{i}", query) for i, query in enumerate(queries)]))
+    strands = SIGNS[search.params.strands]
+    blocks, begin = [], 1
+    for (number, query), strand in itertools.product(enumerate(queries), strands):
+        blocks.append((begin, number, strand))
+        begin += len(query) + 1
+    starts = np.array([block[0] for block in blocks])
+    offsets = search.index.reference.contig_offsets
+    result = []
+    for piece_start in range(0, source.text.length, step):
+        at, stop = piece_start, min(piece_start + step, source.text.length)
+        while at < stop:
+            *columns, at = _native.find_mems(
+                search.native, source.text, at, stop, search.params.min_length, min(search.kind, 1), limit
+            )
+            for start, position, length in zip(*(column.tolist() for column in columns), strict=True):
+                begin, number, strand = blocks[int(np.searchsorted(starts, start, "right")) - 1]
+                contig = int(np.searchsorted(offsets, position, "right")) - 1
+                result.append(Match(number, strand, start - begin, contig, position - int(offsets[contig]), length))
+    return result
+
+
+def text(letters: str, most: int) -> st.SearchStrategy[str]:
+    return st.text(letters, max_size=most)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
+    """Contigs, queries that share parts with them, least length, k and w."""
+    letters = draw(st.sampled_from(["ACGT", "AC", "A", "ACGTN", "AAAAN", "ACGTRY"]))
+    contigs = draw(st.lists(st.text(letters, min_size=1, max_size=60), min_size=1, max_size=3))
+    queries = draw(st.lists(text(letters, 50), min_size=1, max_size=3))
+    for contig in contigs:
+        if draw(st.booleans()):
+            cut = draw(st.integers(0, len(contig)))
+            part = contig[cut:] + draw(text(letters, 5)) + contig[:cut]
+            queries.append(reverse_complement(part) if draw(st.booleans()) else part)
+    least = draw(st.integers(1, 14))
+    k = draw(st.sampled_from(range(1, least + 1, 2)))
+    return contigs, queries, least, k, draw(st.integers(1, least - k + 1))
+
+
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.sampled_from(sorted(SIGNS)), st.sampled_from(["maxmatch", "mumreference"]))
+@example((["A" * 60], ["A" * 50, ""], 5, 3, 3), "both", "maxmatch")
+@example((["ACAC" * 15], ["CACA" * 12], 9, 5, 5), "both", "maxmatch")
+def test_search_finds_every_match_once_in_order(
+    problem: tuple[list[str], list[str], int, int, int], strands: str, kind: str
+) -> None:
+    contigs, queries, least, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=least, strands=strands, kind=kind), k, w)
+    assert found(search, queries) == matches(contigs, queries, least, SIGNS[strands], kind)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.integers(1, 40), st.integers(1, 5), st.sampled_from(["maxmatch", "mumreference"]))
+def test_pieces_and_pauses_change_nothing(
+    problem: tuple[list[str], list[str], int, int, int], step: int, limit: int, kind: str
+) -> None:
+    contigs, queries, least, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind), k, w)
+    assert found(search, queries, step, limit) == found(search, queries)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    problems(), st.sampled_from(["maxmatch", "mumreference", "mum"]), st.sampled_from(sorted(SIGNS)), st.integers(1, 9)
+)
+def test_the_whole_command_against_the_definition(
+    tmp_path_factory: pytest.TempPathFactory,
+    problem: tuple[list[str], list[str], int, int, int],
+    kind: str,
+    strands: str,
+    piece: int,
+) -> None:
+    contigs, queries, least, _, _ = problem
+    folder = tmp_path_factory.mktemp("mems")
+    write_fasta(folder / "ref.fa", "c", contigs)
+    write_fasta(folder / "query.fa", "q", queries)
+    params = MemsParams(min_length=least, kind=kind, strands=strands, table=True, header=False)
+    options = RunOptions(output=str(folder / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 64)
+    run_mems(str(folder / "ref.fa"), (str(folder / "query.fa"),), params, options)
+    rows = [line.split("\t") for line in (folder / "out").read_text().splitlines()]
+    expected = []
+    for m in matches(contigs, queries, least, SIGNS[strands], kind):
+        size = len(queries[m.query])
+        begin = m.start if m.strand == "+" else size - m.start - m.length
+        expected.append(
+            [f"q{m.query}", size, m.strand, begin + 1, begin + m.length]
+            + [f"c{m.contig}", m.position + 1, m.position + m.length, m.length]
+        )
+    assert rows == [[str(field) for field in row] for row in expected]
+
+
+def write_fasta(path: Path, prefix: str, sequences: list[str]) -> None:
+    path.write_text("".join(f">{prefix}{i}\n{sequence}\n" for i, sequence in enumerate(sequences)))
+
+
+def test_matches_stop_at_record_borders_and_at_other_letters() -> None:
+    # the contigs, and the parts around N, would give one match of 12 if a border were crossed
+    search = search_for(["ACGTTG", "CATTCC", "ACGNTTG"], MemsParams(min_length=3, kind="maxmatch"))
+    assert found(search, ["ACGTTGCATTCC"]) == [
+        Match(0, "+", 0, 0, 0, 6),
+        Match(0, "+", 0, 2, 0, 3),
+        Match(0, "+", 3, 2, 4, 3),
+        Match(0, "+", 6, 1, 0, 6),
+    ]
+
+
+def test_other_letters_do_not_match_themselves() -> None:
+    search = search_for(["ACGNNNNNNNNACG"], MemsParams(min_length=2, kind="maxmatch"))
+    assert {m.length for m in found(search, ["NNNNNNNNNN", "ACGNNNNNNNNNNN", "RYRYACGRY"])} == {3}
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 9000])
+def test_lengths_at_word_and_block_borders(length: int) -> None:
+    generator = np.random.default_rng(length)
+    shared = "".join(generator.choice(list("ACGT"), length))
+    contig, query = f"A{shared}C", f"C{shared}A"
+    for least in (length - 1, length, length + 1):
+        search = search_for([contig, "ACGT"], MemsParams(min_length=least, kind="maxmatch"))
+        expected = [Match(0, "+", 1, 0, 1, length)] if least <= length else []
+        assert found(search, [query]) == expected
+
+
+def test_every_diagonal_of_a_homopolymer() -> None:
+    n, m, least = 300, 200, 20
+    search = search_for(["A" * n], MemsParams(min_length=least, kind="maxmatch"))
+    result = found(search, ["A" * m], step=64, limit=10)
+    assert result == matches(["A" * n], ["A" * m], least)
+    assert len(result) == n + m - 2 * least + 1
+
+
+@pytest.mark.parametrize("least", [*range(1, 41), 50, 64, 100, 1000, 100_000])
+@pytest.mark.parametrize("bases", [1, 100, 5_000_000, 4_000_000_000])
+def test_the_chosen_index_holds_every_match(least: int, bases: int) -> None:
+    params = choose_index(least, bases)
+    assert params.w + params.k - 1 <= least
+
+
+def test_an_index_too_sparse_is_refused_by_the_search() -> None:
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 4)
+    source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
+    with pytest.raises(ValueError, match="too sparse"):
+        _native.find_mems(search.native, source.text, 0, source.text.length, 5, 0, 1)
+    with pytest.raises(IndexError):
+        _native.find_mems(search.native, source.text, 0, source.text.length + 1, 6, 0, 1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text("ACGTNRacgtn", max_size=90), max_size=4), st.sampled_from([1, 2, 3]))
+def test_packed_text(sequences: list[str], strands: int) -> None:
+    batch = SequenceBatch.from_records([("q", sequence) for sequence in sequences])
+    packed = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
+    expected = "|"
+    for sequence in sequences:
+        if strands & 1:
+            expected += sequence.upper() + "|"
+        if strands & 2:
+            expected += reverse_complement(sequence) + "|"
+    assert packed.length == len(expected)
+    for i, letter in enumerate(expected):
+        broken = int(packed.breaks[i // 64]) >> (i % 64) & 1
+        assert broken == (letter not in "ACGT")
+        if not broken:
+            assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == letter
