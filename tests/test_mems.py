@@ -126,8 +126,8 @@ def test_the_whole_command_against_the_definition(
         size = len(queries[m.query])
         begin = m.start if m.strand == "+" else size - m.start - m.length
         expected.append(
-            [f"q{m.query}", size, m.strand, begin + 1, begin + m.length]
-            + [f"c{m.contig}", m.position + 1, m.position + m.length, m.length]
+            (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
+            + (f"c{m.contig}", m.position + 1, m.position + m.length, m.length)
         )
     assert rows == [[str(field) for field in row] for row in expected]
 

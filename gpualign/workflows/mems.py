@@ -273,7 +273,7 @@ class _Writer:
     def write(self, matches: Matches) -> None:
         while True:
             if matches.text is not None:
-                self._out.write(memoryview(matches.text))
+                self._out.write(matches.text.data)
             else:
                 assert matches.columns is not None
                 self._held.append(matches.columns)
@@ -286,4 +286,4 @@ class _Writer:
             self._held.clear()
             whole = Piece(piece.source, 0, piece.stop)
             text, _ = self._search.report(whole, (columns[0], columns[1], columns[2]), False, 0)
-            self._out.write(memoryview(text))
+            self._out.write(text.data)
