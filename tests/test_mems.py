@@ -125,10 +125,8 @@ def test_the_whole_command_against_the_definition(
     for m in matches(contigs, queries, least, SIGNS[strands], kind):
         size = len(queries[m.query])
         begin = m.start if m.strand == "+" else size - m.start - m.length
-        expected.append(
-            (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
-            + (f"c{m.contig}", m.position + 1, m.position + m.length, m.length)
-        )
+        query_columns = (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
+        expected.append((*query_columns, f"c{m.contig}", m.position + 1, m.position + m.length, m.length))
     assert rows == [[str(field) for field in row] for row in expected]
 
 
