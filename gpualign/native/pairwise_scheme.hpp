@@ -1,0 +1,89 @@
+// What `pairwise` aligns and how: shared by its CPU engine and its bindings.
+#pragma once
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "algo/nw.hpp"
+#include "vector.hpp"
+
+namespace gpualign {
+
+template <class T>
+GPUALIGN_HD Vec<T> flag(Vec<T> mask, uint32_t bits) { return mask & Vec<T>(T(bits)); }
+
+namespace nw {
+
+// Lane access for vectors and, where a table would be too large for several lanes, plain integers.
+template <class Word>
+struct Lanes;
+template <class T>
+struct Lanes<Vec<T>> {
+    using Value = T;
+    static constexpr int count = Vec<T>::lanes;
+    static T get(const Vec<T>& word, int lane) { return word[lane]; }
+    static void set(Vec<T>& word, int lane, T x) { word.set(lane, x); }
+};
+template <>
+struct Lanes<int32_t> {
+    using Value = int32_t;
+    static constexpr int count = 1;
+    static int32_t get(int32_t word, int) { return word; }
+    static void set(int32_t& word, int, int32_t x) { word = x; }
+};
+
+struct Scheme {
+    const int32_t* scores;  // letters x letters, row: the query's letter
+    int letters;
+    int open, extend;  // positive penalties
+    bool local;
+    bool free_query_start, free_query_end, free_target_start, free_target_end;
+    bool match_mismatch;  // scores[0] for equal letters, scores[1] for others and always for the last code
+
+    bool affine() const { return open != extend || local; }
+    int shift() const { return local ? 0 : extend; }  // x of the transform
+    int opening() const { return open - shift(); }    // o'
+    int lowest() const { return *std::min_element(scores, scores + letters * letters); }
+    int highest() const { return *std::max_element(scores, scores + letters * letters); }
+};
+
+// The smallest and the largest value that a table of n x m holds on the way to its maxima.
+struct Range {
+    int64_t low, high;
+};
+inline Range range(const Scheme& scheme, int64_t n, int64_t m) {
+    const int64_t x = scheme.shift(), o = scheme.opening();
+    const int64_t step = std::max<int64_t>(0, scheme.highest() + 2 * x);
+    const bool free_start = scheme.free_query_start || scheme.free_target_start;
+    // outside a band a path begins below every value inside, and its gap opens once more
+    const int64_t low = std::min<int64_t>(0, scheme.lowest() + 2 * x) - 5 * o - 2 * scheme.extend - 8;
+    const int64_t high = std::min(n, m) * step + (free_start ? x * (n + m) : 0) + step + 8;
+    return {low, high};
+}
+
+// Whether the values fit T. Local alignment floors at zero, so it has no bias to spend.
+template <class T>
+bool fits(const Scheme& scheme, int64_t n, int64_t m) {
+    const Range bounds = range(scheme, n, m);
+    const int64_t lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
+    if (scheme.local || sizeof(T) >= 4) return bounds.low >= lowest && bounds.high <= highest;
+    return bounds.high - bounds.low <= highest - lowest;
+}
+
+// A pair and its result. Coordinates are half-open, in letters.
+struct Pair {
+    const uint8_t* query;
+    const uint8_t* target;
+    int32_t n, m;
+    int32_t band_low, band_high;  // diagonals j - i that an optimal path may touch, inclusive
+    int32_t score;
+    int32_t start_i, end_i, start_j, end_j;
+    std::vector<uint32_t> cigar;  // BAM encoding
+    Walk walk;
+    bool walking;
+};
+
+}  // namespace nw
+}  // namespace gpualign
