@@ -93,7 +93,7 @@ def _take_params(values: dict[str, Any]) -> PairwiseParams:
     open_, extend = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
     if values.pop("acceptall") and values["identity"] is not None:
         raise UsageError("--id and --acceptall exclude each other")
-    layouts = [name for name in ("paf", "blast6") if values.pop(name)]
+    layouts: list[Any] = [name for name in ("paf", "blast6") if values.pop(name)]
     layouts += ["matrix"] if values["matrix_shape"] else []
     if len(layouts) > 1:
         raise UsageError("choose one of --paf, --blast6 and --matrix-out")

@@ -7,6 +7,7 @@ void bind_cpu(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);
+void bind_table(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);

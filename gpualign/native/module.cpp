@@ -12,6 +12,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);
     gpualign::bind_pairwise(m);
+    gpualign::bind_table(m);
     gpualign::bind_index(m);
     gpualign::bind_map(m);
     gpualign::bind_sam(m);

@@ -2,11 +2,146 @@
 
 from __future__ import annotations
 
-from gpualign.errors import GpualignError
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpualign.alignments import Alignments
+from gpualign.backends.base import Backend
+from gpualign.backends.pairwise import PairProblem, pairwise_stage
+from gpualign.backends.select import open_backend
+from gpualign.encoded import EncodedSequences, read_encoded
+from gpualign.errors import InputError
+from gpualign.io.files import OutputFile, open_output
+from gpualign.io.pair_matrix import write_matrix
+from gpualign.io.pair_output import PairFormat
+from gpualign.io.pairs import read_pairs
+from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.workflows.pair_blocks import PairBlock, PairSource
 from gpualign.workflows.pairwise_params import PairwiseParams
 
 
+@dataclass(frozen=True)
+class PairInputs:
+    """What was read: both sets (the same object with one file) and the pairs."""
+
+    queries: EncodedSequences
+    targets: EncodedSequences
+    source: PairSource
+
+
+def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
+    """Read the files and decide which pairs to align.
+
+    Raises:
+        InputError: a file that cannot be read, names that do not fit, files of unequal length one to one.
+    """
+    queries = read_encoded(params.queries, scoring)
+    targets = queries if params.targets is None else read_encoded(params.targets, scoring)
+    if params.pairs is not None:
+        first, second = read_pairs(params.pairs, queries.names, targets.names)
+        source = PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), PairBlock(first, second))
+    elif params.one_to_one:
+        if len(queries) != len(targets):
+            raise InputError(
+                f"{len(queries)} sequences in {params.queries} but {len(targets)} in {params.targets} "
+                "(--one-to-one needs as many in both)"
+            )
+        each = np.arange(len(queries), dtype=np.int32)
+        source = PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), PairBlock(each, each))
+    elif params.targets is None:
+        source = PairSource.triangle(queries.lengths, params.include_self)
+    else:
+        source = PairSource.rectangle(queries.lengths, targets.lengths)
+    return PairInputs(queries, targets, source)
+
+
+def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, inputs: PairInputs) -> PairProblem:
+    """The part that all blocks share."""
+    strands: tuple[EncodedSequences, ...] = (inputs.queries,)
+    if params.strand == "both":
+        strands += (inputs.queries.reverse_complement(scoring),)
+    values_traced = params.layout != "matrix" or params.matrix_value != "score"
+    return PairProblem(
+        queries=strands,
+        targets=inputs.targets,
+        scoring=scoring,
+        gap_open=params.gap_open * scoring.scale,
+        gap_extend=params.gap_extend * scoring.scale,
+        mode=params.mode,
+        free_ends=params.ends(),
+        traced=not params.score_only and values_traced,
+        identity=params.identity,
+        definition=params.identity_definition,
+        table_bytes=params.max_memory // max(1, options.threads),
+        kernel=params.kernel,
+    )
+
+
+def align_all(problem: PairProblem, source: PairSource, backend: Backend, progress: Progress) -> Iterator[Alignments]:
+    """Alignments of all pairs in order, block by block; pairs under the identity are left out."""
+    done: list[int] = []
+
+    def blocks() -> Iterator[PairBlock]:
+        for block in source.blocks(*block_size(problem, source, backend)):
+            done.append(len(block))
+            yield block
+
+    for alignments in backend.run(blocks(), pairwise_stage(problem)):
+        progress.update(done.pop(0))
+        yield alignments
+
+
+def block_size(problem: PairProblem, source: PairSource, backend: Backend) -> tuple[int, int]:
+    """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
+    if backend.on_gpu:
+        return 1 << 20, 1 << 42
+    return 1 << 14, 1 << 29
+
+
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
-    """Align and write."""
-    raise GpualignError("not there yet")
+    """Align and write.
+
+    Raises:
+        UsageError: parameters that do not fit the matrix.
+        InputError: input that cannot be read.
+        DeviceError: the device that was asked for is missing.
+    """
+    report = Report("pairwise", options)
+    scoring = params.load_scoring()
+    inputs = read_inputs(params, scoring)
+    problem = make_problem(params, options, scoring, inputs)
+    total, kept = inputs.source.total, 0
+    if total == 0 and not options.quiet:
+        warn("pairwise", "no pairs to align")
+    paths = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
+    with (
+        open_backend(options, "pairwise") as backend,
+        open_output(options.output, paths) as out,
+        Progress(options, "pair", total) as progress,
+    ):
+        alignments = align_all(problem, inputs.source, backend, progress)
+        kept = _write(params, scoring, inputs, alignments, out)
+        report.fields |= backend.report()
+        name = backend.name
+    report["pairs"], report["pairs_written"] = total, kept
+    report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
+    report.finish(f"{total} pairs, {kept} written, on {name}")
+
+
+def _write(
+    params: PairwiseParams, scoring: Scoring, inputs: PairInputs, alignments: Iterator[Alignments], out: OutputFile
+) -> int:
+    if params.layout == "matrix":
+        return write_matrix(params, scoring, inputs.queries.names, inputs.targets.names, alignments, out)
+    layout = PairFormat(params, scoring, inputs.queries.names, inputs.targets.names)
+    out.write(layout.header())
+    kept = 0
+    for batch in alignments:
+        kept += len(batch)
+        if len(batch):
+            out.write(layout.lines(batch))
+    return kept

@@ -1,0 +1,147 @@
+"""The pairwise stage: a block of pairs to alignments, filtered by identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.alignments import Alignments, Measures
+from gpualign.backends.base import Stage
+from gpualign.encoded import EncodedSequences
+from gpualign.identity import IdentityBound, reaches
+from gpualign.matrices import Scoring
+from gpualign.workflows.pair_blocks import PairBlock
+
+if TYPE_CHECKING:
+    from gpualign.gpu.device import Device
+
+_EVERYWHERE = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """What every block of a run has in common.
+
+    Attributes:
+        queries: plus strands, and for both strands the reverse complements behind them.
+        targets: the other set, or the same.
+        scoring: letters and their scores.
+        gap_open, gap_extend: penalties in the scoring's units.
+        mode: "global", "semi-global" or "local".
+        free_ends: query start, query end, target start, target end cost nothing.
+        traced: alignments are wanted, not only scores.
+        identity: the threshold, or None.
+        definition: of the identity.
+        table_bytes: memory of one worker's tables.
+        kernel: the GPU kernel that is forced, or "auto".
+    """
+
+    queries: tuple[EncodedSequences, ...]
+    targets: EncodedSequences
+    scoring: Scoring
+    gap_open: int
+    gap_extend: int
+    mode: str
+    free_ends: tuple[bool, bool, bool, bool]
+    traced: bool
+    identity: float | None
+    definition: int
+    table_bytes: int
+    kernel: str = "auto"
+
+    @property
+    def bound(self) -> IdentityBound | None:
+        """What the threshold proves beforehand, or None without one."""
+        if self.identity is None or self.identity <= 0:
+            return None
+        return IdentityBound(self.identity, self.definition, self.mode == "local")
+
+    def lengths(self, block: PairBlock) -> NDArray[np.int64]:
+        """int64 (p, 2): letters of query and target."""
+        n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
+        return np.stack([n, m], axis=1).astype(np.int64)
+
+    def keep(self, alignments: Alignments) -> Alignments:
+        """Those that reach the identity."""
+        if self.identity is None:
+            return alignments
+        reached = reaches(Measures(alignments, self.mode).identity(self.definition), self.identity)
+        return alignments if reached.all() else alignments.take(np.flatnonzero(reached))
+
+
+def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
+    """A block on the calling thread."""
+    strands = [problem.keep(align_strand(problem, block, strand)) for strand in range(len(problem.queries))]
+    return strands[0] if len(strands) == 1 else better_strand(*strands)
+
+
+def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
+    """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
+    both = Alignments.join(plus, minus)
+    place = np.concatenate([both.query.astype(np.int64) << 32 | both.target])
+    # a pair that is listed twice appears twice on each strand: number the repeats
+    order = np.lexsort((np.arange(len(place)), place, both.minus))
+    repeat = np.zeros(len(place), np.int64)
+    same = (np.diff(place[order]) == 0) & (np.diff(both.minus[order].astype(np.int8)) == 0)
+    for i in np.flatnonzero(same) + 1:
+        repeat[order[i]] = repeat[order[i - 1]] + 1
+    best = np.lexsort((both.minus, -both.score.astype(np.int64), repeat, place))
+    first = np.ones(len(best), bool)
+    first[1:] = (np.diff(place[best]) != 0) | (np.diff(repeat[best]) != 0)
+    return both.take(best[first])
+
+
+def align_strand(problem: PairProblem, block: PairBlock, strand: int) -> Alignments:
+    """All pairs of a block on one strand, not yet filtered by identity but for what is proved beforehand."""
+    queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring
+    band_low = band_high = _EVERYWHERE
+    score, spans, counts, cigar, offsets = _native.align_pairs(
+        queries.codes,
+        queries.offsets,
+        targets.codes,
+        targets.offsets,
+        block.queries,
+        block.targets,
+        band_low,
+        band_high,
+        scoring.scores.ravel(),
+        len(scoring),
+        scoring.identical,
+        scoring.name == "match/mismatch",
+        problem.gap_open,
+        problem.gap_extend,
+        problem.mode == "local",
+        sum(free << bit for bit, free in enumerate(problem.free_ends)),
+        problem.traced,
+        problem.table_bytes,
+    )
+    lengths = problem.lengths(block)
+    minus = np.full(len(block), bool(strand))
+    if not problem.traced:
+        return Alignments(block.queries, block.targets, minus, score, lengths)
+    return Alignments(
+        block.queries,
+        block.targets,
+        minus,
+        score,
+        lengths,
+        spans.reshape(-1, 4),
+        counts.reshape(-1, 4),
+        cigar,
+        offsets,
+    )
+
+
+def pairwise_stage(problem: PairProblem) -> Stage[PairBlock, Alignments]:
+    """The stage over blocks of pairs."""
+
+    def make_kernel(device: Device) -> Any:
+        from gpualign.gpu.kernels.pairwise import PairwiseKernel
+
+        return PairwiseKernel(device, problem)
+
+    return Stage(lambda block: align_on_cpu(problem, block), make_kernel)

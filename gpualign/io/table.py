@@ -1,0 +1,55 @@
+"""Tab-separated output from arrays, formatted natively."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.sequences import join_bytes
+
+Column = tuple[Any, ...]
+
+
+class Names:
+    """A list of names as one text, so that a column of names is an array of indices."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._text, self._offsets = join_bytes([name.encode("latin-1") for name in names])
+
+    def column(self, index: NDArray[Any], prefix: str = "") -> Column:
+        """The names that ``index`` (p,) points at."""
+        return ("text", prefix, self._text, self._offsets, np.ascontiguousarray(index, np.int64))
+
+
+def integers(values: NDArray[Any], prefix: str = "") -> Column:
+    """Whole numbers (p,)."""
+    return ("integer", prefix, np.ascontiguousarray(values, np.int64))
+
+
+def constant(text: str, rows: int) -> Column:
+    """The same text in every row."""
+    return Names([text]).column(np.zeros(rows, np.int64))
+
+
+def fixed(values: NDArray[Any], decimals: int, prefix: str = "") -> Column:
+    """Numbers (p,) with a fixed count of decimals, half rounded up."""
+    return ("fixed", prefix, np.ascontiguousarray(values, np.float64), decimals)
+
+
+def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:
+    """``-`` where ``minus`` (p,) holds, else ``+``."""
+    return ("letter", prefix, np.where(minus, ord("-"), ord("+")).astype(np.uint8))
+
+
+def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: str = "") -> Column:
+    """CIGARs: BAM words, joined, and their offsets (p + 1,); ``*`` where there is none."""
+    return ("cigar", prefix, operations, offsets)
+
+
+def format_rows(columns: list[Column], rows: int) -> bytes:
+    """The lines of a table."""
+    result: bytes = _native.format_table(columns, rows)
+    return result

@@ -1,0 +1,135 @@
+// Columns of numbers and names to tab-separated lines.
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace gpualign {
+namespace {
+
+struct Column {
+    enum Kind { text, integer, fixed, cigar, letter } kind;
+    std::string prefix;  // before each value, as in NM:i:
+    const uint8_t* bytes = nullptr;
+    const int64_t* offsets = nullptr;
+    const int64_t* integers = nullptr;
+    const double* reals = nullptr;
+    const uint32_t* operations = nullptr;
+    int decimals = 0;
+};
+
+void append_integer(std::string& out, int64_t value) {
+    char buffer[24];
+    char* p = buffer + sizeof buffer;
+    uint64_t rest = value < 0 ? 0 - uint64_t(value) : uint64_t(value);
+    do *--p = char('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) *--p = '-';
+    out.append(p, size_t(buffer + sizeof buffer - p));
+}
+
+void append_fixed(std::string& out, double value, int decimals) {
+    // rounded half up on a decimal grid, so that no C library's rounding shows
+    int64_t unit = 1;
+    for (int d = 0; d < decimals; d++) unit *= 10;
+    const int64_t scaled = int64_t(std::floor(std::fabs(value) * double(unit) + 0.5));
+    if (value < 0 && scaled > 0) out += '-';
+    append_integer(out, scaled / unit);
+    if (decimals == 0) return;
+    std::string digits;
+    append_integer(digits, scaled % unit);
+    out += '.';
+    out.append(size_t(decimals) - digits.size(), '0');
+    out += digits;
+}
+
+void append(std::string& out, const Column& column, int64_t row) {
+    out += column.prefix;
+    switch (column.kind) {
+        case Column::text: {
+            const int64_t i = column.integers[row];
+            out.append(reinterpret_cast<const char*>(column.bytes) + column.offsets[i],
+                       size_t(column.offsets[i + 1] - column.offsets[i]));
+            break;
+        }
+        case Column::integer:
+            append_integer(out, column.integers[row]);
+            break;
+        case Column::fixed:
+            append_fixed(out, column.reals[row], column.decimals);
+            break;
+        case Column::letter:
+            out += char(column.bytes[row]);
+            break;
+        case Column::cigar: {
+            const int64_t begin = column.offsets[row], end = column.offsets[row + 1];
+            if (begin == end) out += '*';
+            for (int64_t o = begin; o < end; o++) {
+                append_integer(out, column.operations[o] >> 4);
+                out += "MIDNSHP=X"[column.operations[o] & 15];
+            }
+        }
+    }
+}
+
+// A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
+// ("fixed", prefix, values, decimals), ("letter", prefix, bytes), ("cigar", prefix, operations, offsets).
+Column read_column(nb::handle item, std::vector<nb::object>& owners) {
+    const nb::tuple fields = nb::cast<nb::tuple>(item);
+    const std::string kind = nb::cast<std::string>(fields[0]);
+    Column column{};
+    column.prefix = nb::cast<std::string>(fields[1]);
+    for (size_t f = 2; f < fields.size(); f++) owners.push_back(nb::cast<nb::object>(fields[f]));
+    if (kind == "text") {
+        column.kind = Column::text;
+        column.bytes = nb::cast<Input<uint8_t>>(fields[2]).data();
+        column.offsets = nb::cast<Input<int64_t>>(fields[3]).data();
+        column.integers = nb::cast<Input<int64_t>>(fields[4]).data();
+    } else if (kind == "integer") {
+        column.kind = Column::integer;
+        column.integers = nb::cast<Input<int64_t>>(fields[2]).data();
+    } else if (kind == "fixed") {
+        column.kind = Column::fixed;
+        column.reals = nb::cast<Input<double>>(fields[2]).data();
+        column.decimals = nb::cast<int>(fields[3]);
+    } else if (kind == "letter") {
+        column.kind = Column::letter;
+        column.bytes = nb::cast<Input<uint8_t>>(fields[2]).data();
+    } else if (kind == "cigar") {
+        column.kind = Column::cigar;
+        column.operations = nb::cast<Input<uint32_t>>(fields[2]).data();
+        column.offsets = nb::cast<Input<int64_t>>(fields[3]).data();
+    } else {
+        throw nb::value_error("unknown kind of column");
+    }
+    return column;
+}
+
+nb::bytes format_table(nb::list columns, int64_t rows) {
+    std::vector<Column> read;
+    std::vector<nb::object> owners;
+    for (nb::handle item : columns) read.push_back(read_column(item, owners));
+    std::string out;
+    {
+        nb::gil_scoped_release release;
+        for (int64_t row = 0; row < rows; row++) {
+            for (size_t c = 0; c < read.size(); c++) {
+                if (c) out += '\t';
+                append(out, read[c], row);
+            }
+            out += '\n';
+        }
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+}  // namespace
+
+void bind_table(nb::module_& m) {
+    m.def("format_table", &format_table, nb::arg("columns"), nb::arg("rows"),
+          "Tab-separated lines of `rows` rows; a column is a tuple (kind, prefix, arrays...), see gpualign.io.table.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,96 @@
+"""Which pairs to align, in output order, cut into blocks of bounded work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: pairs of a block at most, and cells of its tables at most (unless one pair has more)
+MOST_PAIRS = 1 << 16
+MOST_CELLS = 1 << 33
+
+
+@dataclass(frozen=True)
+class PairBlock:
+    """Some pairs: int32 (p,) indices into the queries and into the targets."""
+
+    queries: NDArray[np.int32]
+    targets: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> PairBlock:
+        return PairBlock(self.queries[keep], self.targets[keep])
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """All pairs of a run.
+
+    Attributes:
+        query_lengths, target_lengths: int64, letters of each sequence.
+        first_target: int64 (queries,): each query's first target; it and all behind it are paired.
+        listed: the pairs of a list instead, or None.
+    """
+
+    query_lengths: NDArray[np.int64]
+    target_lengths: NDArray[np.int64]
+    first_target: NDArray[np.int64]
+    listed: PairBlock | None = None
+
+    @classmethod
+    def triangle(cls, lengths: NDArray[np.int64], include_self: bool) -> PairSource:
+        """Every i < j of one set (i <= j with ``include_self``)."""
+        return cls(lengths, lengths, np.arange(len(lengths)) + (0 if include_self else 1))
+
+    @classmethod
+    def rectangle(cls, queries: NDArray[np.int64], targets: NDArray[np.int64]) -> PairSource:
+        """Every query against every target."""
+        return cls(queries, targets, np.zeros(len(queries), np.int64))
+
+    @property
+    def total(self) -> int:
+        if self.listed is not None:
+            return len(self.listed)
+        return int((len(self.target_lengths) - self.first_target).sum())
+
+    def blocks(self, most_pairs: int = MOST_PAIRS, most_cells: int = MOST_CELLS) -> Iterator[PairBlock]:
+        """The pairs in order; where a block ends changes no output."""
+        pending: list[PairBlock] = []
+        room = most_pairs
+        for run in self._runs():
+            while len(run):
+                part, run = run.take(slice(0, room)), run.take(slice(room, None))  # type: ignore[arg-type]
+                pending.append(part)
+                room -= len(part)
+                if room == 0:
+                    yield from self._cut(_join(pending), most_cells)
+                    pending, room = [], most_pairs
+        if pending:
+            yield from self._cut(_join(pending), most_cells)
+
+    def _runs(self) -> Iterator[PairBlock]:
+        if self.listed is not None:
+            yield self.listed
+            return
+        count = len(self.target_lengths)
+        everything = np.arange(count, dtype=np.int32)
+        for query, first in enumerate(self.first_target.tolist()):
+            yield PairBlock(np.full(max(count - first, 0), query, np.int32), everything[first:])
+
+    def _cut(self, block: PairBlock, most_cells: int) -> Iterator[PairBlock]:
+        cells = (self.query_lengths[block.queries] + 1) * (self.target_lengths[block.targets] + 1)
+        part = (np.cumsum(cells) - 1) // most_cells
+        edges = np.flatnonzero(np.diff(part)) + 1
+        for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(block)], strict=True):
+            yield PairBlock(block.queries[start:end], block.targets[start:end])
+
+
+def _join(blocks: list[PairBlock]) -> PairBlock:
+    if len(blocks) == 1:
+        return blocks[0]
+    return PairBlock(np.concatenate([b.queries for b in blocks]), np.concatenate([b.targets for b in blocks]))
