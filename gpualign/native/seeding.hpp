@@ -55,7 +55,8 @@ public:
         std::sort(hits_.begin(), hits_.end());
         for (size_t i = 0; i < hits_.size();) {
             size_t stop = i + 1;
-            while (stop < hits_.size() && hits_[stop].key - hits_[i].key <= uint64_t(limit)) stop++;
+            const uint64_t last = (hits_[i] >> kReadBits) + uint64_t(limit);
+            while (stop < hits_.size() && hits_[stop] >> kReadBits <= last) stop++;
             add_cluster(i, stop, out);
             i = stop;
         }
@@ -65,6 +66,7 @@ public:
             if (a.reverse != b.reverse) return !a.reverse;
             return a.contig < b.contig;
         };
+        drop_unlikely(out);
         if (out.size() > size_t(params_.most_candidates)) {
             std::nth_element(out.begin(), out.begin() + params_.most_candidates, out.end(), better);
             out.resize(size_t(params_.most_candidates));
@@ -79,15 +81,16 @@ private:
         Minimizer minimizer;
         uint32_t first, last;  // entries
     };
-    struct Hit {
-        uint64_t key;  // strand, then diagonal, so that sorting brings neighbours together
-        uint32_t position;
-        bool operator<(const Hit& other) const {
-            return key != other.key ? key < other.key : position < other.position;
-        }
-    };
-    static constexpr uint64_t kReverse = uint64_t(1) << 40;
-    static constexpr int64_t kBias = int64_t(1) << 34;  // diagonals may be negative
+    // A hit is one integer, strand | diagonal + kBias | read position, so that sorting brings neighbours together.
+    static constexpr int kReadBits = 27;                                     // reads of up to 134 Mbp
+    static constexpr int64_t kBias = int64_t(1) << kReadBits;                // diagonals may be negative
+    static constexpr uint64_t kReverse = uint64_t(1) << (kReadBits + 34);    // above the 34 bits of a diagonal
+
+    static uint64_t make_hit(bool reverse, int64_t diagonal, int64_t at) {
+        return (reverse ? kReverse : 0) | uint64_t(diagonal + kBias) << kReadBits | uint64_t(at);
+    }
+    static int64_t diagonal_of(uint64_t hit) { return int64_t((hit & ~kReverse) >> kReadBits) - kBias; }
+    static int64_t position_of(uint64_t hit) { return diagonal_of(hit) + int64_t(hit & ((uint64_t(1) << kReadBits) - 1)); }
 
     void collect_hits(size_t r, int32_t length) {
         hits_.clear();
@@ -111,29 +114,38 @@ private:
                 const uint32_t position = entry_position(entry);
                 const bool reverse = entry_reverse(entry) != (seed.minimizer.reverse != 0);
                 const int64_t at = reverse ? length - params_.k - int64_t(seed.minimizer.position) : seed.minimizer.position;
-                hits_.push_back({uint64_t(int64_t(position) - at + kBias) | (reverse ? kReverse : 0), position});
+                hits_.push_back(make_hit(reverse, int64_t(position) - at, at));
             }
         }
     }
 
     // Hits [from, to) share a candidate for each contig they touch.
     void add_cluster(size_t from, size_t to, std::vector<Candidate>& out) {
-        const auto diagonal = [&](size_t i) { return int64_t(hits_[i].key & ~kReverse) - kBias; };
-        const bool reverse = hits_[from].key & kReverse;
-        uint32_t contig = uint32_t(reference_.contig_of(hits_[from].position));
-        const auto inside = [&](size_t i) {
-            return hits_[i].position >= reference_.contig_offsets[contig] && hits_[i].position < reference_.contig_offsets[contig + 1];
-        };
+        uint32_t contig = uint32_t(reference_.contig_of(uint64_t(position_of(hits_[from]))));
         const size_t first = out.size();
         for (size_t i = from; i < to; i++) {
-            if (!inside(i)) contig = uint32_t(reference_.contig_of(hits_[i].position));
+            const int64_t position = position_of(hits_[i]), diagonal = diagonal_of(hits_[i]);
+            if (position < reference_.contig_offsets[contig] || position >= reference_.contig_offsets[contig + 1])
+                contig = uint32_t(reference_.contig_of(uint64_t(position)));
             size_t c = first;
             while (c < out.size() && out[c].contig != contig) c++;
-            if (c == out.size()) out.push_back({diagonal(i), diagonal(i), contig, 0, reverse});
-            out[c].last_diagonal = diagonal(i);
+            if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, (hits_[from] & kReverse) != 0});
+            out[c].last_diagonal = diagonal;
             out[c].votes++;
         }
     }
+
+    // A heuristic, for speed: places with far fewer seed hits than the best one need more edits (each edit spoils the seeds
+    // over it), so they are not worth a verification.
+    static void drop_unlikely(std::vector<Candidate>& candidates) {
+        int32_t most = 0;
+        for (const Candidate& c : candidates) most = std::max(most, c.votes);
+        size_t kept = 0;
+        for (const Candidate& c : candidates)
+            if (c.votes * kVoteShare >= most) candidates[kept++] = c;
+        candidates.resize(kept);
+    }
+    static constexpr int32_t kVoteShare = 4;
 
     const IndexView& index_;
     const ReferenceView& reference_;
@@ -142,7 +154,7 @@ private:
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     std::vector<uint32_t> rank_;
-    std::vector<Hit> hits_;
+    std::vector<uint64_t> hits_;
 };
 
 }  // namespace gpualign

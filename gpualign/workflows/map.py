@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ class MapParams:
     gap_open: int = 6
     gap_extend: int = 1
     clip: int = 5
-    most_hits: int = 500
+    most_hits: int = 1000
     most_candidates: int = 64
     eqx: bool = False
     read_group: str | None = None
@@ -91,14 +90,16 @@ class MapParams:
 def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
     """Seeds for mapping reads onto a reference of ``bases`` bases.
 
-    k is the smallest odd length of which a random place of the reference holds few by chance (4**k well above its
-    size): short seeds survive errors. Small references can afford every k-mer (w = 1), which finds reads that share
-    no more than k bases in a row with the reference.
+    Long seeds hit few places by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
+    which finds reads that share no more than 11 bases in a row with it; a chromosome wants one k-mer in four or five.
     """
-    if k is None:
-        k = min(19, max(9, 2 * math.ceil((math.log(max(bases, 2), 4) + 1) / 2) + 1))
-    if w is None:
-        w = 1 if bases < 1 << 20 else 5 if bases < 1 << 25 else 8
+    if bases < 1 << 20:
+        best = (11, 1)
+    elif bases < 1 << 25:
+        best = (15, 5)
+    else:
+        best = (19, 8)
+    k, w = k or best[0], w or best[1]
     return IndexParams(k, w)
 
 
