@@ -2,6 +2,7 @@
 // bits with or without the traceback. Launched by gpualign/gpu/kernels/gapsmis.py.
 //
 // GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend > open.
+// THREADS a block, at least BLOCKS of them on a multiprocessor.
 #include <cstdint>
 
 #ifndef GAPS
@@ -16,8 +17,14 @@
 #ifndef WIDTH_TRACE
 #define WIDTH_TRACE 16
 #endif
+#ifndef TRACE
+#define TRACE 0
+#endif
 #ifndef STRICT
 #define STRICT 0
+#endif
+#ifndef BLOCKS
+#define BLOCKS 2
 #endif
 #ifndef THREADS
 #define THREADS 128
@@ -60,8 +67,8 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
     for (int64_t task = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32; task < tasks; task += warps) {
         Warp<Pairs, width, lanes, STRICT> warp(launch.batch, model, work, scoring, task);
         if constexpr (Trace) warp.align_and_trace(launch.batch.gap_list, launch.batch.start);
-        else warp.template sweep<false, true>(0, warp.rows, false);
-        warp.pairs.write(launch.batch, model, Trace);
+        else warp.template align<false>();
+        if (warp.rank == 0) warp.pairs.write(launch.batch, model, Trace);
     }
 }
 
@@ -84,19 +91,23 @@ __device__ __forceinline__ void run_packed(const Launch& launch) {
     run<Packed<WIDTH_PACKED, Other>, WIDTH_PACKED, 1, false>(launch, scoring);
 }
 
+// One module has the kernels for scores or, with TRACE, those for tracebacks.
 extern "C" {
-__global__ void __launch_bounds__(THREADS) gapsmis_packed(const Launch launch) { run_packed<false>(launch); }
-__global__ void __launch_bounds__(THREADS) gapsmis_packed_other(const Launch launch) { run_packed<true>(launch); }
-__global__ void __launch_bounds__(THREADS) gapsmis_scores_thread(const Launch launch) {
-    run_single<WIDTH_SCORES, 1, false>(launch);
-}
-__global__ void __launch_bounds__(THREADS) gapsmis_scores_warp(const Launch launch) {
-    run_single<WIDTH_SCORES, 32, false>(launch);
-}
-__global__ void __launch_bounds__(THREADS) gapsmis_trace_thread(const Launch launch) {
+#if TRACE
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_trace_thread(const Launch launch) {
     run_single<WIDTH_TRACE, 1, true>(launch);
 }
-__global__ void __launch_bounds__(THREADS) gapsmis_trace_warp(const Launch launch) {
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_trace_warp(const Launch launch) {
     run_single<WIDTH_TRACE, 32, true>(launch);
 }
+#else
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_packed(const Launch launch) { run_packed<false>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_packed_other(const Launch launch) { run_packed<true>(launch); }
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_scores_thread(const Launch launch) {
+    run_single<WIDTH_SCORES, 1, false>(launch);
+}
+__global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_scores_warp(const Launch launch) {
+    run_single<WIDTH_SCORES, 32, false>(launch);
+}
+#endif
 }

@@ -116,7 +116,8 @@ enum Direction : int32_t {
     either_gap = 16    // Strict: D_q and I_q are both more than the paired letters give
 };
 
-constexpr int direction_bits(bool strict) { return strict ? 8 : 4; }
+template <bool Strict>
+constexpr int direction_bits = Strict ? 8 : 4;
 
 template <class Word, class Mask>
 GPUALIGN_HD Word flag(Mask mask, Direction direction, int shift) {
@@ -132,8 +133,8 @@ GPUALIGN_HD Word flag(Mask mask, Direction direction, int shift) {
 // Layers go downwards, so that layer q reads what layer q-1 has not yet renewed.
 template <class Word, bool Strict, bool Trace, int layers_per_word>
 GPUALIGN_HD void cell(int K, Word score, Word* above_g, Word* above_i, Word* left_d, Word* corner, Word* directions) {
-    constexpr int bits_per_layer = direction_bits(Strict);
-    if (Trace) {
+    constexpr int bits_per_layer = direction_bits<Strict>;
+    if constexpr (Trace) {
         GPUALIGN_UNROLL
         for (int w = 0; w * layers_per_word < K; w++) directions[w] = Word(0);
     }
@@ -149,7 +150,7 @@ GPUALIGN_HD void cell(int K, Word score, Word* above_g, Word* above_i, Word* lef
                 value = max(paired, gap);
                 before_delete = Strict ? max(paired, inserted) : value;
                 before_insert = Strict ? max(paired, deleted) : value;
-                if (Trace) {
+                if constexpr (Trace) {
                     const int shift = bits_per_layer * ((q - 1) % layers_per_word);
                     Word& bits = directions[(q - 1) / layers_per_word];
                     bits = bits | flag<Word>(gap > paired, takes_gap, shift) |
@@ -164,7 +165,7 @@ GPUALIGN_HD void cell(int K, Word score, Word* above_g, Word* above_i, Word* lef
         corner[q] = above_g[q];
         above_g[q] = value;
         if (q < K) {
-            if (Trace) {
+            if constexpr (Trace) {
                 const int shift = bits_per_layer * (q % layers_per_word);
                 Word& bits = directions[q / layers_per_word];
                 bits = bits | flag<Word>(left_d[q] > before_delete, delete_runs, shift) |

@@ -96,9 +96,9 @@ struct Warp {
     }
 
     // Rows first+1..last over the whole text, from the top or from the checkpoint of row `first`. Trace keeps the
-    // directions; Answer offers the rows where patterns end, and `save` writes a checkpoint below each band.
-    template <bool Trace, bool Answer>
-    __device__ void sweep(int32_t first, int32_t last, bool save) {
+    // directions; `answer` offers the rows where patterns end, Save writes a checkpoint below each band.
+    template <bool Trace, bool Save>
+    __device__ void sweep(int32_t first, int32_t last, bool answer) {
         for (int32_t pass = 0; pass < passes; pass++) {
             const int32_t before = (pass * lanes + rank) * width;  // columns left of this strip
             Word g[width][K + 1], inserts[width][K + 1], right_d[K + 1], above_left[K + 1], ahead[state];
@@ -120,8 +120,8 @@ struct Warp {
                 for (int q = 0; q < K; q++) right_d[q] = left_d[q];
                 if (Trace) store_words<Layout::words>(directions(pass, i - first - 1, lane), bits);
                 if (rank == lanes - 1 && pass + 1 < passes) store_edge(g[width - 1], right_d, i);
-                if (Answer && pairs.ends_at(i)) pairs.finish(model, i, before, g);
-                if (save && i % work.band == 0 && i < rows) save_strip(g, inserts, i, pass);
+                if (answer && pairs.ends_at(i)) pairs.finish(model, i, before, g);
+                if (Save && i % work.band == 0 && i < rows) save_strip(g, inserts, i, pass);
             }
             __syncwarp();
         }
@@ -129,31 +129,52 @@ struct Warp {
 
     // All rows, then the traceback: the last band's directions are at hand, earlier bands are computed again.
     __device__ void align_and_trace(Gap* gaps, int32_t* start) {
-        int32_t first = 0;
-        if (rows > work.band) {
-            sweep<false, true>(0, rows, true);
-            first = (rows - 1) / work.band * work.band;
-            sweep<true, false>(first, rows, false);
-        } else {
-            sweep<true, true>(0, rows, false);
-        }
-        const OnePair& pair = pairs.pair;
-        const bool walks = rank == 0 && pair.index >= 0 && pair.best.gaps >= 0 && model.possible(pair.m, pair.n);
-        Walker<Strict> walker(pair.m, pair.best.end, pair.best.gaps);
-        Gap* list = gaps + int64_t(max(pair.index, 0)) * K;
-        for (;; first -= work.band) {
+        const bool whole = rows <= work.band;
+        int32_t first = whole ? 0 : (rows - 1) / work.band * work.band, last = rows;
+        if (!whole) align<true>();
+        Walker<Strict> walker(0, 0, 0);
+        bool walks = false;
+        Gap* list = gaps + int64_t(max(pairs.pair.index, 0)) * K;
+        for (;;) {
+            sweep<true, false>(first, last, whole);
+            if (last == rows) {
+                if (whole) gather();
+                const OnePair& pair = pairs.pair;
+                walks = rank == 0 && pair.index >= 0 && pair.best.gaps >= 0 && model.possible(pair.m, pair.n);
+                if (walks) walker = Walker<Strict>(pair.m, pair.best.end, pair.best.gaps);
+            }
             __syncwarp();
             if (walks) walk(walker, first, list);
             __syncwarp();
             if (first == 0) break;
-            sweep<true, false>(first - work.band, first, false);
+            last = first;
+            first -= work.band;
         }
         if (!walks) return;
         walker.finish(model, list);
-        start[pair.index] = walker.j;
+        start[pairs.pair.index] = walker.j;
+    }
+
+    // All rows: the answer, and with Save the checkpoints of a later traceback.
+    template <bool Save>
+    __device__ void align() {
+        sweep<false, Save>(0, rows, true);
+        gather();
     }
 
 private:
+    // Each lane has seen the ends in its own strips.
+    __device__ __forceinline__ void gather() {
+        if constexpr (lanes > 1) {
+            Best& best = pairs.pair.best;
+            for (int step = lanes / 2; step; step >>= 1) {
+                const int32_t score = __shfl_xor_sync(~0u, best.score, step);
+                const int32_t count = __shfl_xor_sync(~0u, best.gaps, step);
+                best.offer(score, count, __shfl_xor_sync(~0u, best.end, step));
+            }
+        }
+    }
+
     template <bool Trace>
     __device__ __forceinline__ void row(Word (&g)[width][K + 1], Word (&inserts)[width][K + 1], const Word (&left_g)[K + 1],
                                         Word (&left_d)[K + 1], Word (&above_left)[K + 1], uint32_t* bits) {

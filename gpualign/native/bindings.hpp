@@ -9,6 +9,7 @@ void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
 void bind_gapsmis(nanobind::module_& m);
+void bind_gapsmis_format(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);

@@ -112,7 +112,7 @@ template <class Word, int fixed_gaps, bool Strict>
 class Group {
     using L = Lanes<Word>;
     using Scalar = typename L::Scalar;
-    static constexpr int layers_per_word = 8 * int(sizeof(Scalar)) / direction_bits(Strict);
+    static constexpr int layers_per_word = 8 * int(sizeof(Scalar)) / direction_bits<Strict>;
     static constexpr int most_gaps = fixed_gaps >= 0 ? fixed_gaps : 64;
 
 public:
@@ -253,7 +253,7 @@ private:
         auto bits = [&](int i, int j, int q) {
             const size_t cell = size_t(i - first - 1) * size_t(columns_) + size_t(j - 1);
             const Word& word = directions[cell * size_t(words()) + size_t((q - 1) / layers_per_word)];
-            return int32_t(uint32_t(int32_t(L::get(word, lane))) >> (direction_bits(Strict) * ((q - 1) % layers_per_word)));
+            return int32_t(uint32_t(int32_t(L::get(word, lane))) >> (direction_bits<Strict> * ((q - 1) % layers_per_word)));
         };
         walker.advance(bits, first, gap_list(lane, results));
     }

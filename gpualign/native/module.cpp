@@ -14,6 +14,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_pairwise(m);
     gpualign::bind_table(m);
     gpualign::bind_gapsmis(m);
+    gpualign::bind_gapsmis_format(m);
     gpualign::bind_index(m);
     gpualign::bind_map(m);
     gpualign::bind_sam(m);

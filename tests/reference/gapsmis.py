@@ -26,9 +26,7 @@ def columns_of_alignments(m: int, n: int) -> Iterator[str]:
             yield head + last
 
 
-def score_of_columns(
-    columns: str, pattern: str, text: str, score: Score, open_: int, extend: int
-) -> tuple[int, int]:
+def score_of_columns(columns: str, pattern: str, text: str, score: Score, open_: int, extend: int) -> tuple[int, int]:
     """Score and number of gaps of an alignment of all of pattern with all of text."""
     total, gaps, i, j = 0, 0, 0, 0
     for kind, run in itertools.groupby(columns):
@@ -44,9 +42,7 @@ def score_of_columns(
     return total, gaps
 
 
-def enumerate_all(
-    pattern: str, text: str, most_gaps: int, score: Score, open_: int, extend: int, ends: str
-) -> Answer:
+def enumerate_all(pattern: str, text: str, most_gaps: int, score: Score, open_: int, extend: int, ends: str) -> Answer:
     """The best answer over every alignment, one by one; for tiny strings."""
     stops = [len(text)] if ends == "none" else range(len(text) + 1)
     best: tuple[int, int, int] | None = None
@@ -60,9 +56,7 @@ def enumerate_all(
     return None if best is None else (-best[0], best[1], best[2])
 
 
-def recurrence(
-    pattern: str, text: str, most_gaps: int, score: Score, open_: int, extend: int, ends: str
-) -> Answer:
+def recurrence(pattern: str, text: str, most_gaps: int, score: Score, open_: int, extend: int, ends: str) -> Answer:
     """The layers with exactly q gaps, each gap's length tried in turn (cubic time).
 
     P, D, I are the best scores whose last column pairs letters (or is none), skips text, or inserts pattern: a gap
@@ -82,13 +76,12 @@ def recurrence(
                 if i and j:
                     ways = (paired, deleted, inserted)
                     paired[q, i, j] = max(way[q, i - 1, j - 1] for way in ways) + letters[i - 1, j - 1]
-                if q and j:
-                    before = np.maximum(paired, inserted)[q - 1, i, :j] if j == 1 else None
-                    before = np.maximum(paired[q - 1, i, :j], inserted[q - 1, i, :j]) if before is None else before
-                    deleted[q, i, j] = np.max(before - costs[j - 1 :: -1][:j] if j > 1 else before - costs[0])
+                if q and j:  # from column j - l, for l = j .. 1
+                    before = np.maximum(paired[q - 1, i, :j], inserted[q - 1, i, :j])
+                    deleted[q, i, j] = (before - costs[:j][::-1]).max()
                 if q and i:
                     above = np.maximum(paired[q - 1, :i, j], deleted[q - 1, :i, j])
-                    inserted[q, i, j] = np.max(above - costs[i - 1 :: -1][:i] if i > 1 else above - costs[0])
+                    inserted[q, i, j] = (above - costs[:i][::-1]).max()
     total = np.maximum(np.maximum(paired, deleted), inserted)[:, m, :]
     stops = [n] if ends == "none" else range(n + 1)
     keys = [(-total[q, j], q, j) for q in range(most_gaps + 1) for j in stops if total[q, j] > -np.inf]

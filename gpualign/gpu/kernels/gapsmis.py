@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.gapsmis import GapAlignments, GapModel, PairBlock
+from gpualign.gapsmis import GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.gpu import tuning
 from gpualign.gpu.buffers import DeviceMemoryExceeded
 
@@ -26,7 +26,10 @@ _LAUNCH = np.dtype(
         *((name, np.uint64) for name in ("score", "gaps", "start", "end", "gap_list")),
         *((name, np.uint64) for name in ("table", "edges", "checkpoints", "directions")),
         *((name, np.int64) for name in ("edges_stride", "checkpoints_stride", "directions_stride")),
-        *((name, np.int32) for name in ("letters", "other", "opening", "extend", "ends", "unreached", "band", "unused")),
+        *(
+            (name, np.int32)
+            for name in ("letters", "other", "opening", "extend", "ends", "unreached", "band", "unused")
+        ),
     ]
 )
 
@@ -67,7 +70,7 @@ class Workspace:
     band: int
 
 
-def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis) -> list[Plan]:
+def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
     """Which kernel aligns which pairs.
 
     Short pairs go to a thread each where there are enough of them to fill the device (two to a thread in 16 bits when
@@ -85,7 +88,7 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis) -> list[Plan
         m_most, n_most = int(m[pairs].max()), int(n[pairs].max())
         if model.traceback:
             kernel, width, per_thread = f"gapsmis_trace_{'warp' if by_warp else 'thread'}", launch.width_trace, 1
-        elif not by_warp and packed_table(model) is not None and model.unreached(16, m_most, n_most):
+        elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, m_most, n_most):
             other = bool((block.patterns.codes > 3).any())
             kernel, width, per_thread = f"gapsmis_packed{'_other' if other else ''}", launch.width_packed, 2
         else:
@@ -160,11 +163,18 @@ def direction_words(model: GapModel, width: int) -> int:
 
 
 class GapsmisKernel:
-    """The device side of ``pairwise --max-gaps``; see ``gpu.runner.Kernel``."""
+    """The device side of ``pairwise --max-gaps``; see ``gpu.runner.Kernel``.
 
-    def __init__(self, device: Device, model: GapModel) -> None:
-        self.device, self.model = device, model
-        self.launch = tuning.gapsmis(device.info.capability, model.max_gaps)
+    Args:
+        launch: other launch numbers than the tuned ones, for benchmarks.
+        packed: take two pairs a thread in 16 bits where they fit.
+    """
+
+    def __init__(
+        self, device: Device, model: GapModel, launch: tuning.Gapsmis | None = None, packed: bool = True
+    ) -> None:
+        self.device, self.model, self.packed = device, model, packed
+        self.launch = launch or tuning.gapsmis(device.info.capability, model.max_gaps)
         self.module = device.module("gapsmis", defines(model, self.launch))
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
@@ -186,7 +196,7 @@ class GapsmisKernel:
         fields["letters"] = self.model.letters
         fields["opening"] = self.model.open - self.model.extend
         fields["extend"], fields["ends"] = self.model.extend, int(self.model.ends)
-        for number, launch in enumerate(plan(item, self.model, self.launch)):
+        for number, launch in enumerate(plan(item, self.model, self.launch, self.packed)):
             self._launch(slot, launch, fields, number)
         for key in ("score", "gaps", "start", "end"):
             slot.download(key, n, np.int32)
@@ -225,7 +235,9 @@ class GapsmisKernel:
         gap_list = None
         if self.model.traceback:
             shape = (n, self.model.max_gaps, 3)
-            gap_list = slot.pinned("gap_list", shape, np.int32).copy() if self.model.max_gaps else np.zeros(shape, np.int32)
+            gap_list = np.zeros(shape, np.int32)
+            if self.model.max_gaps:
+                np.copyto(gap_list, slot.pinned("gap_list", shape, np.int32))
         return GapAlignments(score, gaps, start, end, gap_list)
 
     def split(self, item: PairBlock) -> list[PairBlock]:
@@ -236,15 +248,35 @@ class GapsmisKernel:
         return GapAlignments.join(results)
 
 
+class OnCpu:
+    """What the device side does with more gaps than its kernels are made for: the CPU aligns."""
+
+    def __init__(self, model: GapModel) -> None:
+        self.model = model
+
+    def submit(self, slot: Slot, item: PairBlock) -> None:
+        pass
+
+    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+        return align_on_cpu(item, self.model)
+
+
+def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
+    """The kernel object for a model; called in the device's thread."""
+    return GapsmisKernel(device, model) if model.max_gaps <= tuning.GAPSMIS_MOST_GAPS else OnCpu(model)
+
+
 def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
     """Macros of cuda/gapsmis.cu."""
     return {
         "GAPS": str(model.max_gaps),
         "STRICT": str(int(model.strict)),
+        "TRACE": str(int(model.traceback)),
         "WIDTH_PACKED": str(launch.width_packed),
         "WIDTH_SCORES": str(launch.width_scores),
         "WIDTH_TRACE": str(launch.width_trace),
         "THREADS": str(tuning.GAPSMIS_THREADS),
+        "BLOCKS": str(launch.blocks),
     }
 
 

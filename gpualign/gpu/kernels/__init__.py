@@ -1,0 +1,1 @@
+"""Kernel objects: the device side of each command."""

@@ -1,0 +1,244 @@
+"""``pairwise --max-gaps``: every pattern against every text with a bounded number of gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.backends.base import Backend, Stage
+from gpualign.backends.select import open_backend
+from gpualign.encoded import EncodedSequences, read_encoded
+from gpualign.errors import InputError, UsageError
+from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.io.files import OutputFile, open_output
+from gpualign.io.pairs import read_pairs
+from gpualign.matrices import Scoring
+from gpualign.pairsource import Listed, PairSource, Product, Triangle
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences import join_bytes
+from gpualign.workflows.pairwise_params import PairwiseParams
+
+if TYPE_CHECKING:
+    from gpualign.gpu.device import Device
+    from gpualign.gpu.runner import Kernel
+
+COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
+SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
+#: bytes that a pair costs on its way: ids, answers and its row
+_PAIR_BYTES = 16
+#: cells of a block, so that threads share the work and a GPU's launch stays far under a second
+_CPU_CELLS, _GPU_CELLS = 1 << 27, 1 << 35
+
+
+def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
+    """Align and write one row a pair, or one a pattern with ``params.best``.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        UsageError: options that bounded-gap alignment does not have.
+        InputError: a file cannot be read or is invalid.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    check(params)
+    report = Report("pairwise", options)
+    scoring = params.load_scoring()
+    model = model_of(params, scoring)
+    patterns = read_encoded(params.queries, scoring)
+    texts = patterns if params.targets is None else read_encoded(params.targets, scoring)
+    pairs = pairs_of(params, patterns, texts)
+    inputs = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
+    with open_output(options.output, inputs) as out, open_backend(options, "pairwise") as backend:
+        writer = RowWriter(out, patterns, texts, scoring, model)
+        if params.header:
+            writer.header()
+        with Progress(options, "pairs", total=len(pairs)) as progress:
+            aligner = Aligner(backend, patterns, texts, options, progress)
+            if not params.best:
+                for block, answer in aligner.run(pairs, model):
+                    writer.write(block, answer)
+            else:
+                winners = best_of_each(aligner.run(pairs, replace(model, traceback=False)), len(patterns))
+                for block, answer in aligner.run(winners, model):
+                    writer.write(block, answer)
+        report.fields |= backend.report()
+    if not len(pairs) and not options.quiet:
+        warn("pairwise", "there are no pairs")
+    report.fields |= {"pairs": len(pairs), "written": writer.rows, "cells": aligner.cells * (model.max_gaps + 1)}
+    report.finish(f"{len(pairs)} pairs, {writer.rows} written, on {backend.name}")
+    return report.fields
+
+
+def check(params: PairwiseParams) -> None:
+    """Refuse what bounded-gap alignment does not have.
+
+    Raises:
+        UsageError: the option.
+    """
+    refused = {
+        "--id": params.identity is not None,
+        "--strand both": params.strand != "plus",
+        "--paf, --blast6 and --matrix-out": params.layout != "tsv",
+        "--userfields": params.columns is not None,
+        "--mode local": params.mode == "local",
+    }
+    for option, given in refused.items():
+        if given:
+            raise UsageError(f"{option} does not go with --max-gaps")
+    free = params.free_ends
+    if free is not None and free not in (frozenset({"target-end"}), frozenset({"target-start", "target-end"})):
+        raise UsageError("with --max-gaps the free ends are target-end, or target-start,target-end (--free-start)")
+
+
+def model_of(params: PairwiseParams, scoring: Scoring) -> GapModel:
+    """The scoring as the backends take it, in the matrix's units."""
+    assert params.max_gaps is not None
+    ends = Ends.NONE if params.mode == "global" else Ends.TEXT_END
+    if params.free_start or "target-start" in (params.free_ends or ()):
+        ends = Ends.BOTH
+    return GapModel(
+        table=np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1)),
+        letters=len(scoring),
+        max_gaps=params.max_gaps,
+        open=params.gap_open * scoring.scale,
+        extend=params.gap_extend * scoring.scale,
+        ends=ends,
+        traceback=not params.score_only,
+    )
+
+
+def pairs_of(params: PairwiseParams, patterns: EncodedSequences, texts: EncodedSequences) -> PairSource:
+    """The pairs that the parameters name.
+
+    Raises:
+        InputError: a pair list that names unknown sequences, or one-to-one files of unequal length.
+    """
+    if params.pairs is not None:
+        return Listed(*read_pairs(params.pairs, patterns.names, texts.names))
+    if params.one_to_one:
+        if len(patterns) != len(texts):
+            raise InputError(
+                f"{len(patterns)} records, but {len(texts)} in {params.targets} (--one-to-one needs equal numbers)",
+                params.queries,
+            )
+        every = np.arange(len(patterns), dtype=np.int32)
+        return Listed(every, every)
+    if params.targets is None:
+        return Triangle(len(patterns), params.include_self)
+    return Product(len(patterns), len(texts))
+
+
+class Aligner:
+    """Pairs in blocks through a backend."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        patterns: EncodedSequences,
+        texts: EncodedSequences,
+        options: RunOptions,
+        progress: Progress,
+    ) -> None:
+        self.backend, self.patterns, self.texts, self.progress = backend, patterns, texts, progress
+        self.cells = 0
+        lengths = (float(seqs.lengths.mean()) if len(seqs) else 0.0 for seqs in (patterns, texts))
+        mean_cells = max(1.0, next(lengths) * next(lengths))
+        most_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
+        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(most_cells / mean_cells)))
+
+    def run(self, pairs: PairSource, model: GapModel) -> Iterator[tuple[PairBlock, GapAlignments]]:
+        """Each block with its answers, in order."""
+        blocks: list[PairBlock] = []  # under way; the backend answers in order
+
+        def items() -> Iterator[PairBlock]:
+            for pattern_ids, text_ids in pairs.stretches(self.block_pairs):
+                blocks.append(PairBlock(self.patterns, self.texts, pattern_ids, text_ids))
+                yield blocks[-1]
+
+        for answer in self.backend.run(items(), stage_of(model)):
+            block = blocks.pop(0)
+            self.cells += int((block.pattern_lengths * block.text_lengths).sum())
+            self.progress.update(len(block))
+            yield block, answer
+
+
+def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:
+    """Bounded-gap alignment of a block on either backend."""
+
+    def kernel(device: Device) -> Kernel[PairBlock, GapAlignments]:
+        from gpualign.gpu.kernels.gapsmis import make_kernel
+
+        return make_kernel(device, model)
+
+    return Stage(lambda block: align_on_cpu(block, model), kernel)
+
+
+def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> Listed:
+    """Of each pattern that has a pair, the pair of the best score; then of the fewest gaps; then the first."""
+    best_key = np.full(patterns, np.iinfo(np.int64).min)
+    best_text = np.full(patterns, -1, np.int32)
+    for block, answer in answers:
+        order = np.argsort(block.pattern_ids, kind="stable")
+        ids = block.pattern_ids[order]
+        key = (answer.score[order].astype(np.int64) << 8) - answer.gaps[order]
+        starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+        top = np.maximum.reduceat(key, starts)
+        counts = np.diff(np.r_[starts, len(ids)])
+        reach = np.flatnonzero(key == np.repeat(top, counts))
+        first = reach[np.searchsorted(reach, starts)]
+        pattern, text = ids[starts], block.text_ids[order][first]
+        better = (top > best_key[pattern]) | (best_text[pattern] < 0)
+        best_key[pattern[better]], best_text[pattern[better]] = top[better], text[better]
+    found = np.flatnonzero(best_text >= 0).astype(np.int32)
+    return Listed(found, best_text[found])
+
+
+class RowWriter:
+    """Rows of the output table."""
+
+    def __init__(
+        self,
+        out: OutputFile,
+        patterns: EncodedSequences,
+        texts: EncodedSequences,
+        scoring: Scoring,
+        model: GapModel,
+    ) -> None:
+        self.out, self.patterns, self.texts, self.scoring, self.model = out, patterns, texts, scoring, model
+        self.rows = 0
+        self._names = (*_joined(patterns.names), *_joined(texts.names))
+
+    def header(self) -> None:
+        columns = COLUMNS if self.model.traceback else SCORE_COLUMNS
+        self.out.write(("\t".join(columns) + "\n").encode())
+
+    def write(self, block: PairBlock, answer: GapAlignments) -> None:
+        gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
+        rows: bytes = _native.gapsmis_rows(
+            *self._names,
+            self.patterns.offsets,
+            self.texts.offsets,
+            block.pattern_ids,
+            block.text_ids,
+            answer.score,
+            answer.gaps,
+            answer.start,
+            answer.end,
+            np.ascontiguousarray(gap_list.reshape(-1)),
+            self.model.max_gaps,
+            self.model.traceback,
+            self.scoring.scale,
+        )
+        self.out.write(rows)
+        self.rows += len(block)
+
+
+def _joined(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return join_bytes([name.encode("latin-1") for name in names])
