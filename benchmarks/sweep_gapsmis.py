@@ -93,7 +93,8 @@ def main() -> None:
             seconds, resources = device.call(run).result()
             rate = cells * (gaps + 1) / seconds / 1e12
             print(
-                f"{kind:6} K={gaps} width={width:2} blocks={blocks} {resources} {seconds * 1e3:.3f} ms {rate:.3f} TCUPS",
+                f"{kind:6} K={gaps} width={width:2} blocks={blocks} {resources} "
+                f"{seconds * 1e3:.3f} ms {rate:.3f} TCUPS",
                 flush=True,
             )
 
