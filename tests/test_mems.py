@@ -15,8 +15,9 @@ from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows.mems import Search, run_mems
+from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams, choose_index
+from gpualign.workflows.mems_search import Search
 from tests.reference.mems import Match, matches, reverse_complement
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}

@@ -45,3 +45,28 @@ def gapsmis(capability: tuple[int, int], max_gaps: int) -> Gapsmis:
     if max_gaps == 3:
         return Gapsmis(16, 16, 8)
     return Gapsmis(8, 8, 4) if max_gaps == 4 else Gapsmis(4, 4, 4)
+
+
+@dataclass(frozen=True)
+class MemsShape:
+    """How `mems` spreads over a device.
+
+    Attributes:
+        tile: query text positions a warp takes at a time; larger tiles hash fewer positions twice (w - 1 on either
+            side of each), smaller ones keep more warps on a multiprocessor.
+        warps: warps a block.
+        most_window: largest w; shared memory is reserved for it.
+    """
+
+    tile: int
+    warps: int
+    most_window: int
+
+    @property
+    def defines(self) -> dict[str, str]:
+        return {"TILE": str(self.tile), "WARPS": str(self.warps), "MOST_WINDOW": str(self.most_window)}
+
+
+def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
+    """The shape for an index of window ``w``."""
+    return MemsShape(tile=256, warps=4, most_window=next(most for most in (16, 96, 256) if w <= most))

@@ -134,6 +134,78 @@ nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t>
     return nb::make_tuple(to_numpy(std::move(out)), furthest);
 }
 
+struct MutableColumns {
+    uint32_t *starts, *references, *lengths;
+    size_t count;
+};
+
+using Mutable = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+MutableColumns columns_of(Mutable& starts, Mutable& references, Mutable& lengths) {
+    if (starts.size() != references.size() || starts.size() != lengths.size())
+        throw nb::value_error("the columns differ in length");
+    return {starts.data(), references.data(), lengths.data(), starts.size()};
+}
+
+// Sorts each stretch [bounds[i], bounds[i + 1]) by (start, reference position) where it is not sorted yet.
+void sort_mems(Mutable starts, Mutable references, Mutable lengths, Input<int64_t> bounds) {
+    const MutableColumns c = columns_of(starts, references, lengths);
+    if (bounds.size() && (bounds.data()[0] < 0 || bounds.data()[bounds.size() - 1] > int64_t(c.count)))
+        throw nb::index_error("bounds outside the columns");
+    nb::gil_scoped_release release;
+    const auto key = [&](size_t i) { return uint64_t(c.starts[i]) << 32 | c.references[i]; };
+    std::vector<Mem> part;
+    for (size_t b = 0; b + 1 < bounds.size(); b++) {
+        const size_t begin = size_t(bounds.data()[b]), end = size_t(bounds.data()[b + 1]);
+        bool sorted = true;
+        for (size_t i = begin + 1; i < end && sorted; i++) sorted = key(i - 1) <= key(i);
+        if (sorted) continue;
+        part.clear();
+        for (size_t i = begin; i < end; i++) part.push_back({c.starts[i], c.references[i], c.lengths[i]});
+        std::sort(part.begin(), part.end(), [](const Mem& a, const Mem& b) {
+            return a.start != b.start ? a.start < b.start : a.reference < b.reference;
+        });
+        for (size_t i = begin; i < end; i++) {
+            c.starts[i] = part[i - begin].start;
+            c.references[i] = part[i - begin].reference;
+            c.lengths[i] = part[i - begin].length;
+        }
+    }
+}
+
+// Follows the matches that end at reference position `page_end`, where a page was cut, to their true ends.
+void complete_mems(const MemIndex& index, const MemText& text, Mutable starts, Mutable references, Mutable lengths,
+                   uint32_t page_end) {
+    const MutableColumns c = columns_of(starts, references, lengths);
+    const SegmentedReference reference = index.segments.view();
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < c.count; i++) {
+        if (c.references[i] + c.lengths[i] != page_end || page_end == reference.bases) continue;
+        const uint32_t more = extend_right(text.view(), uint64_t(c.starts[i]) + c.lengths[i], reference.words, page_end,
+                                           reference.bases - page_end);
+        c.lengths[i] += clip_right(reference, page_end, more);
+    }
+}
+
+// Of matches in order of start, those that are unique in the reference, and the furthest end of a match so far.
+nb::tuple keep_unique_in_reference(Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths,
+                                   uint64_t furthest) {
+    MemColumns kept;
+    kept.limit = std::numeric_limits<size_t>::max();
+    {
+        nb::gil_scoped_release release;
+        UniqueInReference<MemColumns> filter(kept, furthest);
+        for (size_t i = 0; i < starts.size(); i++) {
+            const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
+            filter.put(&mem, 1);
+        }
+        filter.finish();
+        furthest = filter.furthest();
+    }
+    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
+                          to_numpy(std::move(kept.lengths)), furthest);
+}
+
 MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
     if (offsets.size() == 0) throw nb::value_error("offsets need at least one element");
     nb::gil_scoped_release release;
@@ -178,6 +250,12 @@ void bind_mems(nb::module_& m) {
           nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
           nb::arg("unique_in_reference"), nb::arg("unique_in_query"), nb::arg("furthest"), nb::arg("style"),
           "(text uint8, furthest end of a match)");
+    m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
+          "Sort each stretch between bounds in place by (start, reference).");
+    m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),
+          nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
+    m.def("keep_unique_in_reference", &keep_unique_in_reference, nb::arg("starts"), nb::arg("references"),
+          nb::arg("lengths"), nb::arg("furthest"), "(starts, references, lengths, furthest end of a match)");
 }
 
 }  // namespace gpualign

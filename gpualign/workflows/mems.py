@@ -4,153 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.backends.select import parse_device
+from gpualign.backends.base import Backend, Stage
+from gpualign.backends.select import open_backend
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.fastx import Chunk, parse, read_chunks
-from gpualign.io.files import InputFile, OutputFile, open_output
+from gpualign.io.fastx import Chunk, read_chunks
+from gpualign.io.files import InputFile, open_output
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
-from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import STRANDS, MemsParams, choose_index
+from gpualign.workflows.mems_params import MemsParams, choose_index
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
+
+if TYPE_CHECKING:
+    from gpualign.gpu.device import Device
+    from gpualign.gpu.kernels.mems import MemsKernel
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
-#: bytes of text, and matches, after which a piece's search pauses until they are written
-_PAUSE_BYTES = 16 << 20
-_PAUSE_MATCHES = 1 << 20
-#: longest query record: both strands of it are one text, whose positions are 32-bit
-_LONGEST_QUERY = 2**31 - 64
-
-
-@dataclass(frozen=True, eq=False)
-class QueryText:
-    """A batch of query records and the packed text of their strands.
-
-    Attributes:
-        batch: the records.
-        text: native packed text; its positions number the strands one behind the other.
-    """
-
-    batch: SequenceBatch
-    text: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Text positions [start, stop) of a batch: a unit of work."""
-
-    source: QueryText
-    start: int
-    stop: int
-
-    @property
-    def whole(self) -> bool:
-        return self.start == 0 and self.stop == self.source.text.length
-
-
-@dataclass(frozen=True, eq=False)
-class Matches:
-    """Matches of a piece up to where its search paused.
-
-    Attributes:
-        piece: the piece.
-        reached: the first position that was not searched; ``piece.stop`` at the end.
-        text: uint8, as it goes to the output; or None, and
-        columns: starts, reference positions and lengths, uint32 each, in order of start.
-    """
-
-    piece: Piece
-    reached: int
-    text: NDArray[np.uint8] | None = None
-    columns: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]] | None = None
-
-
-class Search:
-    """An index and what is looked for in it; every method may run in any thread."""
-
-    def __init__(self, index: MinimizerIndex, params: MemsParams) -> None:
-        self.index, self.params = index, params
-        self.kind = {"maxmatch": 0, "mumreference": 1, "mum": 2}[params.kind]
-        self.strands = STRANDS.index(params.strands) + 1
-        self.style = params.style(len(index.reference.names))
-
-    @cached_property
-    def native(self) -> Any:
-        return _native.MemIndex(*self.index.native, self.index.reference.names)
-
-    def prepare(self, chunk: Chunk | SequenceBatch) -> QueryText:
-        """Parse and pack.
-
-        Raises:
-            InputError: a malformed record, or one too long.
-        """
-        batch = parse(chunk) if isinstance(chunk, Chunk) else chunk
-        longest = int(batch.lengths.max(initial=0))
-        if longest > _LONGEST_QUERY:
-            raise InputError(f"a query record has {longest} bases, more than {_LONGEST_QUERY} (cut it)")
-        return QueryText(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands))
-
-    def match(self, piece: Piece) -> Matches:
-        """Search a piece on the CPU; it pauses when its result grows large."""
-        source = piece.source
-        if self.kind == 2 and not piece.whole:
-            return self.find(piece, 1)
-        text, reached = _native.match_mems(
-            self.native,
-            source.text,
-            source.batch.names,
-            source.batch.name_offsets,
-            piece.start,
-            piece.stop,
-            self.params.min_length,
-            self.kind,
-            self.style,
-            # uniqueness in the query needs all of a record's matches, of which there are at most one a base
-            _PAUSE_BYTES if self.kind < 2 else 2**62,
-        )
-        return Matches(piece, reached, text=text)
-
-    def find(self, piece: Piece, kind: int, limit: int = _PAUSE_MATCHES) -> Matches:
-        """As :meth:`match`, but the matches themselves."""
-        *columns, reached = _native.find_mems(
-            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, kind, limit
-        )
-        return Matches(piece, reached, columns=(columns[0], columns[1], columns[2]))
-
-    def report(
-        self, piece: Piece, columns: tuple[Any, Any, Any], unique_in_reference: bool, furthest: int
-    ) -> tuple[NDArray[np.uint8], int]:
-        """Matches that start in a piece as text, and the furthest end of a match so far."""
-        text, furthest = _native.report_mems(
-            self.native,
-            piece.source.text,
-            piece.source.batch.names,
-            piece.source.batch.name_offsets,
-            piece.start,
-            piece.stop,
-            *columns,
-            unique_in_reference,
-            self.kind == 2,
-            furthest,
-            self.style,
-        )
-        return text, furthest
-
-    @cached_property
-    def piece_positions(self) -> int:
-        """Text positions a piece may have: so many that by chance alone it gives a few megabytes of text."""
-        by_chance = self.index.reference.bases * 0.25**self.params.min_length * 30
-        return int(min(max((4 << 20) / (by_chance + 1), 1 << 12), 1 << 20))
+#: bytes of text that a piece of the CPU's should give by chance alone, at most, and its positions
+_PIECE_BYTES, _PIECE_POSITIONS = 4 << 20, 1 << 20
+_LINE_BYTES = 30
+#: the same of a device's piece, in matches
+_DEVICE_MATCHES, _DEVICE_POSITIONS = 1 << 23, 1 << 26
+#: a device wants batches this much larger
+_DEVICE_BATCH = 4
+#: matches formatted at a time behind a device
+_REPORTED = 1 << 18
 
 
 def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, options: RunOptions) -> None:
@@ -163,20 +50,25 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     Raises:
         InputError: a file that cannot be read or is invalid.
         UsageError: a saved index that was built for longer matches.
+        DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("mems", options)
-    parse_device(options.device)
-    index = open_index(reference, params, options)
-    search = Search(index, params)
-    with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
-        if params.table and params.header:
-            out.write(_TABLE_HEADER)
-        counts = _run_on_cpu(search, queries, options, out, progress)
+    with open_backend(options, "mems") as backend:
+        index = open_index(reference, params, options)
+        search = Search(index, params, options.threads)
+        run = _DeviceRun if backend.on_gpu else _CpuRun
+        with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
+            if params.table and params.header:
+                out.write(_TABLE_HEADER)
+            counts = _Counts(search, progress)
+            for text in run(search, backend, options, counts).texts(queries):
+                out.write(text.data)
+        report.fields |= backend.report()
     if counts.records == 0:
         warn("mems", "no query records")
-    report["queries"], report["query_bases"] = counts.records, counts.bases
-    report["k"], report["w"] = index.params.k, index.params.w
-    report.finish(f"{counts.records} queries, {counts.bases} bases")
+    report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
+    report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
+    report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
 
 
 def open_index(reference: str, params: MemsParams, options: RunOptions) -> MinimizerIndex:
@@ -209,81 +101,146 @@ def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
         raise InputError("the saved index is of another reference (build it again)", reference)
 
 
-@dataclass
 class _Counts:
-    records: int = 0
-    bases: int = 0
-    warned: bool = False
+    """What has been searched, for the report and the progress bar."""
+
+    def __init__(self, search: Search, progress: Progress) -> None:
+        self.records = self.bases = 0
+        self._search, self._progress = search, progress
+        self._quiet = search.params.only_acgt or len(search.index.reference.run_starts) == 0
+
+    def finished(self, piece: Piece) -> None:
+        """A piece is done; the last one of a batch counts the batch."""
+        source = piece.source
+        if piece.stop < source.text.length:
+            return
+        self.records += len(source.batch)
+        self.bases += len(source.batch.bases)
+        self._progress.update(len(source.batch.bases))
+        if not self._quiet and source.text.other_letters:
+            self._quiet = True
+            warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
 
 
-def _run_on_cpu(
-    search: Search, queries: tuple[str, ...], options: RunOptions, out: OutputFile, progress: Progress
-) -> _Counts:
-    counts = _Counts()
-    writer = _Writer(search, out)
+@dataclass
+class _Run:
+    """Queries in, text out."""
 
-    def work(item: Chunk | Piece) -> Matches:
-        if isinstance(item, Chunk):
-            source = search.prepare(item)
-            item = Piece(source, 0, source.text.length)
-        return search.match(item)
+    search: Search
+    backend: Backend
+    options: RunOptions
+    counts: _Counts
 
-    items = _pieces(search, queries, options)
-    for matches in run_ordered(items, work, options.threads):
-        writer.write(matches)
-        _count(matches.piece, counts, search, progress)
-    return counts
+    def chunks(self, queries: tuple[str, ...], chunk_bytes: int) -> Iterator[Chunk]:
+        for path in queries:
+            with InputFile(path) as file:
+                yield from read_chunks(file, chunk_bytes)
 
+    def make_kernel(self, device: Device) -> MemsKernel:
+        from gpualign.gpu.kernels.mems import MemsKernel
 
-def _count(piece: Piece, counts: _Counts, search: Search, progress: Progress) -> None:
-    if piece.stop < piece.source.text.length:
-        return
-    counts.records += len(piece.source.batch)
-    counts.bases += len(piece.source.batch.bases)
-    progress.update(len(piece.source.batch.bases))
-    other = piece.source.text.other_letters > 0 and len(search.index.reference.run_starts) > 0
-    if other and not (counts.warned or search.params.only_acgt):
-        counts.warned = True
-        warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (give -n to silence this)")
+        return MemsKernel(device, self.search)
 
 
-def _pieces(search: Search, queries: tuple[str, ...], options: RunOptions) -> Iterator[Chunk | Piece]:
-    """Small records in chunks that the workers parse; long ones parsed here and cut."""
-    most = search.piece_positions
-    chunk_bytes = max(1 << 12, min(options.batch_size, most // 2))
-    for path in queries:
-        with InputFile(path) as file:
-            for chunk in read_chunks(file, chunk_bytes):
-                if len(chunk.data) <= 2 * chunk_bytes:
-                    yield chunk
-                    continue
-                source = search.prepare(chunk)
+class _CpuRun(_Run):
+    """Workers parse, search and format."""
+
+    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+        by_chance = self.search.matches_by_chance * _LINE_BYTES
+        self._most = int(min(max(_PIECE_BYTES / (by_chance + 1), 1 << 12), _PIECE_POSITIONS))
+        stage: Stage[Any, Matches] = Stage(cpu=self._work, make_kernel=self.make_kernel)
+        held: list[Columns] = []
+        for matches in self.backend.run(self._items(queries), stage):
+            yield from self._whole(matches, held)
+            self.counts.finished(matches.piece)
+
+    def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | Piece]:
+        """Small records in chunks that the workers parse; long ones parsed here and cut."""
+        chunk_bytes = max(1 << 12, min(self.options.batch_size, self._most // 2))
+        for chunk in self.chunks(queries, chunk_bytes):
+            if len(chunk.data) <= 2 * chunk_bytes:
+                yield chunk
+            else:
+                source = self.search.prepare(chunk)
                 length = source.text.length
-                for start in range(0, length, most):
-                    yield Piece(source, start, min(length, start + most))
+                for start in range(0, length, self._most):
+                    yield Piece(source, start, min(length, start + self._most))
 
+    def _work(self, item: Chunk | Piece) -> Matches:
+        if isinstance(item, Chunk):
+            source = self.search.prepare(item)
+            item = Piece(source, 0, source.text.length)
+        return self.search.match(item)
 
-class _Writer:
-    """Writes matches in order; goes on with paused searches; joins the pieces of a record where all are needed."""
-
-    def __init__(self, search: Search, out: OutputFile) -> None:
-        self._search, self._out = search, out
-        self._held: list[tuple[Any, Any, Any]] = []
-
-    def write(self, matches: Matches) -> None:
+    def _whole(self, matches: Matches, held: list[Columns]) -> Iterator[NDArray[np.uint8]]:
+        """The text of a piece; a paused search goes on, and matches that are kept wait for their batch's last piece."""
+        piece = matches.piece
         while True:
             if matches.text is not None:
-                self._out.write(matches.text.data)
-            else:
-                assert matches.columns is not None
-                self._held.append(matches.columns)
-            piece = matches.piece
+                yield matches.text
+            elif matches.columns is not None:
+                held.append(matches.columns)
             if matches.reached >= piece.stop:
                 break
-            matches = self._search.match(Piece(piece.source, matches.reached, piece.stop))
-        if self._held and piece.stop == piece.source.text.length:
-            columns = tuple(np.concatenate(parts) for parts in zip(*self._held, strict=True))
-            self._held.clear()
-            whole = Piece(piece.source, 0, piece.stop)
-            text, _ = self._search.report(whole, (columns[0], columns[1], columns[2]), False, 0)
-            self._out.write(text.data)
+            matches = self.search.match(Piece(piece.source, matches.reached, piece.stop))
+        if held and piece.stop == piece.source.text.length:
+            yield self.search.report(Piece(piece.source, 0, piece.stop), join_columns(held))
+            held.clear()
+
+
+class _DeviceRun(_Run):
+    """Workers parse and pack, devices search, workers format."""
+
+    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+        stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
+        found = self.backend.run(self._items(queries), stage)
+        yield from run_ordered(self._reports(found), lambda item: self.search.report(*item), self.options.threads)
+
+    def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
+        most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
+        chunks = self.chunks(queries, self.options.batch_size * _DEVICE_BATCH)
+        for source in run_ordered(chunks, self.search.prepare, self.options.threads):
+            length = source.text.length
+            for start in range(0, length, most):
+                yield Piece(source, start, min(length, start + most))
+
+    def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, bool, int]]:
+        """What is to be formatted, in order, cut so that all workers have some."""
+        kind, furthest = self.search.kind, 0
+        held: list[Columns] = []
+        for matches in results:
+            piece = matches.piece
+            if piece.start == 0:
+                furthest = 0
+            for part, columns in self._parts(matches):
+                if kind == 2:
+                    *unique, furthest = _native.keep_unique_in_reference(*columns, furthest)
+                    held.append(Columns(*unique))
+                else:
+                    yield part, columns, kind == 1, furthest
+                    furthest = max(furthest, columns.furthest) if kind == 1 else 0
+            if kind == 2 and piece.stop == piece.source.text.length:
+                yield Piece(piece.source, 0, piece.stop), join_columns(held), False, 0
+                held.clear()
+            self.counts.finished(piece)
+
+    def _parts(self, matches: Matches) -> Iterator[tuple[Piece, Columns]]:
+        """A piece's matches in parts; where a device held too many the CPU finds the rest, a little at a time."""
+        piece, start = matches.piece, matches.piece.start
+        while True:
+            assert matches.columns is not None
+            columns = matches.columns
+            begin = 0
+            while begin < len(columns.starts):
+                end = min(begin + _REPORTED, len(columns.starts))
+                # a start's matches stay together
+                end = int(np.searchsorted(columns.starts, columns.starts[end - 1], "right"))
+                stop = int(columns.starts[end - 1]) + 1
+                yield Piece(piece.source, start, stop), columns.part(begin, end)
+                begin, start = end, stop
+            if start < matches.reached:
+                yield Piece(piece.source, start, matches.reached), columns.part(0, 0)
+                start = matches.reached
+            if matches.reached >= piece.stop:
+                return
+            matches = self.search.find(Piece(piece.source, matches.reached, piece.stop))

@@ -1,0 +1,248 @@
+"""Maximal exact matches on a GPU: count a tile's matches, place the tiles, write and order the matches.
+
+The reference's index stays on the device when it fits; else its pages pass by for every piece of the queries.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.gpu.tuning import MemsShape, choose_mems_shape
+from gpualign.index.pages import Page, cut_pages, index_bytes
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns, sort_columns
+
+if TYPE_CHECKING:
+    from gpualign.gpu.buffers import Slot
+    from gpualign.gpu.device import Device
+
+_WARP = 32
+_COLUMN_BYTES = 24  # a match, before and after it is put in order
+#: of the device's memory, what an index may take that stays
+_RESIDENT_SHARE = 0.6
+#: and, as a divisor, what the matches written at a time may take
+_SLICE_SHARE = 16
+#: tiles of more matches are put in order on the host (kMostOrdered of cuda/mems.cu)
+_MOST_ORDERED = 2048
+
+_serial = itertools.count()
+
+
+@dataclass(frozen=True)
+class _PageArrays:
+    """A page's arrays on the device, as the kernels' arguments."""
+
+    page: Page
+    arguments: tuple[Any, ...]
+
+
+class _Resident:
+    """Arrays that stay on the device."""
+
+    def __init__(self, device: Device, arrays: dict[str, NDArray[Any]]) -> None:
+        self.pointers: dict[str, Any] = {}
+        for name, array in arrays.items():
+            self.pointers[name] = device.driver.mem_alloc(max(array.nbytes, 8))
+            device.allocated += array.nbytes
+            if array.nbytes:
+                device.driver.memcpy_htod(self.pointers[name], np.ascontiguousarray(array))
+        device.peak_allocated = max(device.peak_allocated, device.allocated)
+
+    def free(self) -> None:
+        for pointer in self.pointers.values():
+            pointer.free()
+        self.pointers.clear()
+
+
+class MemsKernel:
+    """The kernel object of :mod:`gpualign.gpu.runner`; an item is a :class:`Piece`, a result its :class:`Matches`."""
+
+    def __init__(self, device: Device, search: Search) -> None:
+        self.device, self.search = device, search
+        self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
+        defines = self.shape.defines
+        self._count, self._fill, self._order = (
+            device.function("mems", name, defines) for name in ("mems_count", "mems_fill", "mems_order")
+        )
+        share = int(device.budget * _RESIDENT_SHARE)
+        if index_bytes(search.index) > share:
+            share //= 4  # each of two slots holds a page, and builds on it
+        self.pages = cut_pages(search.index, share, search.params.min_length, search.threads)
+        self._natives = [search.native_of(page.index) for page in self.pages]
+        self._key = f"mems reference {next(_serial)}"
+
+    # -- the runner's interface
+
+    def submit(self, slot: Slot, item: Piece) -> None:
+        slot.upload("text words", item.source.text.words)
+        slot.upload("text breaks", item.source.text.breaks)
+        if len(self.pages) == 1:
+            self._launch_count(slot, item, self._on_device(slot, 0))
+
+    def collect(self, slot: Slot, item: Piece) -> Matches:
+        if len(self.pages) == 1:
+            columns, complete_to = self._fill_page(slot, item, self._on_device(slot, 0))
+            return self._result(item, columns, complete_to)
+        parts, complete_to = [], item.stop
+        for number, page in enumerate(self.pages):
+            arrays = self._on_device(slot, number)
+            self._launch_count(slot, item, arrays)
+            slot.wait()
+            columns, reached = self._fill_page(slot, item, arrays)
+            complete_to = min(complete_to, reached)
+            _native.complete_mems(self.search.native, item.source.text, *columns, page.end)
+            parts.append(columns)
+        joined = join_columns(parts)
+        sort_columns(joined)
+        return self._result(item, joined, complete_to)
+
+    def split(self, item: Piece) -> list[Piece]:
+        middle = (item.start + item.stop) // 2
+        if item.stop - item.start <= self.shape.tile:
+            return [item]
+        return [Piece(item.source, item.start, middle), Piece(item.source, middle, item.stop)]
+
+    def join(self, results: list[Matches]) -> Matches:
+        first, last = results
+        piece = Piece(first.piece.source, first.piece.start, last.piece.stop)
+        if first.reached < first.piece.stop:
+            return Matches(piece, first.reached, columns=first.columns)
+        assert first.columns is not None
+        assert last.columns is not None
+        return Matches(piece, last.reached, columns=join_columns([first.columns, last.columns]))
+
+    # -- the reference
+
+    def _on_device(self, slot: Slot, number: int) -> _PageArrays:
+        page = self.pages[number]
+        native = self._natives[number]
+        arrays = {
+            "offsets": page.index.offsets,
+            "entries": page.index.entries,
+            "words": page.index.reference.words,
+            "near break": native.near_break,
+            "segment starts": native.segment_starts,
+            "segment ends": native.segment_ends,
+        }
+        if len(self.pages) == 1:
+            pointers = self.device.resident(self._key, lambda: _Resident(self.device, arrays)).pointers
+        else:
+            pointers = {name: slot.upload(f"page {name}", array) for name, array in arrays.items()}
+        return _PageArrays(
+            page,
+            (
+                pointers["offsets"],
+                pointers["entries"],
+                np.int32(page.index.bucket_bits),
+                pointers["words"],
+                pointers["near break"],
+                pointers["segment starts"],
+                pointers["segment ends"],
+                np.uint32(len(native.segment_starts)),
+                np.uint32(page.index.reference.bases),
+                np.uint32(page.own_begin),
+                np.uint32(page.own_end),
+                np.int32(page.index.params.k),
+                np.int32(page.index.params.w),
+                np.uint32(self.search.params.min_length),
+            ),
+        )
+
+    # -- the kernels
+
+    def _tiles(self, item: Piece) -> tuple[int, int]:
+        """The tiles that hold the seeds of a piece's starts: a seed lies up to w - 1 behind a start."""
+        last = item.stop + self.search.index.params.w - 1
+        return item.start // self.shape.tile, min(last, item.source.text.length - 1) // self.shape.tile + 1
+
+    def _task(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Any, ...]:
+        text = (slot.device_array("text words", 0), slot.device_array("text breaks", 0))
+        return (*text, np.uint64(item.source.text.length), *arrays.arguments)
+
+    def _launch_count(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
+        first, last = self._tiles(item)
+        counts = slot.device_array("counts", 4 * (last - first))
+        slot.launch(
+            self._count,
+            -(-(last - first) // self.shape.warps),
+            _WARP * self.shape.warps,
+            *self._task(slot, item, arrays),
+            np.uint32(first),
+            np.uint32(last),
+            counts,
+        )
+        slot.download("counts", last - first, np.uint32)
+
+    def _fill_page(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
+        """The piece's matches on a page whose counts have arrived, and up to which start they are complete."""
+        first, last = self._tiles(item)
+        offsets = np.zeros(last - first + 1, np.int64)
+        np.cumsum(slot.pinned("counts", last - first, np.uint32), out=offsets[1:])
+        complete_to = item.stop
+        keep = int(np.searchsorted(offsets, self.search.most_matches, "right")) - 1
+        if keep < last - first:  # too many to hold: whole tiles, the rest is left to the caller
+            keep = max(keep, 1)
+            last = first + keep
+            complete_to = last * self.shape.tile - self.search.index.params.w + 1
+            complete_to = max(item.start, min(item.stop, complete_to))
+        total = int(offsets[last - first])
+        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
+        slot.upload("tile offsets", offsets)
+        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
+        for start in range(0, total, most):
+            self._fill_slice(slot, item, arrays, (first, last), offsets, columns, start, min(start + most, total))
+        large = np.flatnonzero(np.diff(offsets[: last - first + 1]) > _MOST_ORDERED)
+        split = np.searchsorted(offsets, np.arange(most, total, most), "right") - 1
+        for tile in {*large.tolist(), *split.tolist()}:
+            bounds = offsets[tile : tile + 2]
+            _native.sort_mems(*columns, bounds)
+        return columns, complete_to
+
+    def _fill_slice(
+        self,
+        slot: Slot,
+        item: Piece,
+        arrays: _PageArrays,
+        tiles: tuple[int, int],
+        offsets: NDArray[np.int64],
+        columns: Columns,
+        start: int,
+        stop: int,
+    ) -> None:
+        first, last = tiles
+        begin = int(np.searchsorted(offsets, start, "right")) - 1
+        end = min(int(np.searchsorted(offsets, stop, "left")), last - first)
+        names = ("starts", "references", "lengths")
+        filled = [slot.device_array(f"filled {name}", 4 * (stop - start)) for name in names]
+        ordered = [slot.device_array(f"ordered {name}", 4 * (stop - start)) for name in names]
+        tile_offsets = slot.device_array("tile offsets", 0)
+        grid, block = -(-(end - begin) // self.shape.warps), _WARP * self.shape.warps
+        span = (np.uint64(start), np.uint64(stop))
+        slot.launch(
+            self._fill,
+            grid,
+            block,
+            *self._task(slot, item, arrays),
+            np.uint32(first),
+            np.uint32(begin),
+            np.uint32(end),
+            tile_offsets,
+            *span,
+            np.uint32(arrays.page.begin),
+            *filled,
+        )
+        slot.launch(self._order, grid, block, np.uint32(begin), np.uint32(end), tile_offsets, *span, *filled, *ordered)
+        staged = [slot.download(f"ordered {name}", stop - start, np.uint32) for name in names]
+        slot.wait()
+        for column, values in zip(columns, staged, strict=True):
+            column[start:stop] = values
+
+    def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
+        """Without the starts of neighbouring pieces that share a tile."""
+        begin, end = np.searchsorted(columns.starts, [item.start, complete_to], "left").tolist()
+        return Matches(item, complete_to, columns=Columns(*(column[begin:end] for column in columns)))

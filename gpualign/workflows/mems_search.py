@@ -1,0 +1,196 @@
+"""The search of `mems` on batches of queries: pieces of work, and their matches on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.io.fastx import Chunk, parse
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.mems_params import STRANDS, MemsParams
+
+#: bytes of text after which a piece's search pauses until they are written
+_PAUSE_BYTES = 16 << 20
+#: and matches, where they are kept as such
+_PAUSE_MATCHES = 1 << 20
+#: longest query record: both strands of it are one text, whose positions are 32-bit
+_LONGEST_QUERY = 2**31 - 64
+#: what match_mems takes for "never pause"
+_UNLIMITED = 2**62
+
+
+class Columns(NamedTuple):
+    """Matches, uint32 each, in order of start and reference position.
+
+    Attributes:
+        starts: positions in the query text.
+        references: positions in the concatenated reference.
+        lengths: bases.
+    """
+
+    starts: NDArray[np.uint32]
+    references: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+
+    def part(self, begin: int, end: int) -> Columns:
+        return Columns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
+
+    @property
+    def furthest(self) -> int:
+        """Largest end of a match, 0 without one."""
+        ends = self.starts.astype(np.int64) + self.lengths
+        return int(ends.max(initial=0))
+
+
+def join_columns(parts: list[Columns]) -> Columns:
+    """Parts one behind the other."""
+    if not parts:
+        return Columns(*(np.empty(0, np.uint32) for _ in range(3)))
+    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def sort_columns(columns: Columns) -> None:
+    """Put matches in order, in place."""
+    _native.sort_mems(*columns, np.array([0, len(columns.starts)], np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class QueryText:
+    """A batch of query records and the packed text of their strands.
+
+    Attributes:
+        batch: the records.
+        text: native packed text; its positions number the strands one behind the other.
+    """
+
+    batch: SequenceBatch
+    text: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Text positions [start, stop) of a batch: a unit of work. It yields the matches that start there."""
+
+    source: QueryText
+    start: int
+    stop: int
+
+    @property
+    def whole(self) -> bool:
+        return self.start == 0 and self.stop == self.source.text.length
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Matches of a piece up to where its search paused.
+
+    Attributes:
+        piece: the piece.
+        reached: the first position that was not searched; ``piece.stop`` at the end.
+        text: uint8, as it goes to the output; or None, and
+        columns: the matches.
+    """
+
+    piece: Piece
+    reached: int
+    text: NDArray[np.uint8] | None = None
+    columns: Columns | None = None
+
+
+class Search:
+    """An index and what is looked for in it; every method may run in any thread."""
+
+    #: matches of a piece that a device's result holds; the CPU goes on from there
+    most_matches = 1 << 26
+    #: matches that a device writes at a time
+    slice_matches = 1 << 24
+
+    def __init__(self, index: MinimizerIndex, params: MemsParams, threads: int = 1) -> None:
+        self.index, self.params, self.threads = index, params, threads
+        self.kind = {"maxmatch": 0, "mumreference": 1, "mum": 2}[params.kind]
+        self.strands = STRANDS.index(params.strands) + 1
+        self.style = params.style(len(index.reference.names))
+        self.native = self.native_of(index)
+
+    @staticmethod
+    def native_of(index: MinimizerIndex) -> Any:
+        """The native view of an index."""
+        return _native.MemIndex(*index.native, index.reference.names)
+
+    def prepare(self, chunk: Chunk | SequenceBatch) -> QueryText:
+        """Parse and pack.
+
+        Raises:
+            InputError: a malformed record, or one too long.
+        """
+        batch = parse(chunk) if isinstance(chunk, Chunk) else chunk
+        longest = int(batch.lengths.max(initial=0))
+        if longest > _LONGEST_QUERY:
+            raise InputError(f"a query record has {longest} bases, more than {_LONGEST_QUERY} (cut it)")
+        return QueryText(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands))
+
+    def match(self, piece: Piece) -> Matches:
+        """Search a piece on the CPU; it pauses when its result grows large.
+
+        The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
+        """
+        source = piece.source
+        if self.kind == 2 and not piece.whole:
+            return self.find(piece, 1)
+        text, reached = _native.match_mems(
+            self.native,
+            source.text,
+            source.batch.names,
+            source.batch.name_offsets,
+            piece.start,
+            piece.stop,
+            self.params.min_length,
+            self.kind,
+            self.style,
+            _PAUSE_BYTES if self.kind < 2 else _UNLIMITED,  # at most one match a base is unique
+        )
+        return Matches(piece, reached, text=text)
+
+    def find(self, piece: Piece, kind: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
+        """As :meth:`match`, but the matches themselves; ``kind`` 0: all of them, 1: those unique in the reference."""
+        *columns, reached = _native.find_mems(
+            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, kind, limit
+        )
+        return Matches(piece, reached, columns=Columns(*columns))
+
+    def report(
+        self, piece: Piece, columns: Columns, unique_in_reference: bool = False, furthest: int = 0
+    ) -> NDArray[np.uint8]:
+        """The text of matches that start in a piece.
+
+        Args:
+            unique_in_reference: leave out those that are not.
+            furthest: where the furthest match ends that starts before the piece, for that.
+        """
+        text, _ = _native.report_mems(
+            self.native,
+            piece.source.text,
+            piece.source.batch.names,
+            piece.source.batch.name_offsets,
+            piece.start,
+            piece.stop,
+            *columns,
+            unique_in_reference,
+            self.kind == 2,
+            furthest,
+            self.style,
+        )
+        out: NDArray[np.uint8] = text
+        return out
+
+    @cached_property
+    def matches_by_chance(self) -> float:
+        """Matches a text position gives where the sequences have nothing in common."""
+        return float(self.index.reference.bases * 0.25**self.params.min_length)
