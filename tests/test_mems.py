@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
+from gpualign.backends.base import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
+from gpualign.workflows import mems
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Search
+from gpualign.workflows.mems_search import Matches, Piece, Search
 from tests.reference.mems import Match, matches, reverse_complement
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
@@ -203,3 +207,51 @@ def test_packed_text(sequences: list[str], strands: int) -> None:
         assert broken == (letter not in "ACGT")
         if not broken:
             assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == letter
+
+
+class DeviceStandIn:
+    """A backend that takes the devices' way through the workflow, with the CPU's search."""
+
+    name, on_gpu = "stand-in", True
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:
+        search: Search = stage.cpu.__self__  # type: ignore[attr-defined]
+        for item in items:
+            yield search.find(item, 0, self.limit)
+
+    def report(self) -> dict[str, Any]:
+        return {}
+
+    def __enter__(self) -> DeviceStandIn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems(), st.sampled_from(["maxmatch", "mumreference", "mum"]), st.integers(1, 9), st.integers(1, 5))
+def test_the_devices_pipeline_gives_the_cpus_bytes(
+    tmp_path: Path,
+    problem: tuple[list[str], list[str], int, int, int],
+    kind: str,
+    limit: int,
+    piece: int,
+) -> None:
+    contigs, queries, least, _, _ = problem
+    write_fasta(tmp_path / "ref.fa", "c", contigs)
+    write_fasta(tmp_path / "query.fa", "q", queries)
+    files = (str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),))
+    params = MemsParams(min_length=least, kind=kind, strands="both", strings=True, only_acgt=True)
+    options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 16)
+    run_mems(*files, params, options)
+    expected = (tmp_path / "out").read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mems, "open_backend", lambda *_: DeviceStandIn(limit))
+        patch.setattr(mems, "_REPORTED", 3)
+        patch.setattr(mems, "_DEVICE_POSITIONS", 1 << 6)
+        run_mems(*files, params, options)
+    assert (tmp_path / "out").read_bytes() == expected

@@ -16,10 +16,12 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.fastx import Chunk, read_chunks
-from gpualign.io.files import InputFile, open_output
+from gpualign.io.fastx import Chunk
+from gpualign.io.files import open_output
+from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
+from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
@@ -131,10 +133,10 @@ class _Run:
     options: RunOptions
     counts: _Counts
 
-    def chunks(self, queries: tuple[str, ...], chunk_bytes: int) -> Iterator[Chunk]:
+    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch]:
         for path in queries:
-            with InputFile(path) as file:
-                yield from read_chunks(file, chunk_bytes)
+            with ReadSource(path) as source:
+                yield from source.items(bases)
 
     def make_kernel(self, device: Device) -> MemsKernel:
         from gpualign.gpu.kernels.mems import MemsKernel
@@ -154,20 +156,21 @@ class _CpuRun(_Run):
             yield from self._whole(matches, held)
             self.counts.finished(matches.piece)
 
-    def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | Piece]:
+    def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | SequenceBatch | Piece]:
         """Small records in chunks that the workers parse; long ones parsed here and cut."""
-        chunk_bytes = max(1 << 12, min(self.options.batch_size, self._most // 2))
-        for chunk in self.chunks(queries, chunk_bytes):
-            if len(chunk.data) <= 2 * chunk_bytes:
-                yield chunk
+        bases = max(1 << 12, min(self.options.batch_size, self._most // 2))
+        for batch in self.batches(queries, bases):
+            size = len(batch.data) // 2 if isinstance(batch, Chunk) else len(batch.bases)
+            if size <= 2 * bases:
+                yield batch
             else:
-                source = self.search.prepare(chunk)
+                source = self.search.prepare(batch)
                 length = source.text.length
                 for start in range(0, length, self._most):
                     yield Piece(source, start, min(length, start + self._most))
 
-    def _work(self, item: Chunk | Piece) -> Matches:
-        if isinstance(item, Chunk):
+    def _work(self, item: Chunk | SequenceBatch | Piece) -> Matches:
+        if not isinstance(item, Piece):
             source = self.search.prepare(item)
             item = Piece(source, 0, source.text.length)
         return self.search.match(item)
@@ -198,8 +201,8 @@ class _DeviceRun(_Run):
 
     def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
-        chunks = self.chunks(queries, self.options.batch_size * _DEVICE_BATCH)
-        for source in run_ordered(chunks, self.search.prepare, self.options.threads):
+        batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
+        for source in run_ordered(batches, self.search.prepare, self.options.threads):
             length = source.text.length
             for start in range(0, length, most):
                 yield Piece(source, start, min(length, start + most))

@@ -1,0 +1,228 @@
+"""Speed and memory of mems beside MUMmer 3.23, and of its devices.
+
+    python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [--json FILE] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
+
+DATA holds FASTA files (see WORKLOADS for their names). Reads are simulated from the reference: either strand, 1 % of
+their bases replaced. Runs are interleaved; times are medians of whole commands, index or suffix tree included; memory
+is the largest resident set. Where MUMmer runs, its matches are compared with ours as sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpualign import __version__
+from gpualign.index.reference import read_reference
+
+_COMPARED_BYTES = 400 << 20
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A reference (a file, perhaps a part of it), queries (a file, or reads of the reference) and options.
+
+    Attributes:
+        reference: file name in the data folder.
+        options: mummer's.
+        query: file name, or None for reads.
+        bases: use this many bases of the reference.
+        reads, length: simulated reads.
+    """
+
+    reference: str
+    options: str
+    query: str | None = None
+    bases: int | None = None
+    reads: int = 0
+    length: int = 0
+
+
+WORKLOADS = {
+    "mg1655-dh1-l20": Workload("ecoli_mg1655.fa", "-maxmatch -b -l 20", "ecoli_dh1.fa"),
+    "mg1655-dh1-l50": Workload("ecoli_mg1655.fa", "-maxmatch -b -l 50", "ecoli_dh1.fa"),
+    "mg1655-dh1-l100": Workload("ecoli_mg1655.fa", "-maxmatch -b -l 100", "ecoli_dh1.fa"),
+    "mg1655-536-mum-l20": Workload("ecoli_mg1655.fa", "-mum -b -l 20", "ecoli_536.fa"),
+    "mg1655-536-mumreference-l20": Workload("ecoli_mg1655.fa", "-mumreference -b -l 20", "ecoli_536.fa"),
+    # the four of MUMmerGPU
+    "ssuis-36-l10": Workload("ssuis_sc84.fa", "-maxmatch -b -l 10", reads=1_000_000, length=36),
+    "lmono-120-l20": Workload("ecoli_mg1655.fa", "-maxmatch -b -l 20", bases=2_944_528, reads=1_000_000, length=120),
+    "hsill-29-l14": Workload("chr20.fa", "-maxmatch -b -l 14", bases=16_000_000, reads=500_000, length=29),
+    "cbrigg-700-l100": Workload("chr20.fa", "-maxmatch -b -l 100", bases=13_000_000, reads=500_000, length=700),
+    # a chromosome
+    "chr20-chrX-l100": Workload("chr20.fa", "-maxmatch -b -l 100", "chrXtrunc.fa"),
+    "chr20-chrX-l50": Workload("chr20.fa", "-maxmatch -b -l 50", "chrXtrunc.fa"),
+    "chr20-150-l50": Workload("chr20.fa", "-maxmatch -b -l 50", reads=10_000_000, length=150),
+}
+
+
+def part_of(path: Path, bases: int | None) -> bytes:
+    """Letters of a one-record FASTA file, or ``bases`` of its second half (no centromere)."""
+    reference = read_reference(str(path))
+    begin = 0 if bases is None else max(0, (reference.bases - bases) * 3 // 4)
+    end = reference.bases if bases is None else min(reference.bases, begin + bases)
+    return reference.letters(begin, end)
+
+
+def simulate(text: bytes, count: int, length: int) -> Iterator[bytes]:
+    """FASTA of ``count`` reads of either strand, 1 % of the bases replaced, in parts."""
+    generator = np.random.default_rng(7)
+    source = np.frombuffer(text, np.uint8)
+    source = np.concatenate([source, np.frombuffer(text[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA")), np.uint8)])
+    for first in range(0, count, 50_000):
+        n = min(50_000, count - first)
+        starts = generator.integers(0, len(text) - length, n) + len(text) * generator.integers(0, 2, n)
+        reads = source[starts[:, None] + np.arange(length)]
+        wrong = generator.random(reads.shape) < 0.01
+        reads[wrong] = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, int(wrong.sum()))]
+        yield b"".join(b">%d\n%s\n" % (first + i, row.tobytes()) for i, row in enumerate(reads))
+
+
+def prepare(workload: Workload, data: Path, folder: Path, scale: float) -> tuple[Path, Path]:
+    """The files of a workload."""
+    reference = data / workload.reference
+    if workload.bases is not None:
+        text = part_of(reference, workload.bases)
+        reference = folder / "reference.fa"
+        lines = (text[i : i + 70] for i in range(0, len(text), 70))
+        reference.write_bytes(b">" + workload.reference.encode() + b"\n" + b"\n".join(lines) + b"\n")
+    if workload.query is not None:
+        return reference, data / workload.query
+    query = folder / "reads.fa"
+    with query.open("wb") as out:
+        for part in simulate(part_of(reference, None), max(1, int(workload.reads * scale)), workload.length):
+            out.write(part)
+    return reference, query
+
+
+#: a small process between us and the command: a child's peak memory begins at its parent's
+_LAUNCHER = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.call(sys.argv[2:], stdout=open(sys.argv[1], "wb"), stderr=subprocess.DEVNULL)
+wall = time.perf_counter() - start
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+
+
+def run(command: list[str], output: Path) -> dict[str, float]:
+    """Wall seconds, CPU seconds and peak MiB of a command."""
+    launcher = [sys.executable, "-S", "-c", _LAUNCHER, str(output), *command]
+    fields = subprocess.run(launcher, check=True, capture_output=True, text=True).stdout.split()
+    code, wall, cpu, peak = (float(field) for field in fields)
+    if code:
+        raise SystemExit(f"{' '.join(command)}: exit code {code:.0f}")
+    return {"wall_s": wall, "cpu_s": cpu, "peak_mib": peak / 1024}
+
+
+def command_for(
+    contender: str, workload: Workload, reference: Path, query: Path, threads: int, report: Path
+) -> list[str]:
+    options = [*workload.options.split(), "-n", "-F"]
+    if contender == "mummer":
+        return ["mummer", *options, str(reference), str(query)]
+    ours = [sys.executable, "-m", "gpualign", "mems", "-q", "--json", str(report), "-t", str(threads)]
+    return [*ours, "--device", contender, *options, str(reference), str(query)]
+
+
+def matches_of(path: Path) -> set[int]:
+    """Hashes of (header, line)."""
+    found: list[int] = []
+    header = b""
+    with path.open("rb") as text:
+        for line in text:
+            if line.startswith(b">"):
+                header = line
+            else:
+                found.append(hash((header, line)))
+    result = set(found)
+    if len(result) != len(found):
+        raise SystemExit(f"{path}: repeated matches")
+    return result
+
+
+def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    reference, query = prepare(workload, arguments.data, folder, arguments.scale)
+    samples: dict[str, list[dict[str, float]]] = {contender: [] for contender in arguments.contenders}
+    for _ in range(arguments.runs):
+        for contender in arguments.contenders:
+            report = folder / "report.json"
+            command = command_for(contender, workload, reference, query, arguments.threads, report)
+            sample = run(command, folder / f"{contender.replace(':', '')}.out")
+            if contender not in ("mummer", "cpu"):
+                devices = json.loads(report.read_text())["devices"]
+                sample["kernel_s"] = max(device["kernel_s"] for device in devices)
+            samples[contender].append(sample)
+    result: dict[str, Any] = {
+        "workload": name,
+        "query_bytes": query.stat().st_size,
+        "reads": workload.reads and int(workload.reads * arguments.scale),
+    }
+    for contender, rows in samples.items():
+        result[contender] = {key: round(statistics.median(row[key] for row in rows), 4) for key in rows[0]}
+    outputs = [folder / f"{contender.replace(':', '')}.out" for contender in arguments.contenders]
+    result["output_bytes"] = outputs[-1].stat().st_size
+    if "mummer" in samples:
+        result["speed_up"] = round(result["mummer"]["wall_s"] / result[arguments.contenders[-1]]["wall_s"], 2)
+        result["memory_ratio"] = round(result["mummer"]["peak_mib"] / result[arguments.contenders[-1]]["peak_mib"], 2)
+        if result["output_bytes"] < _COMPARED_BYTES:
+            result["equal_sets"] = matches_of(outputs[0]) == matches_of(outputs[-1])
+    else:
+        result["equal_bytes"] = all(
+            subprocess.run(["cmp", "-s", outputs[0], other]).returncode == 0 for other in outputs
+        )
+    return result
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
+    parser.add_argument("--contenders", default="mummer,cpu", type=lambda text: text.split(","))
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the reads to simulate")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_intermixed_args()
+    results = []
+    for name in arguments.workloads:
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(measure(name, WORKLOADS[name], arguments, Path(folder)))
+        print(json.dumps(results[-1]), flush=True)
+    if arguments.json:
+        about = {
+            "benchmark": "mems",
+            "version": __version__,
+            "date": datetime.date.today().isoformat(),
+            "processor": processor(),
+            "threads": arguments.threads,
+            "runs": arguments.runs,
+            "contenders": arguments.contenders,
+            "mummer": "3.23",
+        }
+        arguments.json.write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
