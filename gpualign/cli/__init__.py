@@ -74,6 +74,8 @@ def main(arguments: list[str] | None = None) -> None:
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     signal.signal(signal.SIGTERM, _on_sigterm)
+    # NumPy's linear algebra is not used; its threads would only cost start-up time
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = cli.main(args=arguments, prog_name="gpualign", standalone_mode=False)
         sys.stdout.flush()

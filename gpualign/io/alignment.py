@@ -57,7 +57,7 @@ class AlignmentReads:
         bases = 0
         count = 0
         try:
-            for record in self._file:
+            for record in self._file.fetch(until_eof=True):
                 if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
                     continue
                 count += 1

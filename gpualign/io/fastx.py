@@ -69,8 +69,9 @@ def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterato
     at_end = False
     want = chunk_bytes
     while not at_end:
-        block = file.read(max(want - len(rest), 1 << 16))
-        at_end = not block
+        size = max(want - len(rest), 1 << 16)
+        block = file.read(size)
+        at_end = len(block) < size
         data = rest + block if rest else block
         if kind is None:
             kind = sniff(data, file.path)

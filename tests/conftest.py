@@ -1,0 +1,34 @@
+"""What several test modules share."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gpualign.cli import main
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _restore_sigterm() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, bytes, str]]:
+    """Run the command line in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments: object) -> tuple[int, bytes, str]:
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        captured = capfdbinary.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, captured.out, captured.err.decode()
+
+    return run

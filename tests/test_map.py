@@ -1,0 +1,455 @@
+"""`gpualign map` through its command line: truth, records, formats, determinism."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import math
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import edlib
+import pysam
+import pytest
+
+from gpualign import _native
+from gpualign.io.fastx import read_batches
+from tests.conftest import EXAMPLES
+from tests.reference.alignment import affine_score, replay
+from tests.reference.minimizers import reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+GENOMES = EXAMPLES / "genomes.fa"
+READS = EXAMPLES / "SRR059298_25k.fastq.gz"
+
+
+def read_fasta(path: Path) -> dict[str, str]:
+    return {
+        batch.name(i): batch.sequence(i).decode() for batch in read_batches(str(path)) for i in range(len(batch))
+    }
+
+
+def records(sam: bytes) -> list[list[str]]:
+    return [line.split("\t") for line in sam.decode().splitlines() if not line.startswith("@")]
+
+
+def tags(record: list[str]) -> dict[str, str]:
+    return {field[:2]: field[5:] for field in record[11:]}
+
+
+def without_program(sam: bytes) -> bytes:
+    return b"".join(line for line in sam.splitlines(keepends=True) if not line.startswith(b"@PG"))
+
+
+@pytest.fixture(scope="session")
+def some_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first 3,000 of the bundled reads."""
+    path = tmp_path_factory.mktemp("reads") / "some.fastq"
+    with gzip.open(READS) as source:
+        path.write_bytes(b"".join(next(source) for _ in range(12_000)))
+    return path
+
+
+def random_genome(seed: int, length: int) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+def write_fasta(path: Path, **sequences: str) -> Path:
+    path.write_text("".join(f">{name}\n{text}\n" for name, text in sequences.items()))
+    return path
+
+
+def write_fastq(path: Path, *reads: tuple[str, str, str]) -> Path:
+    path.write_text("".join(f"@{name}\n{bases}\n+\n{quality}\n" for name, bases, quality in reads))
+    return path
+
+
+# --- what is found -----------------------------------------------------------------------------------------------------
+
+
+def test_reported_distance_is_the_true_best_of_brute_force(cli: Cli, some_reads: Path) -> None:
+    """edlib against both strands of all genomes is the truth; at most one read in a thousand may miss it."""
+    genomes = read_fasta(GENOMES)
+    code, sam, _ = cli("map", GENOMES, some_reads)
+    assert code == 0
+    within = missed = 0
+    for record in records(sam):
+        forward = record[9] if not int(record[1]) & 16 else reverse_complement(record[9])
+        forward = forward.replace("N", "n")  # edlib's N would match the genome's
+        backward = forward[::-1].translate(str.maketrans("ACGT", "TGCA"))
+        limit = math.ceil(0.08 * len(forward) - 1e-9)
+        found = [
+            edlib.align(query, genome, mode="HW", task="distance", k=limit)["editDistance"]
+            for genome in genomes.values()
+            for query in (forward, backward)
+        ]
+        best = min((distance for distance in found if distance >= 0), default=None)
+        reported = int(tags(record)["ed"]) if "ed" in tags(record) else None
+        if best is None:
+            assert reported is None
+            continue
+        within += 1
+        missed += reported != best
+        assert reported is None or reported >= best
+    assert within > 2000
+    assert missed <= within // 1000
+
+
+def test_every_record_replays(cli: Cli, some_reads: Path) -> None:
+    """CIGARs consume SEQ; NM, MD and AS follow from SEQ, CIGAR and the reference; the alignment lies in its contig."""
+    genomes = read_fasta(GENOMES)
+    given = {batch.name(i): batch for batch in read_batches(str(some_reads)) for i in range(len(batch))}
+    originals = {
+        batch.name(i): (batch.sequence(i).decode(), batch.quality(i).decode())
+        for batch in read_batches(str(some_reads))
+        for i in range(len(batch))
+    }
+    _, sam, _ = cli("map", GENOMES, some_reads)
+    mapped = 0
+    rows = records(sam)
+    assert [row[0] for row in rows] == list(given)
+    for row in rows:
+        flag, sequence, quality = int(row[1]), row[9], row[10]
+        bases, qualities = originals[row[0]]
+        assert (sequence, quality) == ((reverse_complement(bases), qualities[::-1]) if flag & 16 else (bases, qualities))
+        assert row[6:9] == ["*", "0", "0"]
+        if flag & 4:
+            assert row[2:6] == ["*", "0", "0", "*"]
+            continue
+        mapped += 1
+        edits, md, columns = replay(sequence, genomes[row[2]], int(row[3]) - 1, row[5])
+        assert (tags(row)["NM"], tags(row)["MD"]) == (str(edits), md)
+        assert int(tags(row)["AS"]) == affine_score(columns, (1, 4, 6, 1, 5))
+        if "S" not in columns:
+            assert edits >= int(tags(row)["ed"])
+        assert [c for c in columns if c != "S"][0] in "=X"
+        assert [c for c in columns if c != "S"][-1] in "=X"
+        assert 0 <= int(row[4]) <= 60
+    assert mapped > 2000
+
+
+def test_recombinants_leave_repeats_ambiguous(cli: Cli, tmp_path: Path) -> None:
+    """Reads of a stretch that two genomes share letter by letter have MAPQ 0; unique ones have more."""
+    shared, left, right = random_genome(1, 2000), random_genome(2, 2000), random_genome(3, 2000)
+    reference = write_fasta(tmp_path / "r.fa", one=left + shared, two=shared + right)
+    reads = [("both", shared[500:600], "I" * 100), ("one", left[700:800], "I" * 100), ("two", right[9:109], "I" * 100)]
+    _, sam, _ = cli("map", reference, write_fastq(tmp_path / "r.fq", *reads))
+    both, one, two = records(sam)
+    assert (both[2], both[3], both[4]) == ("one", "2501", "0")  # ties: the first place
+    assert (one[2], one[3]) == ("one", "701")
+    assert (two[2], two[3]) == ("two", "2010")
+    assert min(int(one[4]), int(two[4])) > 30
+
+
+def test_read_made_of_repeats_alone_is_mapped_with_mapq_0(cli: Cli, tmp_path: Path) -> None:
+    unit = random_genome(4, 171)
+    reference = write_fasta(tmp_path / "r.fa", satellite=random_genome(5, 500) + unit * 3000 + random_genome(6, 500))
+    reads = write_fastq(tmp_path / "r.fq", ("r", (unit * 2)[20:170], "I" * 150))
+    _, sam, _ = cli("map", "--max-hits", 100, reference, reads)
+    (record,) = records(sam)
+    assert (record[4], record[5], tags(record)["NM"]) == ("0", "150M", "0")
+
+
+@pytest.mark.parametrize("length", [30, 63, 64, 65, 100, 129, 250, 513, 1500])
+def test_both_strands_indels_and_ends(cli: Cli, tmp_path: Path, length: int) -> None:
+    genome = random_genome(length, 20_000)
+    reference = write_fasta(tmp_path / "r.fa", g=genome)
+    places = [0, 5000, 20_000 - length]
+    reads = []
+    for at in places:
+        text = genome[at : at + length]
+        middle = length // 2
+        for name, bases in (
+            ("exact", text),
+            ("reverse", reverse_complement(text)),
+            ("deletion", text[:middle] + text[middle + 1 :]),
+            ("insertion", text[:middle] + ("A" if text[middle] != "A" else "C") + text[middle:]),
+        ):
+            reads.append((f"{at}_{name}", bases, "I" * len(bases)))
+    _, sam, _ = cli("map", reference, write_fastq(tmp_path / "r.fq", *reads))
+    for record in records(sam):
+        at, kind = record[0].split("_")
+        assert abs(int(record[3]) - 1 - int(at)) <= 1, record
+        assert bool(int(record[1]) & 16) == (kind == "reverse")
+        assert tags(record)["ed"] == ("0" if kind in ("exact", "reverse") else "1")
+
+
+def test_n_matches_nothing(cli: Cli, tmp_path: Path) -> None:
+    genome = random_genome(8, 3000)
+    reference = write_fasta(tmp_path / "r.fa", g=genome[:1000] + "N" * 4 + genome[1004:])
+    read = genome[960:1060]
+    with_n = read[:10] + "NN" + read[12:]
+    _, sam, _ = cli("map", reference, write_fastq(tmp_path / "r.fq", ("a", read, "I" * 100), ("b", with_n, "I" * 100)))
+    a, b = records(sam)
+    assert (a[3], a[5], tags(a)["NM"], tags(a)["MD"]) == ("961", "100M", "4", "40N0N0N0N56")
+    assert (b[3], b[9], tags(b)["NM"]) == ("961", with_n, "6")
+    assert tags(b)["MD"] == f"10{read[10]}0{read[11]}28N0N0N0N56"
+
+
+def test_error_rate_is_the_limit(cli: Cli, tmp_path: Path) -> None:
+    genome = random_genome(9, 5000)
+    reference = write_fasta(tmp_path / "r.fa", g=genome)
+    letters = list(genome[100:200])
+    for i in (20, 45, 70):
+        letters[i] = "A" if letters[i] != "A" else "C"
+    reads = write_fastq(tmp_path / "r.fq", ("r", "".join(letters), "I" * 100))
+    assert [records(cli("map", "-e", e, reference, reads)[1])[0][1] for e in ("0.02", "0.03")] == ["4", "0"]
+
+
+# --- golden output -----------------------------------------------------------------------------------------------------
+
+
+def test_golden_sam(cli: Cli, tmp_path: Path) -> None:
+    genome = random_genome(10, 400)
+    reference = write_fasta(tmp_path / "r.fa", chr=genome)
+    mismatch = "A" if genome[150] != "A" else "C"
+    changed = genome[101:150] + mismatch + genome[151:171]
+    reads = write_fastq(
+        tmp_path / "r.fq",
+        ("exact comment", genome[40:110], "I" * 70),
+        ("rev", reverse_complement(changed), "".join(chr(33 + i) for i in range(70))),
+        ("none", "ACGT" * 10, "#" * 40),
+        ("empty", "", ""),
+    )
+    code, sam, error = cli("map", reference, reads, "-R", r"@RG\tID:g1\tSM:s")
+    assert code == 0
+    assert "4 reads, 2 mapped (50.00 %)" in error
+    lines = sam.decode().splitlines()
+    assert lines[:3] == ["@HD\tVN:1.6\tSO:unsorted\tGO:query", "@SQ\tSN:chr\tLN:400", "@RG\tID:g1\tSM:s"]
+    assert lines[3].startswith("@PG\tID:gpualign\tPN:gpualign\tVN:")
+    backwards = "".join(chr(33 + i) for i in reversed(range(70)))
+    assert lines[4:] == [
+        f"exact\t0\tchr\t41\t60\t70M\t*\t0\t0\t{genome[40:110]}\t{'I' * 70}"
+        "\tNM:i:0\tMD:Z:70\tAS:i:70\ted:i:0\tRG:Z:g1",
+        f"rev\t16\tchr\t102\t60\t70M\t*\t0\t0\t{changed}\t{backwards}"
+        f"\tNM:i:1\tMD:Z:49{genome[150]}20\tAS:i:65\ted:i:1\tRG:Z:g1",
+        f"none\t4\t*\t0\t0\t*\t*\t0\t0\t{'ACGT' * 10}\t{'#' * 40}\tRG:Z:g1",
+        "empty\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tRG:Z:g1",
+    ]
+
+
+def test_eqx(cli: Cli, tmp_path: Path) -> None:
+    genome = random_genome(11, 2000)
+    read = genome[50:90] + ("A" if genome[90] != "A" else "C") + genome[91:130]
+    reference = write_fasta(tmp_path / "r.fa", g=genome)
+    _, sam, _ = cli("map", "--eqx", reference, write_fastq(tmp_path / "r.fq", ("r", read, "I" * 80)))
+    assert records(sam)[0][5] == "40=1X39="
+
+
+# --- formats -----------------------------------------------------------------------------------------------------------
+
+
+def plain(sam: bytes) -> list[list[str]]:
+    return [row[:6] + row[9:10] for row in records(sam)]
+
+
+@pytest.fixture(scope="session")
+def fifty(tmp_path_factory: pytest.TempPathFactory, some_reads: Path) -> Path:
+    path = tmp_path_factory.mktemp("fifty") / "fifty.fastq"
+    path.write_bytes(b"".join(some_reads.read_bytes().splitlines(keepends=True)[:200]))
+    return path
+
+
+def variants(text: bytes) -> dict[str, bytes]:
+    lines = text.splitlines()
+    half = len(text.splitlines(keepends=True)) // 8 * 4
+    first, second = (b"".join(part) for part in (text.splitlines(keepends=True)[:half], text.splitlines(keepends=True)[half:]))
+    return {
+        "gzip": gzip.compress(text),
+        "several gzip members": gzip.compress(first) + gzip.compress(second),
+        "bzip2": bz2.compress(text),
+        "xz": lzma.compress(text),
+        "CRLF": b"\r\n".join(lines) + b"\r\n",
+        "no final newline": text.rstrip(b"\n"),
+        "lower case": b"\n".join(line.lower() if i % 4 == 1 else line for i, line in enumerate(lines)) + b"\n",
+        "RNA": b"\n".join(line.replace(b"T", b"U") if i % 4 == 1 else line for i, line in enumerate(lines)) + b"\n",
+    }
+
+
+@pytest.mark.parametrize("name", list(variants(b"@a\nA\n+\nI\n")))
+def test_fastq_in_every_dress(cli: Cli, tmp_path: Path, fifty: Path, name: str) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty)
+    dressed = tmp_path / "reads"
+    dressed.write_bytes(variants(fifty.read_bytes())[name])
+    code, sam, _ = cli("map", GENOMES, dressed)
+    assert code == 0
+    assert plain(sam) == plain(expected)
+
+
+def test_bgzf_and_multi_line_fasta_reference(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty)
+    wrapped = tmp_path / "wrapped.fa"
+    with open(wrapped, "w") as out:
+        for name, text in read_fasta(GENOMES).items():
+            out.write(f">{name} description\n" + "".join(f"{text[i : i + 37].lower()}\n" for i in range(0, len(text), 37)))
+    pysam.tabix_compress(str(wrapped), str(tmp_path / "wrapped.fa.gz"))
+    for reference in (wrapped, tmp_path / "wrapped.fa.gz"):
+        assert plain(cli("map", reference, fifty)[1]) == plain(expected)
+
+
+def test_fasta_reads_have_no_qualities(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty)
+    fasta = tmp_path / "reads.fa"
+    rows = [line.split("\t") for line in expected.decode().splitlines() if line[0] != "@"]
+    batch = next(read_batches(str(fifty)))
+    fasta.write_text("".join(f">{batch.name(i)}\n{batch.sequence(i).decode()}\n" for i in range(len(batch))))
+    _, sam, _ = cli("map", GENOMES, fasta)
+    assert plain(sam) == plain(expected)
+    assert {row[10] for row in records(sam)} == {"*"}
+    assert len(rows) == 50
+
+
+def unaligned_bam(path: Path, fastq: Path, mode: str = "wb") -> Path:
+    header = {"HD": {"VN": "1.6"}, "RG": [{"ID": "lane1", "SM": "bee"}], "PG": [{"ID": "basecaller", "PN": "x"}]}
+    batch = next(read_batches(str(fastq)))
+    with pysam.AlignmentFile(str(path), mode, header=header) as out:
+        for i in range(len(batch)):
+            record = pysam.AlignedSegment(out.header)
+            record.query_name, record.flag = batch.name(i), 4
+            record.query_sequence = batch.sequence(i).decode()
+            record.query_qualities = pysam.qualitystring_to_array(batch.quality(i).decode())
+            record.set_tag("RG", "lane1")
+            record.set_tag("RX", "ACGT-TTTT")
+            out.write(record)
+    return path
+
+
+@pytest.mark.parametrize(("suffix", "mode"), [("bam", "wb"), ("sam", "w"), ("cram", "wc")])
+def test_unaligned_alignment_files(cli: Cli, tmp_path: Path, fifty: Path, suffix: str, mode: str) -> None:
+    """Reads of BAM, SAM and CRAM; their tags, read groups and programs are carried over."""
+    _, expected, _ = cli("map", GENOMES, fifty)
+    source = unaligned_bam(tmp_path / f"reads.{suffix}", fifty, mode)
+    code, sam, _ = cli("map", GENOMES, source)
+    assert code == 0
+    assert plain(sam) == plain(expected)
+    assert all((tags(row)["RG"], tags(row)["RX"]) == ("lane1", "ACGT-TTTT") for row in records(sam))
+    header = [line for line in sam.decode().splitlines() if line[0] == "@"]
+    assert "@RG\tID:lane1\tSM:bee" in header
+    assert header[-1].startswith("@PG\tID:gpualign\t")
+    assert header[-1].endswith("\tPP:basecaller")
+
+
+def test_aligned_bam_is_turned_back_to_reads(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty, "-o", tmp_path / "a.sam")
+    expected = (tmp_path / "a.sam").read_bytes()
+    with pysam.AlignmentFile(str(tmp_path / "a.sam")) as source:
+        with pysam.AlignmentFile(str(tmp_path / "a.bam"), "wb", template=source) as out:
+            for record in source:
+                out.write(record)
+    _, sam, _ = cli("map", GENOMES, tmp_path / "a.bam")
+    assert records(sam) == records(expected)
+
+
+@pytest.mark.parametrize("dress", [lambda text: text, gzip.compress])
+def test_standard_input(tmp_path: Path, fifty: Path, cli: Cli, dress: Callable[[bytes], bytes]) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpualign", "map", str(GENOMES), "-"], input=dress(fifty.read_bytes()), capture_output=True
+    )
+    assert done.returncode == 0
+    assert without_program(done.stdout) == without_program(expected)
+
+
+def test_bam_on_standard_input(tmp_path: Path, fifty: Path, cli: Cli) -> None:
+    source = unaligned_bam(tmp_path / "reads.bam", fifty)
+    _, expected, _ = cli("map", GENOMES, source)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpualign", "map", str(GENOMES), "-"], input=source.read_bytes(), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert without_program(done.stdout) == without_program(expected)
+
+
+def test_output_is_read_by_htslib(cli: Cli, tmp_path: Path, some_reads: Path) -> None:
+    cli("map", GENOMES, some_reads, "-o", tmp_path / "a.sam", "-R", "@RG\tID:x\tSM:y")
+    with pysam.AlignmentFile(str(tmp_path / "a.sam")) as file:
+        assert file.header["RG"] == [{"ID": "x", "SM": "y"}]
+        rows = list(file)
+    assert len(rows) == 3000
+    assert all(row.get_tag("RG") == "x" for row in rows)
+    assert all(row.get_reference_sequence() for row in rows if not row.is_unmapped)
+
+
+# --- the same bytes ----------------------------------------------------------------------------------------------------
+
+
+def test_output_does_not_depend_on_threads_or_batches(cli: Cli, some_reads: Path) -> None:
+    outputs = {
+        without_program(cli("map", GENOMES, some_reads, "-t", threads, "--batch-size", batch)[1])
+        for threads, batch in ((1, "4M"), (2, "4M"), (2, "20K"), (3, "1K"))
+    }
+    assert len(outputs) == 1
+
+
+def test_every_instruction_set_gives_the_same_bytes(fifty: Path, some_reads: Path) -> None:
+    outputs = set()
+    for level in _native.available_levels():
+        done = subprocess.run(
+            [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(some_reads)],
+            env={**os.environ, "GPUALIGN_ISA": level},
+            capture_output=True,
+            check=True,
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+def test_unknown_instruction_set_is_refused(fifty: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(fifty)],
+        env={**os.environ, "GPUALIGN_ISA": "z80"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "GPUALIGN_ISA=z80" in done.stderr
+
+
+# --- indexes -----------------------------------------------------------------------------------------------------------
+
+
+def test_saved_index_gives_the_same_output(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    _, expected, _ = cli("map", GENOMES, fifty, "-d", tmp_path / "a.gpi")
+    assert cli("index", GENOMES, "-d", tmp_path / "b.gpi")[0] == 0
+    for index in ("a.gpi", "b.gpi"):
+        assert without_program(cli("map", tmp_path / index, fifty)[1]) == without_program(expected)
+
+
+def test_saved_index_of_other_parameters_is_refused(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    cli("index", GENOMES, "-k", 13, "-w", 2, "-d", tmp_path / "a.gpi")
+    assert cli("map", tmp_path / "a.gpi", fifty, "-k", 13)[0] == 0
+    code, out, error = cli("map", tmp_path / "a.gpi", fifty, "-k", 15)
+    assert (code, out) == (3, b"")
+    assert error == f"gpualign map: error: {tmp_path}/a.gpi: the index was built with k = 13, not 15 (build it again)\n"
+
+
+def test_report(cli: Cli, tmp_path: Path, fifty: Path) -> None:
+    _, sam, _ = cli("map", GENOMES, fifty, "--json", tmp_path / "r.json")
+    report = json.loads((tmp_path / "r.json").read_text())
+    mapped = [row for row in records(sam) if row[2] != "*"]
+    assert (report["tool"], report["command"], report["reads"]) == ("gpualign", "map", 50)
+    assert (report["mapped"], report["unmapped"]) == (len(mapped), 50 - len(mapped))
+    histogram = report["edit_distance_histogram"]
+    assert [sum(tags(row)["ed"] == str(d) for row in mapped) for d in range(len(histogram))] == histogram
+
+
+def test_quiet_and_summary(cli: Cli, fifty: Path) -> None:
+    assert cli("map", "-q", GENOMES, fifty)[2] == ""
+    assert cli("map", GENOMES, fifty)[2].startswith("gpualign map: 50 reads, ")
+
+
+def test_empty_reads_give_a_header_and_a_warning(cli: Cli, tmp_path: Path) -> None:
+    for name, content in (("empty", b""), ("empty.gz", gzip.compress(b"")), ("blank", b"\n\n")):
+        (tmp_path / name).write_bytes(content)
+        code, sam, error = cli("map", GENOMES, tmp_path / name)
+        assert code == 0
+        assert len(sam.splitlines()) == 6
+        assert error.count("warning") == 1
+    assert io.BytesIO(sam).readline().startswith(b"@HD")
