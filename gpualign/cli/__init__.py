@@ -71,15 +71,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: the one place where an exception becomes a sentence and an exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
+    arguments = arguments or ["--help"]
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     signal.signal(signal.SIGTERM, _on_sigterm)
     # NumPy's linear algebra is not used; its threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        code = cli.main(args=arguments, prog_name="gpualign", standalone_mode=False)
+        # not cli.main(): click would turn a closed pipe into exit code 1
+        with cli.make_context("gpualign", arguments) as context:
+            cli.invoke(context)
         sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(0)
+    except click.exceptions.Exit as request:  # --help, --version
+        sys.stdout.flush()
+        sys.exit(request.exit_code)
     except click.ClickException as error:
         if isinstance(error, click.UsageError):
             _complain(prefix, f"{error.format_message()} (see {prefix} --help)")

@@ -89,7 +89,7 @@ def load_index(path: str) -> MinimizerIndex:
         raise InputError(f"cannot be read as an index: {error}", path) from error
     header, start = _read_header(data, path)
     try:
-        arrays = {name: _array(data, start, *header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
+        arrays = {name: _array(data, start, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
         names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise ValueError("contig names")
@@ -117,7 +117,7 @@ def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
 def _reference_checksum(arrays: dict[str, NDArray[Any]]) -> int:
     checksum = 0
     for name in list(_ARRAYS)[:5]:
-        checksum = zlib.crc32(arrays[name], checksum)
+        checksum = zlib.crc32(memoryview(arrays[name]), checksum)
     return checksum
 
 
@@ -139,7 +139,8 @@ def _read_header(data: NDArray[np.uint8], path: str) -> tuple[dict[str, Any], in
     return header, -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
 
 
-def _array(data: NDArray[np.uint8], start: int, at: int, count: int, kind: str) -> NDArray[Any]:
+def _array(data: NDArray[np.uint8], start: int, place: list[int], kind: str) -> NDArray[Any]:
+    at, count = place
     size = np.dtype(kind).itemsize
     if at < 0 or count < 0 or at % _ALIGNMENT or start + at + count * size > len(data):
         raise ValueError("an array lies outside the file")

@@ -28,14 +28,16 @@ _HEAD_SIZE = 1 << 16
 class _Rewound(io.RawIOBase):
     """A stream whose first bytes have been read and are put back in front."""
 
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+    def __init__(self, head: bytes, rest: Any) -> None:
         self._head, self._rest = head, rest
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        if not self._head:
+            return int(self._rest.readinto(buffer))
+        data = self._head[: len(buffer)]
         self._head = self._head[len(data) :]
         buffer[: len(data)] = data
         return len(data)
@@ -54,11 +56,11 @@ class InputFile:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._file = sys.stdin.buffer if path == "-" else open(path, "rb", buffering=0)
+            self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
             head = _read_fully(self._file, _HEAD_SIZE)
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
-        self._raw = io.BufferedReader(_Rewound(head, cast(BinaryIO, self._file)), _READ_SIZE)
+        self._raw = io.BufferedReader(_Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         if head.startswith(_GZIP_MAGIC):
@@ -167,6 +169,12 @@ def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Outp
         return
     with _temporary_beside(path) as stream:
         yield OutputFile(stream, path)
+
+
+def _raw_standard_input() -> Any:
+    """Standard input one system call at a time: a buffered one loops in C, where a Ctrl-C between two calls is not seen
+    before more data comes."""
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
 def _read_fully(stream: Any, size: int) -> bytes:

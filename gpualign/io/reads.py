@@ -35,7 +35,11 @@ class ReadSource:
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             from gpualign.io.alignment import AlignmentReads
 
-            self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
+            try:
+                self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
+            except BaseException:
+                self._file.close()
+                raise
             self.header = self._alignments.header
 
     def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:

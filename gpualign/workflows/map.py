@@ -78,7 +78,7 @@ class MapParams:
         if self.reference == "-" and self.reads == "-":
             raise UsageError("reference and reads cannot both come from standard input")
         if self.k is not None or self.w is not None:
-            IndexParams(self.k or 1, self.w or 1)
+            IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
         if self.read_group is not None:
             parse_read_group(self.read_group)
 
@@ -99,7 +99,7 @@ def choose_index_params(bases: int, k: int | None = None, w: int | None = None) 
         best = (15, 5)
     else:
         best = (19, 8)
-    k, w = k or best[0], w or best[1]
+    k, w = best[0] if k is None else k, best[1] if w is None else w
     return IndexParams(k, w)
 
 
@@ -259,7 +259,7 @@ class IndexCommandParams:
 
     def __post_init__(self) -> None:
         if self.k is not None or self.w is not None:
-            IndexParams(self.k or 1, self.w or 1)
+            IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
 
 
 def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
