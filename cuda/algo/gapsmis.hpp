@@ -104,6 +104,10 @@ GPUALIGN_HD Best best_without_text(const Model& model, int32_t m, int32_t n) {
     return best;
 }
 
+// A copy through registers; gpualign/native/gapsmis_lanes.hpp has one for Vec, which GCC would copy in memory.
+template <class Word>
+GPUALIGN_HD Word copy_of(const Word& word) { return word; }
+
 template <class Word>
 GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
 
@@ -162,7 +166,7 @@ GPUALIGN_HD void cell(int K, Word score, Word* above_g, Word* above_i, Word* lef
                 before_delete = before_insert = value;
             }
         }
-        corner[q] = above_g[q];
+        corner[q] = copy_of(above_g[q]);
         above_g[q] = value;
         if (q < K) {
             if constexpr (Trace) {

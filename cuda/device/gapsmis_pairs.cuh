@@ -141,7 +141,7 @@ struct Packed {
         }
     }
     __device__ __forceinline__ Word score(int c) const {
-        const uint32_t scores = __byte_perm(profile[0][c], profile[1][c], selector);
+        const uint32_t scores = permute_bytes(profile[0][c], profile[1][c], selector);
         return Halves(Other ? (scores & known) | unknown : scores);
     }
     __device__ __forceinline__ bool ends_at(int32_t i) const { return i == pair[0].m || i == pair[1].m; }

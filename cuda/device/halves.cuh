@@ -25,6 +25,14 @@ __device__ __forceinline__ Halves operator+(Halves a, Halves b) {
 }
 __device__ __forceinline__ Halves max(Halves a, Halves b) { return Halves(__vmaxs2(a.bits, b.bits)); }
 
+// Bytes of a (0..3) and b (4..7) by the selector's nibbles; with its top bit set a nibble gives the byte's sign eight
+// times over, which CUDA's __byte_perm does not offer.
+__device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+    return result;
+}
+
 namespace gapsmis {
 __device__ __forceinline__ Halves add_max(Halves a, Halves b, Halves c) {
     return Halves(__viaddmax_s16x2(a.bits, b.bits, c.bits));

@@ -67,16 +67,20 @@ void align(const Job& job, const std::vector<Pair>& pairs) {
 
 Scoring read_scoring(Input<int16_t> table, int letters) {
     if (letters < 1 || table.size() != size_t(letters) * size_t(letters)) throw nb::value_error("table must be letters x letters");
-    Scoring scoring{table.data(), letters, true, 0, 0, INT32_MAX, INT32_MIN};
+    Scoring scoring{table.data(), letters, true, 0, 0, 0, INT32_MAX, INT32_MIN};
     for (size_t k = 0; k < table.size(); k++) {
         scoring.smallest = std::min<int32_t>(scoring.smallest, table.data()[k]);
         scoring.largest = std::max<int32_t>(scoring.largest, table.data()[k]);
     }
     scoring.match = table.data()[0];
     scoring.mismatch = letters > 1 ? table.data()[1] : scoring.match;
+    while (scoring.matching < letters && table.data()[scoring.matching * (letters + 1)] == scoring.match)
+        scoring.matching++;
     for (int a = 0; a < letters; a++)
-        for (int b = 0; b < letters; b++)
-            scoring.by_equality &= table.data()[a * letters + b] == (a == b ? scoring.match : scoring.mismatch);
+        for (int b = 0; b < letters; b++) {
+            const bool equal = a == b && a < scoring.matching;
+            scoring.by_equality &= table.data()[a * letters + b] == (equal ? scoring.match : scoring.mismatch);
+        }
     return scoring;
 }
 

@@ -9,6 +9,10 @@
 #include "vector.hpp"
 
 namespace gpualign {
+
+template <class T>
+GPUALIGN_HD Vec<T> copy_of(const Vec<T>& word) { return Vec<T>(word.v); }
+
 namespace gapsmis {
 
 template <class Word>
@@ -19,6 +23,14 @@ struct Lanes<Vec<T>> {
     static constexpr int count = Vec<T>::lanes;
     static T get(const Vec<T>& word, int lane) { return word[lane]; }
     static void set(Vec<T>& word, int lane, T value) { word.set(lane, value); }
+    // value(lane) for the first `used` lanes, written as an array: lane by lane the vector would go through memory
+    // each time.
+    template <class Value>
+    static Vec<T> filled(int used, Value value) {
+        alignas(sizeof(Vec<T>)) T values[count] = {};
+        for (int lane = 0; lane < used; lane++) values[lane] = value(lane);
+        return Vec<T>::load(values);
+    }
 };
 template <>
 struct Lanes<int32_t> {
@@ -26,14 +38,16 @@ struct Lanes<int32_t> {
     static constexpr int count = 1;
     static int32_t get(int32_t word, int) { return word; }
     static void set(int32_t& word, int, int32_t value) { word = value; }
+    template <class Value>
+    static int32_t filled(int, Value value) { return value(0); }
 };
 
 // Letters as codes 0..letters-1 and a letters x letters table of scores, row = pattern.
 struct Scoring {
     const int16_t* table;
     int32_t letters;
-    bool by_equality;  // score(a,b) is match where a == b and mismatch elsewhere
-    int32_t match, mismatch;
+    bool by_equality;  // score(a,b) is match where a == b < matching and mismatch elsewhere
+    int32_t match, mismatch, matching;
     int32_t smallest, largest;
 };
 
@@ -59,25 +73,22 @@ class Scores {
     using Scalar = typename L::Scalar;
 
 public:
-    Scores(const Scoring& scoring, const Model& model, const Pair* pairs, int used, int rows, int columns)
+    Scores(const Scoring& scoring, const Model& model, const Pair* pairs, int used, int columns)
         : scoring_(scoring), added_(2 * model.extend), pairs_(pairs), used_(used), text_(size_t(columns) + 1) {
         for (int j = 1; j <= columns; j++)
-            for (int lane = 0; lane < used; lane++)
-                if (j <= pairs[lane].n) L::set(text_[size_t(j)], lane, Scalar(pairs[lane].text[j - 1]));
+            text_[size_t(j)] = L::filled(
+                used, [&](int lane) { return j <= pairs[lane].n ? text_code(pairs[lane].text[j - 1]) : Scalar(0); });
         one_text_ = !scoring.by_equality;
         for (int lane = 1; lane < used; lane++) one_text_ &= pairs[lane].text == pairs[0].text;
         if (!scoring.by_equality) profile_.resize(size_t(scoring.letters));
-        (void)rows;
     }
 
     void start_row(int i) {
-        pattern_ = Word(Scalar(0));
-        for (int lane = 0; lane < used_; lane++)
-            if (i <= pairs_[lane].m) L::set(pattern_, lane, Scalar(pairs_[lane].pattern[i - 1]));
+        const auto code = [&](int lane) { return i <= pairs_[lane].m ? pairs_[lane].pattern[i - 1] : uint8_t(0); };
+        pattern_ = L::filled(used_, [&](int lane) { return Scalar(code(lane)); });
         if (one_text_)
             for (int letter = 0; letter < scoring_.letters; letter++)
-                for (int lane = 0; lane < used_; lane++)
-                    L::set(profile_[size_t(letter)], lane, look_up(L::get(pattern_, lane), letter));
+                profile_[size_t(letter)] = L::filled(used_, [&](int lane) { return look_up(code(lane), letter); });
     }
 
     Word equality(int j) const {
@@ -85,15 +96,20 @@ public:
                       Word(Scalar(scoring_.mismatch + added_)));
     }
 
+    bool by_profile() const { return one_text_; }
+    Word profile(int j) const { return profile_[size_t(L::get(text_[size_t(j)], 0))]; }
+
     Word table(int j) const {
-        if (one_text_) return profile_[size_t(L::get(text_[size_t(j)], 0))];
-        Word score = Word(Scalar(0));
-        for (int lane = 0; lane < used_; lane++)
-            L::set(score, lane, look_up(L::get(pattern_, lane), L::get(text_[size_t(j)], lane)));
-        return score;
+        const Word& text = text_[size_t(j)];
+        return L::filled(used_, [&](int lane) { return look_up(L::get(pattern_, lane), L::get(text, lane)); });
     }
 
 private:
+    // Letters that match nothing, not even themselves, are told from the pattern's by their sign.
+    Scalar text_code(uint8_t code) const {
+        return scoring_.by_equality && code >= scoring_.matching ? Scalar(-1) : Scalar(code);
+    }
+
     Scalar look_up(int row, int column) const {
         return Scalar(scoring_.table[row * scoring_.letters + column] + added_);
     }
@@ -120,7 +136,7 @@ public:
     Group(const Model& model, const Scoring& scoring, const Pair* pairs, int used)
         : model_(model), equality_(scoring.by_equality), pairs_(pairs), used_(used),
           rows_(longest(pairs, used, &Pair::m)), columns_(longest(pairs, used, &Pair::n)),
-          scores_(scoring, model, pairs, used, rows_, columns_), text_ends_(Word(Scalar(0))),
+          scores_(scoring, model, pairs, used, columns_), text_ends_(Word(Scalar(0))),
           state_(size_t(columns_ + 1) * width()), best_(size_t(used)) {
         for (int lane = 0; lane < used; lane++) {
             L::set(text_ends_, lane, Scalar(pairs[lane].n));
@@ -172,6 +188,8 @@ private:
             scores_.start_row(i);
             if (equality_)
                 row<Trace>(i, [&](int j) { return scores_.equality(j); }, directions);
+            else if (scores_.by_profile())
+                row<Trace>(i, [&](int j) { return scores_.profile(j); }, directions);
             else
                 row<Trace>(i, [&](int j) { return scores_.table(j); }, directions);
             if (directions) directions += size_t(columns_) * size_t(words());
@@ -265,7 +283,8 @@ private:
         results.score[pair.index] = possible ? best.score : no_score;
         results.gaps[pair.index] = possible ? best.gaps : -1;
         results.end[pair.index] = possible ? best.end : -1;
-        if (!traced(lane)) results.start[pair.index] = -1;
+        if (!possible || !results.gap_list)
+            results.start[pair.index] = possible && model_.ends != both_ends_free ? 0 : -1;
     }
 
     const Model model_;
