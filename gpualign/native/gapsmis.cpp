@@ -39,6 +39,11 @@ void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
         };
         const Pair* group = pairs.data() + first;
         size_t used = std::min(pairs.size() - first, size_t(Narrow::lanes));
+        if (!job.scoring.by_equality) {  // lanes that share a text share a profile, which looking up letters cannot match
+            size_t same = 1;
+            while (same < used && group[same].text == group->text) same++;
+            if (4 * same >= used) used = same;
+        }
         const int64_t cells = int64_t(group->m) * group->n;
         if (const int32_t low = cells < (int64_t(1) << 26) ? unreached(16, used) : 0) {
             align_group<Narrow, fixed_gaps, Strict>(job, group, int(used), low);
