@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpualign import _native
 
 Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
@@ -69,31 +70,21 @@ def reverse_complement(text: bytes) -> bytes:
     return text.translate(_COMPLEMENT)[::-1]
 
 
-def common_subsequence(
-    find_path: Callable[..., tuple[NDArray[np.int64], NDArray[np.int64]]], query: LcsQuery, subject: bytes, length: int
-) -> bytes:
-    """One longest common subsequence, in the query's letters; checked to be one of the reported length.
+def common_subsequence(query: LcsQuery, subject: bytes, length: int) -> bytes:
+    """One longest common subsequence, in the query's letters.
+
+    The native code checks that what it found is a common subsequence.
 
     Args:
-        find_path: the native ``lcs_path``.
         length: the length that the filter reported.
 
     Raises:
-        AssertionError: the path is no common subsequence of that length (a defect, never bad input).
+        AssertionError: the subsequence has another length (a defect, never bad input).
     """
-    codes = query.table[np.frombuffer(subject, np.uint8)]
-    in_query, in_subject = find_path(query.codes, codes, query.symbols, PATH_ROW_BYTES)
-    matched = query.codes[in_query]
-    sound = (
-        len(in_query) == length
-        and bool((np.diff(in_query) > 0).all())
-        and bool((np.diff(in_subject) > 0).all())
-        and bool((matched == codes[in_subject]).all())
-        and bool((matched < query.symbols).all())
-    )
-    if not sound:
-        raise AssertionError(f"query '{query.name}': the subsequence found is not one of length {length}")
-    return np.frombuffer(query.text, np.uint8)[in_query].tobytes()
+    positions = _native.lcs_path(query.codes, query.symbols, subject, query.table, PATH_ROW_BYTES)
+    if len(positions) != length:
+        raise AssertionError(f"query '{query.name}': a subsequence of length {len(positions)} instead of {length}")
+    return np.frombuffer(query.text, np.uint8)[positions].tobytes()
 
 
 #: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,26 @@ class SequenceBatch:
             return None
         return self.qualities[self.base_offsets[i] : self.base_offsets[i + 1]].tobytes()
 
+    def part(self, start: int, end: int) -> SequenceBatch:
+        """Sequences ``start`` to ``end`` as a batch of their own; the texts are views."""
+
+        def cut(text: NDArray[np.uint8] | None, offsets: NDArray[np.int64] | None) -> Any:
+            return None if text is None or offsets is None else text[offsets[start] : offsets[end]]
+
+        def rebased(offsets: NDArray[np.int64] | None) -> Any:
+            return None if offsets is None else offsets[start : end + 1] - offsets[start]
+
+        return SequenceBatch(
+            cut(self.names, self.name_offsets),
+            rebased(self.name_offsets),
+            cut(self.bases, self.base_offsets),
+            rebased(self.base_offsets),
+            cut(self.qualities, self.base_offsets),
+            cut(self.comments, self.comment_offsets),
+            rebased(self.comment_offsets),
+            line=self.line,
+        )
+
     @classmethod
     def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:
         """Build a batch from (name, sequence[, quality]) tuples; for tests, the Python API and small inputs."""
@@ -70,3 +91,29 @@ def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     offsets = np.zeros(len(parts) + 1, np.int64)
     np.cumsum([len(part) for part in parts], out=offsets[1:])
     return np.frombuffer(b"".join(parts), np.uint8), offsets
+
+
+def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
+    """One batch of all sequences in order; the batches carry the same fields."""
+    first = batches[0]
+
+    def texts(name: str) -> Any:
+        parts = [getattr(batch, name) for batch in batches]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    def offsets(name: str) -> Any:
+        parts = [getattr(batch, name) for batch in batches]
+        if parts[0] is None:
+            return None
+        return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in parts]))]).astype(np.int64)
+
+    return SequenceBatch(
+        texts("names"),
+        offsets("name_offsets"),
+        texts("bases"),
+        offsets("base_offsets"),
+        texts("qualities"),
+        texts("comments"),
+        offsets("comment_offsets"),
+        line=first.line,
+    )

@@ -39,7 +39,7 @@ struct LcsCarry {
     static constexpr int top = LaneBits<Word>::value - 1;
     Word carry;
 
-    // Starts with no carry.
+    // Starts with no borrow.
     GPUALIGN_HD LcsCarry() : carry(Word(0)) {}
 
     // Starts with the top bit of `packed` and shifts it out.
@@ -70,8 +70,8 @@ struct LcsCarry {
 template <>
 struct LcsCarry<uint32_t> {
     GPUALIGN_HD LcsCarry() {
-        uint32_t unused;
-        asm volatile("add.cc.u32 %0, 0, 0;" : "=r"(unused));
+        // by a subtraction: a borrow is kept the other way round than a carry, and subtractions are what follows
+        asm volatile("{ .reg .u32 unused; sub.cc.u32 unused, 0, 0; }");
     }
     GPUALIGN_HD explicit LcsCarry(uint32_t& packed) { asm volatile("add.cc.u32 %0, %0, %0;" : "+r"(packed)); }
     GPUALIGN_HD uint32_t add_part(uint32_t v, uint32_t part) {

@@ -202,15 +202,22 @@ Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> b
     return to_numpy(std::move(result));
 }
 
-nb::tuple lcs_path(Input<uint16_t> query, Input<uint16_t> subject, int symbols, int64_t row_bytes) {
+Output<int64_t> lcs_path(Input<uint16_t> query, int symbols, nb::bytes subject, Input<uint16_t> code,
+                         int64_t row_bytes) {
     check_codes(query, symbols);
-    check_codes(subject, symbols);
-    LcsPath path(symbols, row_bytes);
+    check_codes(code, symbols);
+    if (code.size() != 256) throw nb::value_error("the code table has 256 entries");
+    // kept from call to call: getting the rows' memory anew takes longer than filling it
+    static thread_local LcsPath path;
     {
+        const auto* text = reinterpret_cast<const uint8_t*>(subject.c_str());
+        const size_t n = subject.size();
         nb::gil_scoped_release release;
-        path.align(query.data(), int64_t(query.size()), subject.data(), int64_t(subject.size()));
+        std::vector<uint16_t> codes(n);
+        for (size_t j = 0; j < n; j++) codes[j] = code.data()[text[j]];
+        path.align(query.data(), int64_t(query.size()), codes.data(), int64_t(n), symbols, row_bytes);
     }
-    return nb::make_tuple(to_numpy(std::move(path.query_positions)), to_numpy(std::move(path.subject_positions)));
+    return to_numpy(std::vector<int64_t>(path.query_positions));
 }
 
 }  // namespace
@@ -220,9 +227,10 @@ void bind_lcs(nb::module_& m) {
           nb::arg("code"), nb::arg("formulation"),
           "LCS length of one query against n subjects, int32 (n,). query: uint16 codes below symbols, or symbols for "
           "what never matches; bases, offsets: the subjects' bytes; code: uint16 (256,) from a byte to its code.");
-    m.def("lcs_path", &lcs_path, nb::arg("query"), nb::arg("subject"), nb::arg("symbols"), nb::arg("row_bytes"),
-          "One longest common subsequence of two code arrays as (query positions, subject positions), int64, both "
-          "ascending. Memory is about row_bytes plus what is linear in the lengths.");
+    m.def("lcs_path", &lcs_path, nb::arg("query"), nb::arg("symbols"), nb::arg("subject"), nb::arg("code"),
+          nb::arg("row_bytes"),
+          "The query positions of one longest common subsequence, int64, ascending; arguments as for lcs_lengths. It "
+          "has been checked to be a common subsequence. Memory is about row_bytes plus what is linear in the lengths.");
 }
 
 }  // namespace gpualign

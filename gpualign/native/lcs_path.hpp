@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "algo/lcs.hpp"
@@ -16,19 +17,25 @@ class LcsPath {
 public:
     std::vector<int64_t> query_positions, subject_positions;
 
-    // symbols: codes from `symbols` on match nothing. row_bytes: most bytes of rows to keep at once.
-    LcsPath(int symbols, int64_t row_bytes) : symbols_(symbols), row_bytes_(row_bytes) {}
-
-    // Appends the matched positions in ascending order.
-    void align(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n) { solve(query, m, 0, subject, n, 0); }
+    // Replaces the positions by the matched ones in ascending order.
+    //   symbols    codes from `symbols` on match nothing
+    //   row_bytes  most bytes of rows to keep at once
+    void align(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, int symbols, int64_t row_bytes) {
+        symbols_ = symbols;
+        row_bytes_ = row_bytes;
+        query_positions.clear();
+        subject_positions.clear();
+        solve(query, m, 0, subject, n, 0);
+        check(query, subject);
+    }
 
 private:
-    static constexpr int tile = 4;  // words; more would not stay in the general registers
+    static constexpr int tile = 8;  // words
 
-    int symbols_;
-    int64_t row_bytes_;
+    int symbols_ = 0;
+    int64_t row_bytes_ = 0;
     std::vector<uint64_t> masks_;    // [tile][symbol][word in tile]
-    std::vector<uint64_t> rows_;     // [subject symbol][word], increments
+    std::vector<uint64_t> rows_;     // [tile][subject symbol][word in tile], increments
     std::vector<uint64_t> carries_;  // [subject symbol / 64]
 
     static int64_t tiles_of(int64_t m) { return (m + 64 * tile - 1) / (64 * tile); }
@@ -105,18 +112,31 @@ private:
         return best;
     }
 
+    // A path that is no common subsequence is a defect of this file, and must not reach anybody's output.
+    void check(const uint16_t* query, const uint16_t* subject) const {
+        for (size_t k = 0; k < query_positions.size(); k++) {
+            const int64_t i = query_positions[k], j = subject_positions[k];
+            const bool ascends = k == 0 || (query_positions[k - 1] < i && subject_positions[k - 1] < j);
+            if (!ascends || query[i] != subject[j] || query[i] >= symbols_)
+                throw std::logic_error("the path found is no common subsequence");
+        }
+    }
+
     void walk_back(const uint16_t* query, int64_t m, int64_t query_at, const uint16_t* subject, int64_t n,
                    int64_t subject_at) {
-        const int64_t words = tiles_of(m) * tile;
-        if (rows_.size() < size_t(words * n)) rows_.resize(size_t(words * n));
+        const size_t size = size_t(tiles_of(m) * tile * n);
+        if (rows_.size() < size) rows_.resize(size);
         run_all(query, m, subject, n, false, [&](int64_t t, int64_t j, const uint64_t* row) {
-            for (int w = 0; w < tile; w++) rows_[size_t(j * words + t * tile + w)] = Crochemore::grows(row[w]);
+            uint64_t* kept = rows_.data() + (t * n + j) * tile;
+            for (int w = 0; w < tile; w++) kept[w] = Crochemore::grows(row[w]);
         });
         const size_t start = query_positions.size();
         int64_t i = m, j = n;
         while (i > 0 && j > 0) {
             const auto grows = [&](int64_t column) {
-                return column > 0 && (rows_[size_t((column - 1) * words + (i - 1) / 64)] >> ((i - 1) % 64) & 1);
+                const int64_t word = (i - 1) / 64;
+                return column > 0 &&
+                       (rows_[size_t((word / tile * n + column - 1) * tile + word % tile)] >> ((i - 1) % 64) & 1);
             };
             const LcsMove move = lcs_move(grows(j), grows(j - 1));
             if (move == LcsMove::skip_query) {

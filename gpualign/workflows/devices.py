@@ -17,7 +17,7 @@ from gpualign.gpu.device import Device, list_devices
 from gpualign.params import available_cores
 
 #: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
-SELF_TESTS: dict[str, str] = {}
+SELF_TESTS: dict[str, str] = {"lcs": "gpualign.gpu.kernels.lcs:self_test"}
 
 
 def describe() -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.backends.lcs import ScoredBatch, lcs_stage
 from gpualign.backends.select import open_backend
 from gpualign.errors import InputError
@@ -186,7 +185,7 @@ def _trace(params: LcsFilterParams, query: QueryStrands, hit: Hit) -> Hit:
         return hit
     assert hit.sequence is not None
     strand = query.strands[0 if hit.strand == "+" else 1]
-    return hit.with_subsequence(common_subsequence(_native.lcs_path, strand, hit.sequence, hit.lcs))
+    return hit.with_subsequence(common_subsequence(strand, hit.sequence, hit.lcs))
 
 
 def _items(

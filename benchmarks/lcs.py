@@ -1,0 +1,332 @@
+"""Speed of lcs-filter: the GPU kernel by shape, alphabet and length; the CPU backend and the command beside RapidFuzz.
+
+    python benchmarks/lcs.py kernel [--sweep] [--json FILE]     needs a GPU
+    python benchmarks/lcs.py cpu [--json FILE]
+    python benchmarks/lcs.py command [--json FILE] [--device cuda]
+
+CUPS are cells of the dynamic program (query length × subject length, summed over subjects) per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpualign import __version__, _native
+from gpualign.backends.lcs import score_on_cpu
+from gpualign.lcs_query import LcsQuery, common_subsequence, encode_query
+from gpualign.sequences import SequenceBatch
+
+LETTERS = np.frombuffer(bytes(range(33, 33 + 200)), np.uint8)
+CHECKED = 48  # subjects of each case that the CPU backend scores again
+
+
+def random_codes(rng: np.random.Generator, count: int, symbols: int) -> np.ndarray:
+    return LETTERS[rng.integers(0, symbols, count, dtype=np.uint8)]
+
+
+def make_case(
+    symbols: int, query_length: int, subjects: int, lengths: int | tuple[int, int], seed: int = 1
+) -> tuple[LcsQuery, SequenceBatch]:
+    """A random query and a batch of random subjects, of one length or of lengths spread evenly over a range.
+
+    The text repeats after 64 Mi symbols, so that making it takes no longer than running it.
+    """
+    rng = np.random.default_rng(seed)
+    query = encode_query("q", random_codes(rng, query_length, symbols).tobytes(), "bytes")
+    each = np.full(subjects, lengths) if isinstance(lengths, int) else rng.integers(*lengths, subjects, endpoint=True)
+    offsets = np.zeros(subjects + 1, np.int64)
+    np.cumsum(each, out=offsets[1:])
+    pool = random_codes(rng, min(int(offsets[-1]), 1 << 26), symbols)
+    bases = np.resize(pool, int(offsets[-1]))
+    return query, SequenceBatch(np.zeros(0, np.uint8), np.zeros(subjects + 1, np.int64), bases, offsets)
+
+
+def sample_is_right(query: LcsQuery, batch: SequenceBatch, lengths: np.ndarray) -> bool:
+    """The CPU backend's lengths of a spread-out sample."""
+    chosen = np.unique(np.linspace(0, len(batch) - 1, CHECKED).astype(int))
+    parts = [batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]] for i in chosen]
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    sample = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(chosen) + 1, np.int64), np.concatenate(parts), offsets)
+    return bool((score_on_cpu([query], "crochemore", sample).lengths[0] == lengths[chosen]).all())
+
+
+# -- the kernel
+
+
+class KernelBench:
+    """Times the kernel alone with events; copies and encoding happen before."""
+
+    def __init__(self, index: int = 0) -> None:
+        from gpualign.gpu.device import Device, list_devices
+
+        self.device = Device(list_devices()[index])
+
+    def run(self, query: LcsQuery, batch: SequenceBatch, shape: Any = None, formulation: str = "crochemore") -> dict:
+        return self.device.call(self._run, query, batch, shape, formulation).result()
+
+    def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any, formulation: str) -> dict:
+        from gpualign.gpu.kernels.lcs import LcsKernel
+
+        kernel = LcsKernel(self.device, [query], formulation, lambda item: item, shape)
+        slot = self.device.slots(1)[0]
+        kernel.submit(slot, batch)
+        slot.submitted()
+        slot.wait()
+        lengths = kernel.collect(slot, batch).lengths[0]
+        shape = kernel.shape_for(0, len(batch))
+        classes = kernel.upload_classes(slot, batch, shape)
+        encode = self._median(slot, lambda: kernel.encode(slot, 0, shape, classes))
+        score = self._median(slot, lambda: kernel.score(slot, 0, shape, classes))
+        cells = len(query) * int(batch.base_offsets[-1])
+        return {
+            "shape": f"{shape.tile}x{shape.lanes} t{shape.threads} b{shape.blocks}",
+            "encode_ms": round(encode, 3),
+            "kernel_ms": round(score, 3),
+            "tcups": round(cells / score / 1e9, 1),
+            "correct": sample_is_right(query, batch, lengths),
+        }
+
+    def _median(self, slot: Any, launch: Callable[[], None], repeats: int = 3) -> float:
+        driver = self.device.driver
+        times = []
+        for _ in range(repeats):
+            start, end = driver.Event(), driver.Event()
+            start.record(slot.stream)
+            launch()
+            end.record(slot.stream)
+            end.synchronize()
+            times.append(end.time_since(start))
+        slot.submitted()
+        slot.wait()
+        return statistics.median(times)
+
+
+#: name -> (symbols, query length, subjects, lengths)
+KERNEL_CASES: dict[str, tuple[int, int, int, int | tuple[int, int]]] = {
+    "paper: 720,000 x 4096, 4 letters": (4, 4096, 720_000, 4096),
+    **{f"{a} letters, 200,000 x 4096": (a, 4096, 200_000, 4096) for a in (4, 8, 12, 16, 20, 26, 96)},
+    "1024 x 1024": (4, 1024, 1_500_000, 1024),
+    "query 1024, lengths 100 to 10,000": (4, 1024, 150_000, (100, 10_000)),
+    "query 4096, lengths 100 to 10,000": (4, 4096, 150_000, (100, 10_000)),
+    "query 100, 2,000,000 x 150": (4, 100, 2_000_000, 150),
+    "query 16384, 20,000 x 4096": (4, 16_384, 20_000, 4096),
+    "few: 2,000 x 4096": (4, 4096, 2000, 4096),
+    "long: 200 x 200,000": (4, 4096, 200, 200_000),
+}
+
+
+def bench_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
+    bench = KernelBench()
+    with contextlib.closing(bench.device):
+        for name, case in KERNEL_CASES.items():
+            if arguments.only and arguments.only not in name:
+                continue
+            query, batch = make_case(*case)
+            formulations = ["crochemore", "allison-dix"] if "paper" in name else ["crochemore"]
+            for formulation in formulations:
+                yield {"case": name, "formulation": formulation, **bench.run(query, batch, None, formulation)}
+
+
+def sweep_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
+    """Shapes against cases of one wave or two; for gpu/tuning.py."""
+    from gpualign.gpu.tuning import LcsShape
+
+    bench = KernelBench()
+    with contextlib.closing(bench.device):
+        for name, case in SWEEP_CASES.items():
+            query, batch = make_case(*case)
+            for numbers in SWEEP_SHAPES:
+                with contextlib.suppress(Exception):
+                    yield {"case": name, **bench.run(query, batch, LcsShape(*numbers))}
+
+
+SWEEP_CASES: dict[str, tuple[int, int, int, int | tuple[int, int]]] = {
+    "dna 4096": (4, 4096, 135_168, 4096),
+    "26 letters 4096": (26, 4096, 135_168, 4096),
+    "mixed": (4, 1024, 60_000, (100, 10_000)),
+    "few": (4, 4096, 2000, 4096),
+}
+SWEEP_SHAPES = [
+    (32, 1, 256, 4),
+    (32, 1, 256, 3),
+    (64, 1, 128, 4),
+    (16, 8, 256, 4),
+    (16, 8, 256, 6),
+    (32, 4, 256, 3),
+    (8, 16, 256, 4),
+    (4, 32, 256, 4),
+]
+
+
+# -- the CPU backend
+
+
+def timed(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def bench_cpu(arguments: argparse.Namespace) -> Iterator[dict]:
+    """Two threads of ours against RapidFuzz's cdist with two workers, interleaved."""
+    from rapidfuzz.distance import LCSseq
+    from rapidfuzz.process import cdist
+
+    from gpualign.stream.runner import run_ordered
+
+    for length, symbols in ((100, 4), (1000, 4), (4096, 4), (1000, 26), (4096, 26)):
+        count = max(64, 2_000_000_000 // (length * length)) if length > 100 else 100_000
+        query, batch = make_case(symbols, length, count, length)
+        texts = [batch.sequence(i).decode("latin-1") for i in range(count)]
+        halves = [part(batch, 0, count // 2), part(batch, count // 2, count)]
+
+        def ours(formulation: str, query: LcsQuery = query, halves: list[SequenceBatch] = halves) -> Any:
+            return list(run_ordered(halves, lambda half: score_on_cpu([query], formulation, half), 2))
+
+        def rapidfuzz(query: LcsQuery = query, texts: list[str] = texts) -> Any:
+            return cdist([query.text.decode("latin-1")], texts, scorer=LCSseq.similarity, workers=2)
+
+        runs = {"crochemore": partial(ours, "crochemore"), "allison-dix": partial(ours, "allison-dix")}
+        speeds = interleaved(runs | {"rapidfuzz": rapidfuzz}, length * length * count / 1e9, arguments.repeats)
+        yield {
+            "case": f"{length} x {length}, {symbols} letters, 2 threads",
+            **{f"{name}_gcups": round(speed, 1) for name, speed in speeds.items()},
+            "ratio": round(speeds["crochemore"] / speeds["rapidfuzz"], 2),
+        }
+
+
+def interleaved(runs: dict[str, Callable[[], Any]], work: float, repeats: int) -> dict[str, float]:
+    """Work per second of each, by the median of rounds in which every one runs once."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            times[name].append(timed(run))
+    return {name: work / statistics.median(values) for name, values in times.items()}
+
+
+def part(batch: SequenceBatch, start: int, end: int) -> SequenceBatch:
+    offsets = batch.base_offsets[start : end + 1]
+    return SequenceBatch(
+        np.zeros(0, np.uint8),
+        np.zeros(end - start + 1, np.int64),
+        batch.bases[offsets[0] : offsets[-1]],
+        offsets - offsets[0],
+    )
+
+
+# -- the whole command
+
+
+def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
+    """Plain FASTA in, table out, in a process of its own each time."""
+    import subprocess
+    import sys
+
+    subjects, length = arguments.subjects, 4096
+    rng = np.random.default_rng(2)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        query, targets = Path(folder) / "query.fa", Path(folder) / "subjects.fa"
+        letters = np.frombuffer(b"ACGT", np.uint8)
+        query.write_bytes(b">query\n" + letters[rng.integers(0, 4, length)].tobytes() + b"\n")
+        with targets.open("wb") as out:
+            for i in range(subjects):
+                out.write(b">s%d\n%s\n" % (i, letters[rng.integers(0, 4, length, dtype=np.uint8)].tobytes()))
+        walls, reports = [], []
+        for _ in range(arguments.repeats):
+            report = Path(folder) / "report.json"
+            command = [sys.executable, "-m", "gpualign", "lcs-filter", "-q", query, targets, "-n", "100", "-o"]
+            command += [Path(folder) / "out.tsv", "--device", arguments.device, "--json", report, "--subsequence"]
+            walls.append(timed(lambda command=command: subprocess.run(command, check=True)))
+            reports.append(json.loads(report.read_text()))
+        yield {
+            "case": f"query 4096, {subjects} x 4096 from plain FASTA, top 100 with subsequences",
+            "wall_s": round(statistics.median(walls), 3),
+            "walls_s": [round(wall, 3) for wall in walls],
+            "report": reports[-1],
+        }
+
+
+def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
+    """Subsequences of 100 winners on all cores."""
+    from gpualign.params import available_cores
+    from gpualign.stream.runner import run_ordered
+
+    query, batch = make_case(4, 4096, 100, 4096)
+    lengths = score_on_cpu([query], "crochemore", batch).lengths[0]
+
+    def trace(i: int) -> bytes:
+        return common_subsequence(query, batch.sequence(i), int(lengths[i]))
+
+    times = [timed(lambda: list(run_ordered(range(100), trace, available_cores()))) for _ in range(5)]
+    yield {"case": "100 subsequences, 4096 x 4096", "threads": available_cores(), "s": statistics.median(times)}
+
+
+MODES: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {
+    "kernel": bench_kernel,
+    "sweep": sweep_kernel,
+    "cpu": bench_cpu,
+    "command": bench_command,
+    "paths": bench_paths,
+}
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    facts: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
+        "gpualign": __version__,
+        "isa": _native.isa,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    with contextlib.suppress(OSError, StopIteration):
+        lines = open("/proc/cpuinfo").read().splitlines()
+        facts["cpu"] = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    with contextlib.suppress(Exception):
+        from gpualign.gpu.device import list_devices
+
+        facts["gpus"] = [f"{info.name}, driver CUDA {info.driver}" for info in list_devices()]
+    with contextlib.suppress(ImportError):
+        import rapidfuzz
+
+        facts["rapidfuzz"] = rapidfuzz.__version__
+    return facts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mode", choices=MODES)
+    parser.add_argument("--json", type=Path, help="write machine and rows here")
+    parser.add_argument("--only", help="kernel: only cases with this in their name")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", default="cuda", help="command: as --device of gpualign")
+    parser.add_argument("--subjects", type=int, default=188_000, help="command: how many")
+    parser.add_argument("--folder", help="command: where to put the files")
+    arguments = parser.parse_args()
+    rows = []
+    for row in MODES[arguments.mode](arguments):
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps({"machine": machine(), "mode": arguments.mode, "rows": rows}, indent=1) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
