@@ -84,7 +84,8 @@ def common_subsequence(query: LcsQuery, subject: bytes, length: int) -> bytes:
     positions = _native.lcs_path(query.codes, query.symbols, subject, query.table, PATH_ROW_BYTES)
     if len(positions) != length:
         raise AssertionError(f"query '{query.name}': a subsequence of length {len(positions)} instead of {length}")
-    return np.frombuffer(query.text, np.uint8)[positions].tobytes()
+    letters: NDArray[np.uint8] = np.frombuffer(query.text, np.uint8)[positions]
+    return letters.tobytes()
 
 
 #: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:

@@ -146,3 +146,9 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
             if speed > best_speed * 1.001:
                 best, best_speed = LcsShape(tile, lanes, threads // blocks, blocks), speed
     return best
+
+
+#: shapes of the usual cases: queries of 128, 256, 512, 1024, 1536 and 2048 (or more) symbols, and few long subjects
+_LCS_PREBUILT = [choose_lcs_shape(32 * tile, 5, 1 << 20, 132, 227 << 10) for tile in (4, 8, 16, 32, 48, 64)]
+_LCS_PREBUILT += [choose_lcs_shape(4096, 5, subjects, 132, 227 << 10) for subjects in (1, 8000, 16_000)]
+VARIANTS += tuple(("lcs", shape.defines("crochemore")) for shape in dict.fromkeys(_LCS_PREBUILT))
