@@ -303,12 +303,12 @@ def test_long_records_are_read_whole(
     assert found == [(f"r{i}", s) for i, s in enumerate(sequences)]
 
 
-def test_a_bad_letter_in_a_long_record_has_its_line(tmp_path: Path) -> None:
+def test_a_bad_letter_in_a_long_record_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.fa"
     path.write_text(">a\n" + "ACGTACGT\n" * 50 + "ACGT*\nACGT\n")
     options = RunOptions(device="cpu", batch_size=64, quiet=True)
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(InputError, match=r"x\.fa:52"):
-        patch.setattr(fastx, "_LEAST_READ", 16)
-        patch.setattr(mems, "_PIECE_POSITIONS", 16)
+    monkeypatch.setattr(fastx, "_LEAST_READ", 16)
+    monkeypatch.setattr(mems, "_PIECE_POSITIONS", 16)
+    with pytest.raises(InputError, match=r"x\.fa:52"):
         run_mems(str(tmp_path / "ref.fa"), (str(path),), MemsParams(), options)
