@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.backends.base import Stage
-from gpualign.errors import InputError
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
-from gpualign.io import fastx
-from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows import mems
@@ -258,57 +255,3 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
         patch.setattr(mems, "_DEVICE_POSITIONS", 1 << 6)
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text("ACGTN", max_size=40), min_size=1, max_size=4), st.sampled_from([1, 2, 3]), st.integers(1, 9))
-def test_a_long_record_packs_like_a_short_one(parts: list[str], strands: int, seed: int) -> None:
-    text = "".join(parts) * seed
-    batch = SequenceBatch.from_records([("q", text)])
-    expected = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
-    builder = _native.MemTextBuilder()
-    for _ in range(seed):
-        for part in parts:
-            builder.append(np.frombuffer(part.encode(), np.uint8))
-    packed = builder.finish(strands)
-    assert packed.length == expected.length
-    for ours, theirs, per_word in ((packed.words, expected.words, 32), (packed.breaks, expected.breaks, 64)):
-        n = packed.length // per_word
-        assert ours[:n].tolist() == theirs[:n].tolist()
-    assert packed.other_letters == expected.other_letters
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text("ACGTN", max_size=80), max_size=6), st.integers(1, 20), st.integers(1, 60), st.booleans())
-def test_long_records_are_read_whole(
-    tmp_path_factory: pytest.TempPathFactory, sequences: list[str], width: int, chunk: int, final_newline: bool
-) -> None:
-    path = tmp_path_factory.mktemp("long") / "x.fa"
-    text = "".join(
-        f">r{i} more\n" + "".join(s[j : j + width] + "\n" for j in range(0, len(s), width))
-        for i, s in enumerate(sequences)
-    )
-    path.write_text(text if final_newline else text.rstrip("\n"))
-    found: list[tuple[str, str]] = []
-    with ReadSource(str(path)) as source, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fastx, "_LEAST_READ", 1)
-        for item in source.items(chunk, long_records=True):
-            if isinstance(item, fastx.LongRecord):
-                parts = list(item.parts(chunk))
-                found.append((parts[0].name(0), b"".join(part.sequence(0) for part in parts).decode()))
-                assert all(len(part) == 1 for part in parts)
-            else:
-                batch = fastx.parse(item)  # type: ignore[arg-type]
-                found += [(batch.name(i), batch.sequence(i).decode()) for i in range(len(batch))]
-    assert found == [(f"r{i}", s) for i, s in enumerate(sequences)]
-
-
-def test_a_bad_letter_in_a_long_record_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.fa"
-    path.write_text(">a\n" + "ACGTACGT\n" * 50 + "ACGT*\nACGT\n")
-    options = RunOptions(device="cpu", batch_size=64, quiet=True)
-    (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
-    monkeypatch.setattr(fastx, "_LEAST_READ", 16)
-    monkeypatch.setattr(mems, "_PIECE_POSITIONS", 16)
-    with pytest.raises(InputError, match=r"x\.fa:52"):
-        run_mems(str(tmp_path / "ref.fa"), (str(path),), MemsParams(), options)

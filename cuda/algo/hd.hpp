@@ -23,6 +23,12 @@ GPUALIGN_HD int32_t max(int32_t a, int32_t b) { return a > b ? a : b; }
 GPUALIGN_HD int16_t max(int16_t a, int16_t b) { return a > b ? a : b; }
 GPUALIGN_HD int32_t min(int32_t a, int32_t b) { return a < b ? a : b; }
 
+// a | ~(b | c) and (a & ~b) | c: one instruction each where there are three-input ones, which compilers do not always see.
+GPUALIGN_HD uint32_t or_nor(uint32_t a, uint32_t b, uint32_t c) { return a | ~(b | c); }
+GPUALIGN_HD uint64_t or_nor(uint64_t a, uint64_t b, uint64_t c) { return a | ~(b | c); }
+GPUALIGN_HD uint32_t andnot_or(uint32_t a, uint32_t b, uint32_t c) { return (a & ~b) | c; }
+GPUALIGN_HD uint64_t andnot_or(uint64_t a, uint64_t b, uint64_t c) { return (a & ~b) | c; }
+
 // The integer type of a lane: the word itself, or the T of a Vec<T>.
 template <class Word>
 struct word_traits {

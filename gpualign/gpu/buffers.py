@@ -58,19 +58,10 @@ class Slot:
         if pointer is None or size < nbytes:
             if pointer is not None:
                 self.stream.synchronize()  # kernels of this slot may still use it
-                pointer.free()
-                self.device.allocated -= size
+                self.device.free(pointer, size)
                 del self._arrays[key]
-            pointer, size = self._allocate(self._device_alloc, nbytes)
+            pointer, size = self._allocate(self.device.allocate, nbytes)
             self._arrays[key] = (pointer, size)
-        return pointer
-
-    def _device_alloc(self, size: int) -> Any:
-        if self.device.allocated + size > self.device.budget:
-            raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.device.budget} allow")
-        pointer = self._driver.mem_alloc(size)
-        self.device.allocated += size
-        self.device.peak_allocated = max(self.device.peak_allocated, self.device.allocated)
         return pointer
 
     def _allocate(self, allocate: Any, nbytes: int) -> tuple[Any, int]:
@@ -167,8 +158,7 @@ class Slot:
         """Free the buffers; they grow again on demand."""
         self.stream.synchronize()
         for pointer, size in self._arrays.values():
-            pointer.free()
-            self.device.allocated -= size
+            self.device.free(pointer, size)
         self._arrays.clear()
         self._pinned.clear()
 

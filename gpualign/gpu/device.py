@@ -176,6 +176,29 @@ class Device:
             self._resident[key] = make()
         return self._resident[key]
 
+    def allocate(self, size: int) -> Any:
+        """Device memory within the budget.
+
+        Raises:
+            DeviceMemoryExceeded: the budget or the device has no room.
+        """
+        from gpualign.gpu.buffers import DeviceMemoryExceeded
+
+        if self.allocated + size > self.budget:
+            raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.budget} allow")
+        try:
+            pointer = self.driver.mem_alloc(size)
+        except self.driver.MemoryError as error:
+            raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
+        self.allocated += size
+        self.peak_allocated = max(self.peak_allocated, self.allocated)
+        return pointer
+
+    def free(self, pointer: Any, size: int) -> None:
+        """Give back what :meth:`allocate` gave."""
+        pointer.free()
+        self.allocated -= size
+
     def release_buffers(self) -> None:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self._slots:

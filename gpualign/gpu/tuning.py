@@ -152,3 +152,57 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
 _LCS_PREBUILT = [choose_lcs_shape(32 * tile, 5, 1 << 20, 132, 227 << 10) for tile in (4, 8, 16, 32, 48, 64)]
 _LCS_PREBUILT += [choose_lcs_shape(4096, 5, subjects, 132, 227 << 10) for subjects in (1, 8000, 16_000)]
 VARIANTS += tuple(("lcs", shape.defines("crochemore")) for shape in dict.fromkeys(_LCS_PREBUILT))
+
+
+@dataclass(frozen=True)
+class VerifyShape:
+    """How many threads share a pair in ``cuda/verify.cu`` and how many 32-row words each of them holds.
+
+    Attributes:
+        lanes: threads a pair, 1 to 32.
+        words: words a thread; each takes three registers and 16 bytes of shared memory.
+    """
+
+    lanes: int
+    words: int
+
+    @property
+    def rows(self) -> int:
+        """Pattern rows of one strip."""
+        return 32 * self.lanes * self.words
+
+    @property
+    def defines(self) -> dict[str, str]:
+        return {"LANES": str(self.lanes), "WORDS": str(self.words)}
+
+
+#: One thread a pair up to 1024 rows: nothing crosses lanes, and 32 words still leave three warps a scheduler. Words in
+#: steps that waste at most a sixth of the rows. Then few lanes with many words each, until 32 lanes hold a pair.
+VERIFY_SHAPES = (
+    *(VerifyShape(1, words) for words in (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 19, 24, 32)),
+    *(VerifyShape(4, words) for words in (13, 16, 20, 24, 32)),
+    *(VerifyShape(32, words) for words in (5, 6, 8, 10, 13, 16, 20, 25, 32)),
+)
+#: instructions a column for each word, and beside that for one lane a pair and for several
+VERIFY_WORD_COST, VERIFY_COLUMN_COST, VERIFY_LANES_COST = 6.5, 10.0, 18.0
+#: cells of one launch: a tenth of a second on a large device, under a second on a small one
+VERIFY_LAUNCH_CELLS = 2e12
+#: blocks of a launch with several lanes a pair; each group then takes pair after pair
+VERIFY_MOST_BLOCKS = 4096
+
+
+def verify_shape(length: int) -> VerifyShape:
+    """The shape with the least work for queries of ``length`` bases; it never shows in the results."""
+
+    def cost(shape: VerifyShape) -> float:
+        strips = -(-length // shape.rows)
+        if shape.lanes == 1 and strips > 1:
+            return float("inf")
+        columns = 1.2 * length + 16 * (shape.lanes - 1)
+        beside = VERIFY_COLUMN_COST if shape.lanes == 1 else VERIFY_LANES_COST
+        return strips * shape.lanes * columns * (VERIFY_WORD_COST * shape.words + beside)
+
+    return min(VERIFY_SHAPES, key=cost)
+
+
+VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)

@@ -60,29 +60,11 @@ public:
                 end += uint64_t(length) + 1;
             }
         }
-        reserve(end);
+        length_ = end;
+        words_.assign(end / kBasesPerWord + 4, 0);
+        breaks_.assign(end / 64 + 4, 0);
+        set_break(0);
         for (const TextBlock& block : blocks_) fill(block, bases + offsets[block.record]);
-    }
-
-    // One record whose forward strand `forward` was packed in parts (MemTextBuilder).
-    MemText(const MemText& forward, Strands strands) : strands_(strands), other_letters_(forward.other_letters_) {
-        const TextBlock source = forward.blocks_.front();
-        uint64_t end = 1;
-        for (const bool reverse : {false, true}) {
-            if (!(int(strands) & (reverse ? 2 : 1))) continue;
-            blocks_.push_back({end, source.length, 0, reverse});
-            end += uint64_t(source.length) + 1;
-        }
-        reserve(end);
-        for (const TextBlock& block : blocks_) {
-            set_break(block.begin + block.length);
-            if (block.reverse) {
-                fill_reverse(block, forward, source.begin);
-            } else {  // same positions
-                std::copy(forward.words_.begin(), forward.words_.begin() + long(block.length / kBasesPerWord + 1), words_.begin());
-                for (size_t i = 0; i <= block.length / 64; i++) breaks_[i] |= forward.breaks_[i];
-            }
-        }
     }
 
     TextView view() const { return {words_.data(), breaks_.data()}; }
@@ -104,15 +86,6 @@ public:
     }
 
 private:
-    friend class MemTextBuilder;
-    MemText() : strands_(Strands::forward) {}
-
-    void reserve(uint64_t end) {
-        length_ = end;
-        words_.assign(end / kBasesPerWord + 4, 0);
-        breaks_.assign(end / 64 + 4, 0);
-        set_break(0);
-    }
     void set_break(uint64_t position) { breaks_[position / 64] |= uint64_t(1) << (position % 64); }
 
     // Adds the low 2 * count bits of `codes` at `position`.
@@ -182,31 +155,6 @@ private:
     uint64_t length_ = 0, other_letters_ = 0;
     std::vector<TextBlock> blocks_;
     std::vector<uint64_t> words_, breaks_;
-};
-
-// Packs one long record as its letters are read, so that they are never held whole.
-class MemTextBuilder {
-public:
-    MemTextBuilder() {
-        forward_.reserve(1);
-        forward_.blocks_.push_back({1, 0, 0, false});
-    }
-
-    uint64_t length() const { return forward_.blocks_.front().length; }
-
-    void append(const uint8_t* letters, size_t count) {
-        TextBlock& block = forward_.blocks_.front();
-        const uint64_t end = block.begin + block.length + count;
-        forward_.words_.resize(end / kBasesPerWord + 4, 0);
-        forward_.breaks_.resize(end / 64 + 4, 0);
-        forward_.fill_forward({block.begin + block.length, uint32_t(count), 0, false}, letters);
-        block.length += uint32_t(count);
-    }
-
-    MemText finish(Strands strands) const { return MemText(forward_, strands); }
-
-private:
-    MemText forward_;
 };
 
 }  // namespace gpualign

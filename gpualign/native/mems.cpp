@@ -212,17 +212,6 @@ MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
     return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
 }
 
-void append_letters(MemTextBuilder& builder, Input<uint8_t> letters) {
-    if (builder.length() + letters.size() >= (uint64_t(1) << 31) - 64) throw nb::value_error("the record is too long");
-    nb::gil_scoped_release release;
-    builder.append(letters.data(), letters.size());
-}
-
-MemText* finish_text(const MemTextBuilder& builder, int strands) {
-    nb::gil_scoped_release release;
-    return new MemText(builder.finish(Strands(strands)));
-}
-
 template <class T>
 nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& values, nb::handle owner) {
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
@@ -238,11 +227,6 @@ void bind_mems(nb::module_& m) {
         .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); });
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
           nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
-    nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one long record as it is read.")
-        .def(nb::init<>())
-        .def_prop_ro("length", &MemTextBuilder::length)
-        .def("append", &append_letters, nb::arg("letters"), "Add letters (uint8 ASCII); ValueError when too many.")
-        .def("finish", &finish_text, nb::arg("strands"), nb::rv_policy::take_ownership, "The MemText.");
     nb::class_<MemIndex>(m, "MemIndex", "A reference, its minimizer index and its segments.")
         .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
              nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),

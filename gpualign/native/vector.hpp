@@ -5,6 +5,9 @@
 #include <cstring>
 
 #include "algo/hd.hpp"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace gpualign {
 
@@ -58,6 +61,21 @@ struct Vec {
     friend GPUALIGN_HD Vec select(Vec mask, Vec yes, Vec no) {
         return Vec(Raw((yes.v & mask.v) | (no.v & ~mask.v)));
     }
+    friend GPUALIGN_HD Vec or_nor(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+        return Vec((Raw)_mm512_ternarylogic_epi64((__m512i)a.v, (__m512i)b.v, (__m512i)c.v, 0xF1));
+#else
+        return Vec(Raw(a.v | ~(b.v | c.v)));
+#endif
+    }
+    friend GPUALIGN_HD Vec andnot_or(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+        return Vec((Raw)_mm512_ternarylogic_epi64((__m512i)a.v, (__m512i)b.v, (__m512i)c.v, 0xBA));
+#else
+        return Vec(Raw((a.v & ~b.v) | c.v));
+#endif
+    }
+
     friend GPUALIGN_HD Vec max(Vec a, Vec b) { return Vec(Raw(a.v > b.v ? a.v : b.v)); }
     friend GPUALIGN_HD Vec min(Vec a, Vec b) { return Vec(Raw(a.v < b.v ? a.v : b.v)); }
     friend GPUALIGN_HD bool any(Vec mask) {

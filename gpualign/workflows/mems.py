@@ -16,7 +16,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.fastx import Chunk, LongRecord
+from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
@@ -24,7 +24,7 @@ from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, QueryText, Search, join_columns
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
 
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
@@ -116,9 +116,9 @@ class _Counts:
         source = piece.source
         if piece.stop < source.text.length:
             return
-        self.records += source.records
-        self.bases += source.bases
-        self._progress.update(source.bases)
+        self.records += len(source.batch)
+        self.bases += len(source.batch.bases)
+        self._progress.update(len(source.batch.bases))
         if not self._quiet and source.text.other_letters:
             self._quiet = True
             warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
@@ -133,12 +133,10 @@ class _Run:
     options: RunOptions
     counts: _Counts
 
-    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch | QueryText]:
-        """Batches of records; a long record is read and packed here, without ever being held as text."""
+    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch]:
         for path in queries:
             with ReadSource(path) as source:
-                for item in source.items(bases, long_records=True):
-                    yield self.search.prepare_long(item, bases) if isinstance(item, LongRecord) else item
+                yield from source.items(bases)
 
     def make_kernel(self, device: Device) -> MemsKernel:
         from gpualign.gpu.kernels.mems import MemsKernel
@@ -159,14 +157,17 @@ class _CpuRun(_Run):
             self.counts.finished(matches.piece)
 
     def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | SequenceBatch | Piece]:
-        """Batches for the workers to parse; long records cut."""
-        for batch in self.batches(queries, max(1, min(self.options.batch_size, self._most // 2))):
-            if not isinstance(batch, QueryText):
+        """Small records in chunks that the workers parse; long ones parsed here and cut."""
+        bases = max(1 << 12, min(self.options.batch_size, self._most // 2))
+        for batch in self.batches(queries, bases):
+            size = len(batch.data) // 2 if isinstance(batch, Chunk) else len(batch.bases)
+            if size <= 2 * bases:
                 yield batch
-                continue
-            length = batch.text.length
-            for start in range(0, length, self._most):
-                yield Piece(batch, start, min(length, start + self._most))
+            else:
+                source = self.search.prepare(batch)
+                length = source.text.length
+                for start in range(0, length, self._most):
+                    yield Piece(source, start, min(length, start + self._most))
 
     def _work(self, item: Chunk | SequenceBatch | Piece) -> Matches:
         if not isinstance(item, Piece):
@@ -201,13 +202,10 @@ class _DeviceRun(_Run):
     def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
         batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
-        for source in run_ordered(batches, self._prepared, self.options.threads):
+        for source in run_ordered(batches, self.search.prepare, self.options.threads):
             length = source.text.length
             for start in range(0, length, most):
                 yield Piece(source, start, min(length, start + most))
-
-    def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
-        return batch if isinstance(batch, QueryText) else self.search.prepare(batch)
 
     def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, bool, int]]:
         """What is to be formatted, in order, cut so that all workers have some."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.fastx import Chunk, parse
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.mems_params import STRANDS, MemsParams
 
@@ -63,22 +63,15 @@ def sort_columns(columns: Columns) -> None:
 
 @dataclass(frozen=True, eq=False)
 class QueryText:
-    """The names of a batch of query records and the packed text of their strands.
+    """A batch of query records and the packed text of their strands.
 
     Attributes:
-        names, name_offsets: as in :class:`SequenceBatch`.
-        bases: of all records.
+        batch: the records.
         text: native packed text; its positions number the strands one behind the other.
     """
 
-    names: NDArray[np.uint8]
-    name_offsets: NDArray[np.int64]
-    bases: int
+    batch: SequenceBatch
     text: Any
-
-    @property
-    def records(self) -> int:
-        return len(self.name_offsets) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +104,6 @@ class Matches:
     columns: Columns | None = None
 
 
-def _too_long(bases: int) -> InputError:
-    return InputError(f"a query record has {bases} bases or more, the limit is {_LONGEST_QUERY} (cut it)")
-
-
 class Search:
     """An index and what is looked for in it; every method may run in any thread."""
 
@@ -144,26 +133,8 @@ class Search:
         batch = parse(chunk) if isinstance(chunk, Chunk) else chunk
         longest = int(batch.lengths.max(initial=0))
         if longest > _LONGEST_QUERY:
-            raise _too_long(longest)
-        text = _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands)
-        return QueryText(batch.names, batch.name_offsets, len(batch.bases), text)
-
-    def prepare_long(self, record: LongRecord, part_bytes: int) -> QueryText:
-        """Read, parse and pack a long record.
-
-        Raises:
-            InputError: malformed, or too long.
-        """
-        builder = _native.MemTextBuilder()
-        first = None
-        for part in record.parts(part_bytes):
-            first = first or part
-            try:
-                builder.append(part.bases)
-            except ValueError:
-                raise _too_long(builder.length + len(part.bases)) from None
-        assert first is not None
-        return QueryText(first.names, first.name_offsets, builder.length, builder.finish(self.strands))
+            raise InputError(f"a query record has {longest} bases, more than {_LONGEST_QUERY} (cut it)")
+        return QueryText(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands))
 
     def match(self, piece: Piece) -> Matches:
         """Search a piece on the CPU; it pauses when its result grows large.
@@ -176,8 +147,8 @@ class Search:
         text, reached = _native.match_mems(
             self.native,
             source.text,
-            source.names,
-            source.name_offsets,
+            source.batch.names,
+            source.batch.name_offsets,
             piece.start,
             piece.stop,
             self.params.min_length,
@@ -206,8 +177,8 @@ class Search:
         text, _ = _native.report_mems(
             self.native,
             piece.source.text,
-            piece.source.names,
-            piece.source.name_offsets,
+            piece.source.batch.names,
+            piece.source.batch.name_offsets,
             piece.start,
             piece.stop,
             *columns,

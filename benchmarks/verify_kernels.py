@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""The verification kernels alone on a GPU: cells per second against the integer units' limit, the shapes' ablation.
+
+Every pair's whole matrix is computed (no limit, so no column is left out) unless a row says "limit". Times are those of
+events around the launch. A sample of pairs is compared with edlib, distance and end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from recording import record
+
+from gpualign import _native
+from gpualign.backends.verify import MODES, VerifyPairs
+from gpualign.gpu import compiler, tuning
+from gpualign.gpu.device import Device, list_devices
+from gpualign.gpu.kernels.verify import Group, VerifyKernel, plan
+from gpualign.index.reference import Reference
+
+#: rows of the table: query length, window, pairs
+WORK = (
+    (100, 140, 20_000_000),
+    (150, 190, 10_000_000),
+    (250, 300, 6_000_000),
+    (400, 480, 3_000_000),
+    (600, 720, 2_000_000),
+    (1000, 1200, 1_000_000),
+    (10_000, 12_000, 20_000),
+)
+CANDIDATES_PER_QUERY = 20
+#: lanes and words tried on the longest queries
+LONG_SHAPES = ((4, 20), (8, 20), (8, 32), (32, 5), (32, 10))
+Work = tuple[int, int, int]
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+
+
+def random_reference(rng: np.random.Generator, bases: int) -> tuple[Reference, np.ndarray]:
+    letters = LETTERS[rng.integers(0, 4, bases, dtype=np.uint8)]
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    return Reference(["random"], np.array([0, bases], np.int64), *packer.finish()), letters
+
+
+def make_pairs(
+    rng: np.random.Generator,
+    reference: Reference,
+    letters: np.ndarray,
+    work: tuple[int, int, int],
+    limit: int,
+    true_share: float,
+) -> VerifyPairs:
+    """Queries with 2 % substitutions; a ``true_share`` of the candidates is the query's own place."""
+    length, window, count = work
+    queries = max(1, count // CANDIDATES_PER_QUERY)
+    places = rng.integers(0, len(letters) - window, queries)
+    inset = (window - length) // 2
+    bases = np.concatenate([letters[place + inset : place + inset + length] for place in places])
+    changed = rng.random(len(bases)) < 0.02
+    bases[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+    query = np.repeat(np.arange(queries, dtype=np.int32), CANDIDATES_PER_QUERY)[:count]
+    begin = rng.integers(0, len(letters) - window, len(query))
+    true = rng.random(len(query)) < true_share
+    begin[true] = places[query[true]]
+    return VerifyPairs(
+        reference,
+        bases,
+        np.arange(queries + 1, dtype=np.int64) * length,
+        np.full(queries, limit, np.int32),
+        query,
+        begin.astype(np.uint32),
+        (begin + window).astype(np.uint32),
+        np.zeros(len(query), np.uint8),
+        MODES["infix"],
+    )
+
+
+def time_verify(device: Device, pairs: VerifyPairs, repeats: int = 5) -> dict[str, Any]:
+    """Median seconds of the launches that give distances and ends (not starts); with registers and occupancy."""
+    return device.call(_time_verify, device, pairs, repeats).result()
+
+
+def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, Any]:
+    driver, kernel, slot = device.driver, VerifyKernel(device), device.slots(1)[0]
+    made = plan(pairs)
+    batch = kernel._arguments(slot, pairs, made)
+    times = []
+    for _ in range(repeats + 1):
+        start, end = driver.Event(), driver.Event()
+        slot.clear("hit counts", 4 * len(made.groups))
+        start.record(slot.stream)
+        for group in made.groups:
+            numbers = (np.int32(pairs.mode), np.uint32(group.first), np.uint32(group.count))
+            slot.launch(kernel._function(group, "verify"), group.grid, 128, batch, *numbers, shared=group.shared_bytes)
+        end.record(slot.stream)
+        end.synchronize()
+        times.append(end.time_since(start) * 1e-3)
+        slot.wait()
+    function = kernel._function(made.groups[0], "verify")
+    registers = function.num_regs
+    distances = slot.download("distances", len(made.tasks), np.int32)
+    ends = slot.download("ends", len(made.tasks), np.int32)
+    slot.wait()
+    return {
+        "seconds": float(np.median(times[1:])),
+        "spread": float((max(times[1:]) - min(times[1:])) / np.median(times[1:])),
+        "registers": registers,
+        "occupancy": occupancy(device, registers, made.groups[0]),
+        "distances": distances.copy(),
+        "ends": ends.copy(),
+    }
+
+
+def occupancy(device: Device, registers: int, group: Group) -> float:
+    """Resident warps of a multiprocessor as a share of the most it can hold, from registers and shared memory."""
+    attributes = device.driver.Device(device.info.index).get_attributes()
+    names = {str(key).split(".")[-1]: value for key, value in attributes.items()}
+    by_registers = names.get("MAX_REGISTERS_PER_MULTIPROCESSOR", 65536) // (-(-registers // 8) * 8 * 128)
+    by_shared = names.get("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", 65536) // (group.shared_bytes + 1024)
+    by_threads = names.get("MAX_THREADS_PER_MULTIPROCESSOR", 2048) // 128
+    return min(by_registers, by_shared, by_threads, 32) / by_threads
+
+
+def row(device: Device, pairs: VerifyPairs, work: Work, label: str) -> dict[str, Any]:
+    length, window, _ = work
+    measured = time_verify(device, pairs)
+    shape = tuning.verify_shape(length)
+    count = len(pairs)
+    return {
+        "label": label,
+        "query": length,
+        "window": window,
+        "pairs": count,
+        "lanes": shape.lanes,
+        "words": shape.words,
+        "seconds": round(measured["seconds"], 6),
+        "spread": round(measured["spread"], 4),
+        "tcups": round(length * window * count / measured["seconds"] / 1e12, 2),
+        "gpairs_per_s": round(count / measured["seconds"] / 1e9, 4),
+        "registers": measured["registers"],
+        "occupancy": round(measured["occupancy"], 3),
+    }
+
+
+def check_with_edlib(device: Device, pairs: VerifyPairs, letters: np.ndarray, sample: int) -> dict[str, int]:
+    """Compare a sample with edlib, distance and end."""
+    import edlib
+
+    measured = time_verify(device, pairs, repeats=1)
+    rng = np.random.default_rng(5)
+    chosen = rng.choice(len(pairs), min(sample, len(pairs)), replace=False)
+    made = plan(pairs)
+    position = np.empty(len(pairs), np.int64)
+    position[made.order] = np.arange(len(made.order))
+    different = 0
+    for pair in chosen:
+        q = pairs.query[pair]
+        query = pairs.bases[pairs.offsets[q] : pairs.offsets[q + 1]].tobytes()
+        text = letters[pairs.begin[pair] : pairs.end[pair]].tobytes()
+        result = edlib.align(query, text, mode="HW", task="distance")
+        distance, end = result["editDistance"], result["locations"][0][1] + 1
+        got = int(measured["distances"][position[pair]]), int(measured["ends"][position[pair]])
+        expected = (distance, end) if distance <= pairs.limits[q] else (-1, 0)
+        different += got != expected
+    return {"pairs": len(chosen), "different": different}
+
+
+def sweep(
+    device: Device, rng: np.random.Generator, reference: Reference, letters: np.ndarray, lengths: list[int]
+) -> list[dict[str, Any]]:
+    """The ablation: for each length all numbers of lanes a pair, with the words that this takes."""
+    table = []
+    shapes = tuning.VERIFY_SHAPES
+    for length in lengths:
+        work = (length, length + length // 5, int(4e9 / length**1.9))
+        pairs = make_pairs(rng, reference, letters, work, length, 0.05)
+        for lanes in (1, 2, 4, 8, 16, 32):
+            words = -(-length // (32 * lanes))
+            if words > 32:
+                continue
+            shape = tuning.VerifyShape(lanes, words)
+            _use_only(shape)
+            table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
+    work = (10_000, 12_000, 8_000)
+    pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
+    for lanes, words in LONG_SHAPES:
+        _use_only(tuning.VerifyShape(lanes, words))
+        table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
+    _use_all(shapes)
+    return table
+
+
+def _use_only(shape: tuning.VerifyShape) -> None:
+    from gpualign.gpu.kernels import verify
+
+    verify._shape_index.cache_clear()
+    tuning.VERIFY_SHAPES = (shape,)
+
+
+def _use_all(shapes: tuple[tuning.VerifyShape, ...]) -> None:
+    _use_only(shapes[0])
+    tuning.VERIFY_SHAPES = shapes
+
+
+def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
+    """Compile side by side, so that the device does not wait for one module after the other."""
+    start = time.perf_counter()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda s: compiler.compile_module("verify", device.info.architecture, s.defines), shapes))
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, default=100_000, help="pairs compared with edlib")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the pairs of each row")
+    parser.add_argument("--no-sweep", action="store_true")
+    parser.add_argument("--results", help="folder for the result file")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(1)
+    reference, letters = random_reference(rng, 1 << 26)
+    lengths = [100, 150, 250, 400, 600, 1000]
+    shapes = {tuning.verify_shape(work[0]) for work in WORK}
+    if not arguments.no_sweep:
+        shapes |= {tuning.VerifyShape(lanes, -(-n // (32 * lanes))) for n in lengths for lanes in (1, 2, 4, 8, 16, 32)}
+        shapes |= {tuning.VerifyShape(lanes, words) for lanes, words in LONG_SHAPES}
+    with Device(list_devices()[0]) as device:
+        results: dict[str, Any] = {"compile_s": round(compile_all(device, shapes), 2), "rows": []}
+        for work in WORK:
+            work = (work[0], work[1], max(1000, int(work[2] * arguments.scale)))
+            full = make_pairs(rng, reference, letters, work, work[0], 0.05)
+            results["rows"].append(row(device, full, work, "full columns"))
+            print(results["rows"][-1], flush=True)
+            if work[0] == 100:
+                results["sample"] = check_with_edlib(device, full, letters, arguments.sample)
+                print("compared with edlib:", results["sample"], flush=True)
+            limited = make_pairs(rng, reference, letters, work, work[0] // 5, 0.05)
+            results["rows"].append(row(device, limited, work, "limit 0.2"))
+            print(results["rows"][-1], flush=True)
+        if not arguments.no_sweep:
+            results["ablation"] = sweep(device, rng, reference, letters, lengths)
+            for line in results["ablation"]:
+                print({key: line[key] for key in ("query", "lanes", "words", "tcups", "registers", "occupancy")})
+    print(record("verify-kernels", results, arguments.results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Distances, ends and starts of pairs on every backend, against edlib and by hand."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpualign.backends.cpu import CpuBackend
+from gpualign.backends.verify import STAGE, VerifyPairs
+from gpualign.gpu import tuning
+from tests.verify_cases import LENGTHS, LONG_LENGTHS, Case, as_pairs, edlib_answer, random_cases, random_text
+
+MODES = ("infix", "prefix", "global")
+
+
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def backend(request):
+    if request.param == "cpu":
+        with CpuBackend(1) as cpu:
+            yield cpu
+        return
+    from gpualign.backends.cuda import CudaBackend
+    from gpualign.gpu.device import list_devices
+
+    with CudaBackend(list_devices()[:1]) as cuda:
+        yield cuda
+
+
+def answers(backend, pairs: VerifyPairs) -> list[tuple[int, int, int]]:
+    (result,) = backend.run([pairs], STAGE)
+    return list(zip(result.distance.tolist(), result.start.tolist(), result.end.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(3))
+def test_random_pairs_agree_with_edlib(backend, mode, seed):
+    cases = random_cases(random.Random(seed), 600, LENGTHS)
+    for case, answer in zip(cases, answers(backend, as_pairs(cases, mode)), strict=True):
+        assert answer == edlib_answer(case, mode), case
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_long_pairs_agree_with_edlib(backend, mode):
+    cases = random_cases(random.Random(9), 80, LONG_LENGTHS)
+    for case, answer in zip(cases, answers(backend, as_pairs(cases, mode)), strict=True):
+        assert answer == edlib_answer(case, mode), (len(case.query), len(case.text), case.limit, case.reverse)
+
+
+def test_very_long_pairs_in_strips_and_within_bands(backend):
+    rng = random.Random(4)
+    cases = []
+    for length, rate in ((5000, 0.02), (12000, 0.05), (34000, 0.01)):
+        text = random_text(rng, length + 300)
+        query = "".join(base for base in text[150 : 150 + length] if rng.random() > rate)
+        distance = length - len(query)
+        for limit in (distance - 1, distance, distance + 40, len(query)):
+            cases.append(Case(query, text, limit % 2 == 0, limit))
+    for mode in ("infix", "global"):
+        for case, answer in zip(cases, answers(backend, as_pairs(cases, mode)), strict=True):
+            assert answer == edlib_answer(case, mode), (len(case.query), case.limit)
+
+
+def test_the_limit_is_inclusive(backend):
+    rng = random.Random(2)
+    text = random_text(rng, 200)
+    query = text[50:150]
+    query = query[:30] + ("A" if query[30] != "A" else "C") + query[31:60] + query[61:]
+    cases = [Case(query, text, False, limit) for limit in (0, 1, 2, 3)]
+    assert answers(backend, as_pairs(cases, "infix")) == [(-1, 0, 0), (-1, 0, 0), (2, 50, 150), (2, 50, 150)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "mode", "expected"),
+    [
+        ("ACGT", "TTACGTTTACGT", "infix", (0, 2, 6)),  # the first of two
+        ("ACGT", "", "infix", (4, 0, 0)),
+        ("ACGT", "", "global", (4, 0, 0)),
+        ("", "ACGT", "infix", (0, 0, 0)),
+        ("", "ACGT", "prefix", (0, 0, 0)),
+        ("", "ACGT", "global", (4, 0, 4)),
+        ("", "", "global", (0, 0, 0)),
+        ("AAAA", "CCCCCCCC", "infix", (4, 0, 0)),
+        ("N", "N", "global", (1, 0, 1)),  # N matches nothing, not even itself
+        ("ANA", "AAA", "infix", (1, 0, 2)),
+        ("AAA", "ANA", "global", (1, 0, 3)),
+        ("AC", "GAACG", "infix", (0, 2, 4)),
+        ("CAAC", "CAC", "infix", (1, 0, 3)),
+    ],
+)
+def test_by_hand(backend, query, text, mode, expected):
+    for reverse in (False, True):
+        assert answers(backend, as_pairs([Case(query, text, reverse, 10)], mode)) == [expected]
+
+
+def test_many_candidates_of_few_queries(backend):
+    """Windows of one reference in any order, queries repeated, mixed lengths: as each pair alone."""
+    rng = random.Random(7)
+    text = random_text(rng, 3000) + "N" * 40 + random_text(rng, 1000)
+    queries = [text[at : at + rng.choice((20, 100, 150, 700))] for at in (0, 500, 2900, 2990, 3040, 3100)]
+    cases = []
+    for _ in range(200):
+        begin = rng.randrange(len(text))
+        end = min(len(text), begin + rng.choice((0, 1, 50, 160, 800)))
+        cases.append((rng.randrange(len(queries)), begin, end, rng.randrange(2)))
+    base = as_pairs([Case("A", text, False, 0)], "infix")
+    from gpualign.sequences import join_bytes
+
+    bases, offsets = join_bytes([query.encode() for query in queries])
+    columns = [np.array(column) for column in zip(*cases, strict=True)]
+    pairs = VerifyPairs(
+        base.reference,
+        bases,
+        offsets,
+        np.array([len(query) // 2 for query in queries], np.int32),
+        columns[0].astype(np.int32),
+        columns[1].astype(np.uint32),
+        columns[2].astype(np.uint32),
+        columns[3].astype(np.uint8),
+        0,
+    )
+    from tests.verify_cases import reverse_complement
+
+    for (query, begin, end, strand), answer in zip(cases, answers(backend, pairs), strict=True):
+        pattern = reverse_complement(queries[query]) if strand else queries[query]
+        case = Case(pattern, text[begin:end], False, len(pattern) // 2)
+        if end > begin:
+            assert answer == edlib_answer(case, "infix")
+        else:
+            assert answer[0] == -1
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    query=st.text("ACGTN", min_size=1, max_size=90),
+    text=st.text("ACGTN", min_size=1, max_size=120),
+    mode=st.sampled_from(MODES),
+    limit=st.integers(0, 100),
+)
+def test_any_pair_on_the_cpu(query, text, mode, limit):
+    case = Case(query, text, False, limit)
+    with CpuBackend(1) as cpu:
+        assert answers(cpu, as_pairs([case], mode)) == [edlib_answer(case, mode)]
+
+
+def test_bad_arrays_are_refused():
+    pairs = as_pairs([Case("ACGT", "ACGT", False, 1)], "infix")
+    object.__setattr__(pairs, "end", pairs.end + 1)
+    with CpuBackend(1) as cpu, pytest.raises(ValueError, match="outside"):
+        answers(cpu, pairs)
+
+
+# -- the device's plan
+
+
+def test_every_length_has_a_shape_that_holds_it():
+    for length in [*range(1, 1200, 7), 2000, 5000, 10_000, 33_000, 100_000]:
+        shape = tuning.verify_shape(length)
+        assert shape.lanes > 1 or shape.rows >= length
+        assert -length % shape.rows < length + 64
+    assert tuning.verify_shape(100) == tuning.VerifyShape(1, 4)
+    assert tuning.verify_shape(150) == tuning.VerifyShape(1, 5)
+    assert tuning.verify_shape(10_000).lanes > 1
+
+
+def test_a_plan_covers_every_pair_once():
+    from gpualign.gpu.kernels.verify import plan
+
+    cases = [*random_cases(random.Random(1), 300, LENGTHS + LONG_LENGTHS), Case("", "ACGT", False, 1)]
+    pairs = as_pairs(cases, "infix")
+    made = plan(pairs)
+    assert sorted(made.order.tolist()) == list(range(300))
+    assert sum(group.count for group in made.groups) == 300
+    at = 0
+    for group in made.groups:
+        assert group.first == at
+        at += group.count
+        for pair in made.order[group.first : group.first + group.count]:
+            case = cases[pair]
+            assert group.runs == ("N" in case.text)
+            assert group.shape == tuning.verify_shape(len(case.query))
+            assert group.longest >= len(case.text)
+        assert group.shared_bytes <= 96 << 10
+    # planes of different queries do not overlap
+    words = 6 * made.tile_words.astype(np.int64) * made.tiles
+    assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()
+
+
+def test_launches_are_bounded(monkeypatch):
+    from gpualign.gpu.kernels.verify import plan
+
+    monkeypatch.setattr(tuning, "VERIFY_LAUNCH_CELLS", 5e4)
+    cases = [Case("ACGT" * 25, "ACGT" * 30, False, 3)] * 50
+    groups = plan(as_pairs(cases, "infix")).groups
+    assert [group.count for group in groups] == [4] * 12 + [2]
