@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class Size(click."click.ParamType"):
+class Size(click.ParamType):  # type: ignore[type-arg]
     """A number of bytes or bases with an optional suffix K, M, G or T (powers of 1024)."""
 
     name = "size"
