@@ -117,7 +117,7 @@ def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
 def _reference_checksum(arrays: dict[str, NDArray[Any]]) -> int:
     checksum = 0
     for name in list(_ARRAYS)[:5]:
-        checksum = zlib.crc32(memoryview(arrays[name]), checksum)
+        checksum = zlib.crc32(arrays[name].data, checksum)
     return checksum
 
 

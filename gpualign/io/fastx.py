@@ -7,7 +7,7 @@ block, and the workers parse. FASTQ has four lines a record; FASTA sequences may
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpualign import _native
@@ -101,7 +101,7 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
         raise InputError(what, chunk.path, chunk.line + int(offset)) from None
-    return SequenceBatch(*fields, line=chunk.line)
+    return replace(SequenceBatch(*fields), line=chunk.line)
 
 
 def read_batches(
