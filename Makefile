@@ -52,5 +52,11 @@ lint: $(DEV)/installed
 	    -DPython_EXECUTABLE=$(abspath $(DEVBIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON > /dev/null
 	$(DEVBIN)/cmake --build build/lint
 
+# Beside other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.
+bench: $(VENV)/installed
+	$(BIN)/pip install $(PIP_FLAGS) '.[bench]'
+	$(BIN)/python benchmarks/map.py
+	$(BIN)/python benchmarks/verification.py
+
 clean:
 	rm -rf $(VENV) $(DEV) build dist demo.sam .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,199 @@
+"""`gpualign map` beside minimap2, bwa mem and bowtie2: speed, memory, accuracy, index; and against brute force.
+
+    python benchmarks/map.py [--rounds 3] [--threads 2] [--sets chr20_se150,…] [--tools gpualign,minimap2,…]
+
+Every figure is of a whole command: start, index loading, reading, mapping and writing SAM to a file. Peers that are not
+installed are left out. Data: see data.py. Result: benchmarks/results/map-<machine>.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import accuracy
+import data
+import harness
+
+GPUALIGN = f"{sys.executable} -m gpualign"
+BUNDLED = harness.FOLDER.parent / "examples" / "data"
+
+
+@dataclass(frozen=True)
+class Mapper:
+    """Command templates: {ref} FASTA, {index} its index's path, {reads}, {threads}. SAM goes to standard output."""
+
+    program: str
+    index: str
+    map: str
+    index_rounds: int = 1
+
+
+MAPPERS = {
+    "gpualign": Mapper(
+        sys.executable,
+        GPUALIGN + " index {ref} -d {index}.gpi -t {threads}",
+        GPUALIGN + " map {index}.gpi {reads} -t {threads} --device cpu",
+        3,
+    ),
+    "minimap2": Mapper(
+        "minimap2",
+        "minimap2 -x sr -t {threads} -d {index}.mmi {ref}",
+        "minimap2 -ax sr -t {threads} {index}.mmi {reads}",
+        3,
+    ),
+    "bwa": Mapper("bwa", "bwa index -p {index} {ref}", "bwa mem -t {threads} {index} {reads}"),
+    "bowtie2": Mapper(
+        "bowtie2",
+        "bowtie2-build -q --threads {threads} {ref} {index}",
+        "bowtie2 -p {threads} -x {index} -U {reads}",
+    ),
+}
+
+#: more contenders on a set: a tool and options for it. Errors of 5 % on average, three times that at a read's end, are
+#: more than map's default limit is for.
+VARIANTS = {"chr20_se250e5": {"gpualign -e 0.12": ("gpualign", "-e 0.12")}}
+
+
+class Bench:
+    """One run of the benchmark: indexes and SAM files live in a scratch folder."""
+
+    def __init__(self, tools: list[str], rounds: int, threads: int, scratch: Path, kept: Path | None) -> None:
+        self.tools = tools
+        self.rounds = rounds
+        self.threads = threads
+        self._scratch = scratch
+        self._indexes = kept or scratch / "index"
+        self._indexes.mkdir(parents=True, exist_ok=True)
+
+    def _index(self, tool: str, genome: str) -> Path:
+        return self._indexes / tool / genome
+
+    def build_indexes(self, genome: str) -> dict[str, Any]:
+        """Builds of the tools whose index is not there yet, interleaved; seconds, memory and size on disk."""
+        waiting = [tool for tool in self.tools if not self._built(tool, genome)]
+        timings: dict[str, list[harness.Timing]] = {tool: [] for tool in waiting}
+        for turn in range(self.rounds):
+            for tool in waiting:
+                if turn < min(self.rounds, MAPPERS[tool].index_rounds):
+                    timings[tool].append(self._build(tool, genome))
+        table = {}
+        for tool in waiting:
+            size = sum(file.stat().st_size for file in self._built(tool, genome))
+            table[tool] = {**harness.summary(timings[tool]), "size_mib": round(size / 2**20, 1)}
+            if "minimap2" in waiting and len(timings[tool]) == len(timings["minimap2"]):
+                table[tool]["speed_to_minimap2"] = ratios(timings[tool], timings["minimap2"])
+            show(f"index {genome}", tool, table[tool])
+        return table
+
+    def _built(self, tool: str, genome: str) -> list[Path]:
+        return list(self._index(tool, genome).parent.glob(f"{genome}.*"))
+
+    def _build(self, tool: str, genome: str) -> harness.Timing:
+        index = self._index(tool, genome)
+        index.parent.mkdir(exist_ok=True)
+        return harness.run_timed(self._fill(MAPPERS[tool].index, index, ref=data.genome(genome)))
+
+    def _fill(self, template: str, index: Path, **paths: Path) -> list[str]:
+        values = {"index": index, "threads": self.threads, **paths}
+        return [word.format(**values) for word in template.split()]
+
+    def map_set(self, name: str) -> dict[str, Any]:
+        """All tools on one simulated set."""
+        wanted = data.READ_SETS[name]
+        reads, truth_file = data.read_set(name)
+        contenders = {tool: (tool, "") for tool in self.tools}
+        contenders |= {case: how for case, how in VARIANTS.get(name, {}).items() if how[0] in self.tools}
+        cases = {
+            case: self._mapping(case, tool, options, wanted.genome, reads)
+            for case, (tool, options) in contenders.items()
+        }
+        timings = harness.interleave(cases, self.rounds)
+        truth = accuracy.load_truth(truth_file)
+        table = {}
+        for case in cases:
+            row = harness.summary(timings[case])
+            row["reads_per_s"] = round(len(truth) / row["wall_s"])
+            row["reads_per_cpu_s"] = round(len(truth) / row["cpu_s"])
+            if "minimap2" in self.tools:
+                row["speed_to_minimap2"] = ratios(timings[case], timings["minimap2"])
+            row |= accuracy.against_truth(self._sam(case), truth)
+            table[case] = row
+            show(name, case, row)
+        return table
+
+    def _sam(self, case: str) -> Path:
+        return self._scratch / f"{case.replace(' ', '')}.sam"
+
+    def _mapping(self, case: str, tool: str, options: str, genome: str, reads: Path) -> Callable[[], harness.Timing]:
+        command = self._fill(MAPPERS[tool].map, self._index(tool, genome), reads=reads) + options.split()
+        return lambda: harness.run_timed(command, self._sam(case))
+
+    def brute_force(self, error_rate: float = 0.08) -> dict[str, Any]:
+        """All bundled reads against edlib."""
+        genomes, reads = BUNDLED / "genomes.fa", BUNDLED / "SRR059298_25k.fastq.gz"
+        sam = self._sam("bundled")
+        command = f"{GPUALIGN} map {genomes} {reads} -t {self.threads} -e {error_rate} --device cpu"
+        timing = harness.run_timed(command.split(), sam)
+        row = accuracy.against_brute_force(sam, accuracy.best_distances(reads, genomes), error_rate)
+        print(f"bundled reads: best distance reported for {row['percent']} % of {row['within_limit']:,}", flush=True)
+        return {**row, "wall_s": round(timing.wall_s, 3)}
+
+
+def ratios(ours: list[harness.Timing], theirs: list[harness.Timing]) -> dict[str, float]:
+    """How many times as fast, by the clock and by processor time (which a busy machine disturbs less)."""
+    return {
+        "wall": harness.ratio([t.wall_s for t in ours], [t.wall_s for t in theirs]),
+        "cpu": harness.ratio([t.cpu_s for t in ours], [t.cpu_s for t in theirs]),
+    }
+
+
+def show(what: str, tool: str, row: dict[str, Any]) -> None:
+    extra = {key: row[key] for key in ("reads_per_s", "correct_percent", "size_mib", "speed_to_minimap2") if key in row}
+    if "wrong_at_mapq" in row:
+        extra["wrong"] = list(row["wrong_at_mapq"].values())
+    taken = f"{row['wall_s']:7.2f} s  cpu {row['cpu_s']:7.2f} s  {row['peak_mib']:5.0f} MiB"
+    print(f"{what:16} {tool:16} {taken}  {extra}", flush=True)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sets", default=",".join(data.READ_SETS), help="simulated sets, with commas; '' for none")
+    parser.add_argument("--tools", default=",".join(MAPPERS))
+    parser.add_argument("--indexes", type=Path, help="keep indexes here; those found here are used and not timed")
+    parser.add_argument("--no-brute-force", action="store_true")
+    parser.add_argument("--name", default="map", help="of the results file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    installed = harness.have(MAPPERS[tool].program for tool in arguments.tools.split(","))
+    tools = [tool for tool in arguments.tools.split(",") if installed[MAPPERS[tool].program]]
+    if missing := sorted(set(arguments.tools.split(",")) - set(tools)):
+        print(f"not installed, left out: {', '.join(missing)}", file=sys.stderr)
+    sets = [name for name in arguments.sets.split(",") if name]
+    for name in sets:
+        data.read_set(name)
+    figures: dict[str, Any] = {"threads": arguments.threads, "rounds": arguments.rounds, "index": {}, "map": {}}
+    with tempfile.TemporaryDirectory(prefix="gpualign-bench-") as scratch:
+        bench = Bench(tools, arguments.rounds, arguments.threads, Path(scratch), arguments.indexes)
+        for genome in dict.fromkeys(data.READ_SETS[name].genome for name in sets):
+            figures["index"][genome] = bench.build_indexes(genome)
+        for name in sets:
+            figures["map"][name] = bench.map_set(name)
+        if not arguments.no_brute_force:
+            figures["bundled_reads"] = bench.brute_force()
+    peers = [tool for tool in tools if tool != "gpualign"]
+    harness.save(arguments.name, harness.machine(peers, ["edlib"]), figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The verification loop alone, one thread, beside edlib: 100-bp queries against 140-bp windows, k = 20.
+
+    python benchmarks/verification.py [--pairs 100000] [--rounds 5]
+
+edlib is called once a pair through its Python package. A call costs time whatever it aligns; that cost is measured on
+one-letter inputs, and figures are given with it (what a Python program gets) and with it taken off (the loop alone, in
+edlib's favour: the one-letter calls do a little alignment too). Ours is one call for all pairs, its packing of the
+queries included. Both sides give the distance and the end; distances are compared. Seconds are of the thread's own
+computing, so that what else the machine does disturbs little.
+
+Windows of two kinds: "near" hold the query with 0 to 20 edits, as a mapper's good candidates do; "random" do not hold
+it, as its bad ones, where edlib may stop early and we do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import edlib
+import harness
+import numpy as np
+
+from gpualign import _native
+from gpualign.index.reference import read_reference
+
+QUERY, WINDOW, K = 100, 140, 20
+
+
+def mutate(letters: str, edits: int, rng: random.Random) -> str:
+    """The letters after so many random substitutions, insertions and deletions."""
+    changed = list(letters)
+    for _ in range(edits):
+        at = rng.randrange(len(changed))
+        kind = rng.random()
+        if kind < 0.6:
+            changed[at] = rng.choice("ACGT")
+        elif kind < 0.8:
+            changed.insert(at, rng.choice("ACGT"))
+        else:
+            del changed[at]
+    return "".join(changed)
+
+
+def make_pairs(count: int, near: bool, seed: int) -> tuple[list[str], list[str]]:
+    """Queries of QUERY bases and windows of WINDOW bases."""
+    rng = random.Random(seed)
+    windows = ["".join(rng.choices("ACGT", k=WINDOW)) for _ in range(count)]
+    if not near:
+        return ["".join(rng.choices("ACGT", k=QUERY)) for _ in range(count)], windows
+    queries = []
+    for window in windows:
+        mutated = mutate(window[10 : 10 + QUERY + 10], rng.randint(0, K), rng)
+        queries.append((mutated + "".join(rng.choices("ACGT", k=QUERY)))[:QUERY])
+    return queries, windows
+
+
+class Ours:
+    """The windows packed one behind the other as a reference; the native loop in the calling thread."""
+
+    def __init__(self, queries: list[str], windows: list[str]) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            fasta = Path(scratch) / "windows.fa"
+            fasta.write_text(">windows\n" + "".join(windows) + "\n")
+            self._reference = read_reference(str(fasta)).native
+        number = np.arange(len(windows), dtype=np.int64)
+        self._letters = np.frombuffer("".join(queries).encode(), np.uint8)
+        self._offsets = np.arange(len(queries) + 1, dtype=np.int64) * QUERY
+        self._number, self._begin = number, number * WINDOW
+        self._end = self._begin + WINDOW
+        self.distances = np.zeros(0, np.int32)
+
+    def __call__(self) -> None:
+        self.distances, _ = _native.infix_distances(
+            self._reference, self._letters, self._offsets, self._number, self._begin, self._end
+        )
+
+
+class Edlib:
+    def __init__(self, queries: list[str], windows: list[str]) -> None:
+        self._pairs = list(zip(queries, windows, strict=True))
+        self.distances = np.zeros(0, np.int32)
+
+    def __call__(self) -> None:
+        align = edlib.align
+        found = [align(query, window, mode="HW", task="distance", k=K)["editDistance"] for query, window in self._pairs]
+        self.distances = np.array(found, np.int32)
+
+
+def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
+    queries, windows = make_pairs(count, kind == "near", seed=1)
+    ours, theirs = Ours(queries, windows), Edlib(queries, windows)
+    trivial = Edlib(["A"] * count, ["A"] * count)
+    ours(), theirs()
+    within = np.where(ours.distances <= K, ours.distances, -1)
+    if not (within == theirs.distances).all():
+        raise SystemExit(f"{kind}: distances differ for {(within != theirs.distances).sum()} of {count} pairs")
+    gc.disable()
+    taken = harness.interleave(
+        {
+            "gpualign": lambda: harness.seconds(ours, time.thread_time),
+            "edlib": lambda: harness.seconds(theirs, time.thread_time),
+            "edlib_call": lambda: harness.seconds(trivial, time.thread_time),
+        },
+        rounds,
+    )
+    gc.enable()
+    net = [whole - call for whole, call in zip(taken["edlib"], taken["edlib_call"], strict=True)]
+    speeds = {name: round(count / statistics.median(taken[name])) for name in ("gpualign", "edlib")}
+    row = {
+        "pairs": count,
+        "within_k_percent": round(100 * float((within >= 0).mean()), 1),
+        "pairs_per_s": {**speeds, "edlib_without_calls": round(count / statistics.median(net))},
+        "edlib_call_ns": round(1e9 * statistics.median(taken["edlib_call"]) / count),
+        "ratio": {
+            "with_calls": harness.ratio(taken["gpualign"], taken["edlib"]),
+            "without_calls": harness.ratio(taken["gpualign"], net),
+        },
+        "seconds": {name: [round(value, 4) for value in times] for name, times in taken.items()},
+    }
+    print(kind, {key: row[key] for key in ("pairs_per_s", "edlib_call_ns", "ratio")}, flush=True)
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    figures: dict[str, Any] = {"query": QUERY, "window": WINDOW, "k": K, "threads": 1}
+    for kind in ("near", "random"):
+        figures[kind] = bench(kind, arguments.pairs, arguments.rounds)
+    harness.save("verification", harness.machine(packages=["edlib"]), figures)
+
+
+if __name__ == "__main__":
+    main()
