@@ -51,8 +51,7 @@ __device__ void warp_fill_keys(const Task& task, WarpSpace& space, int64_t begin
         uint64_t key = 0;
         if (p >= 0 && p < int64_t(task.text_length) &&
             (break_window(task.text.breaks, uint64_t(p)) & ((uint64_t(1) << task.k) - 1)) == 0) {
-            bool on_reverse;
-            key = seed_key(packed_window(task.text.words, uint64_t(p)), task.k, on_reverse);
+            key = seed_key(packed_window(task.text.words, uint64_t(p)), task.k);
         }
         space.keys[i] = key;
     }
@@ -85,7 +84,7 @@ __device__ uint32_t warp_look_up(const Task& task, WarpSpace& space, int64_t beg
     bool on_reverse = false;
     if (lane < count) {
         const int position = space.position[from + lane];
-        seed_key(packed_window(task.text.words, uint64_t(begin + position)), task.k, on_reverse);
+        on_reverse = seed_on_reverse(packed_window(task.text.words, uint64_t(begin + position)), task.k);
         task.index.find(space.keys[position + task.w - 1] - 1, first, last);
     }
     uint32_t sum = last - first;

@@ -92,12 +92,18 @@ GPUALIGN_HD uint64_t spread_breaks(uint64_t breaks, int k) {
     return breaks;
 }
 
-// A k-mer's place in the order of minimizers: its hash + 1, so that 0 is left for "no k-mer starts here".
-GPUALIGN_HD uint64_t seed_key(uint64_t window, int k, bool& on_reverse) {
+// A k-mer's place in the order of minimizers: its hash + 1, so that 0 is left for "no k-mer starts here". The k-mer is
+// the head of `window`; no branch, so that loops over positions vectorise.
+GPUALIGN_HD uint64_t seed_key(uint64_t window, int k) {
     const uint64_t forward = window & kmer_mask(k);
     const uint64_t reverse = reverse_complement(forward) >> (64 - 2 * k);
-    on_reverse = reverse < forward;
-    return kmer_hash(on_reverse ? reverse : forward, k) + 1;
+    return kmer_hash(reverse < forward ? reverse : forward, k) + 1;
+}
+
+// Whether the canonical form of that k-mer is the reverse strand's.
+GPUALIGN_HD bool seed_on_reverse(uint64_t window, int k) {
+    const uint64_t forward = window & kmer_mask(k);
+    return reverse_complement(forward) >> (64 - 2 * k) < forward;
 }
 
 // The starts for which position p is the canonical seed, as distances to its left; false when there are none.

@@ -61,12 +61,13 @@ private:
         uint32_t look_up, position;
     };
     static constexpr size_t kHits = 512;
+    static constexpr uint32_t kDrawnStarts = 8;
     static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;
 
     // 0, or the start to go on from because the sink is full.
     template <class Sink>
     uint64_t run_block(const std::vector<LookUp>& look_ups, Sink& sink) {
-        hits_.clear();
+        count_ = 0;
         found_.clear();
         current_ = 0;
         const size_t n = look_ups.size();
@@ -78,11 +79,12 @@ private:
             task_.index.find(look_ups[i].hash, first, last);
             for (uint32_t e = first; e < last; e++) {
                 const uint64_t entry = task_.index.entries[e];
-                if (entry_reverse(entry) != look_ups[i].on_reverse) continue;
                 const uint32_t r = entry_position(entry);
                 __builtin_prefetch(task_.reference.words + r / kBasesPerWord);
-                hits_.push_back({uint32_t(i), r});
-                if (hits_.size() == kHits && evaluate(look_ups, sink)) return next_start(look_ups[current_ - 1]);
+                // half of the hits are on the other strand, in no order: no branch
+                hits_[count_] = {uint32_t(i), r};
+                count_ += entry_reverse(entry) == look_ups[i].on_reverse;
+                if (count_ == kHits && evaluate(look_ups, sink)) return next_start(look_ups[current_ - 1]);
             }
         }
         if (evaluate(look_ups, sink)) return next_start(look_ups[current_ - 1]);
@@ -102,7 +104,8 @@ private:
     // Tests the gathered hits. True when the sink became full behind a seed; current_ - 1 is that seed.
     template <class Sink>
     bool evaluate(const std::vector<LookUp>& look_ups, Sink& sink) {
-        for (const Hit& hit : hits_) {
+        for (size_t i = 0; i < count_; i++) {
+            const Hit hit = hits_[i];
             if (hit.look_up != current_) {
                 const uint32_t finished = current_;
                 finish_seed(sink);
@@ -118,21 +121,39 @@ private:
             const Mem mem = extend_hit(task_.text, task_.reference, seed, hit.position, task_.k, extent, ~uint32_t(0));
             if (mem.length >= task_.least_length) found_.push_back(mem);
         }
-        hits_.clear();
+        count_ = 0;
         return false;
     }
 
-    // Hits come in order of reference position, so matches of equal start do; of different starts they do not.
     template <class Sink>
     void finish_seed(Sink& sink) {
         if (found_.empty()) return;
-        const auto before = [](const Mem& a, const Mem& b) {
-            return a.start != b.start ? a.start < b.start : a.reference < b.reference;
-        };
-        if (found_.size() > 1 && !std::is_sorted(found_.begin(), found_.end(), before))
-            std::sort(found_.begin(), found_.end(), before);
+        if (found_.size() > 1) order_found();
         sink.put(found_.data(), found_.size());
         found_.clear();
+    }
+
+    // Hits come in order of reference position, hence matches of equal start too. A seed has few starts: each is drawn
+    // out in turn, without a branch that depends on the data.
+    void order_found() {
+        uint32_t lowest = found_[0].start, highest = lowest;
+        for (const Mem& mem : found_) {
+            lowest = std::min(lowest, mem.start);
+            highest = std::max(highest, mem.start);
+        }
+        if (highest == lowest) return;
+        if (highest - lowest > kDrawnStarts) {
+            std::stable_sort(found_.begin(), found_.end(), [](const Mem& a, const Mem& b) { return a.start < b.start; });
+            return;
+        }
+        ordered_.resize(found_.size() + 1);
+        size_t n = 0;
+        for (uint32_t start = lowest; start <= highest; start++)
+            for (const Mem& mem : found_) {
+                ordered_[n] = mem;
+                n += mem.start == start;
+            }
+        std::copy(ordered_.begin(), ordered_.begin() + long(n), found_.begin());
     }
 
     // Whether a hit's left side matches at least `before` bases.
@@ -145,8 +166,9 @@ private:
 
     const MemTask task_;
     SeedScanner scanner_;
-    std::vector<Hit> hits_;
-    std::vector<Mem> found_;
+    Hit hits_[kHits];
+    size_t count_ = 0;
+    std::vector<Mem> found_, ordered_;
     uint32_t current_ = 0;
 };
 

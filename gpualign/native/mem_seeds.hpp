@@ -44,13 +44,13 @@ private:
             std::fill(keys_.begin() + long(missing + (stop - first)), keys_.end(), 0);
     }
 
-    void fill_word(uint64_t position, uint64_t* keys) const {
+    void fill_word(uint64_t position, uint64_t* __restrict keys) const {
         const uint64_t low = packed_window(text_.words, position), high = packed_window(text_.words, position + kBasesPerWord);
         const uint64_t broken = spread_breaks(break_window(text_.breaks, position), k_);
-        for (int j = 0; j < kBasesPerWord; j++) {
+        const int k = k_;
+        for (uint64_t j = 0; j < uint64_t(kBasesPerWord); j++) {
             const uint64_t window = low >> (2 * j) | (high << 1) << (63 - 2 * j);
-            bool on_reverse;
-            keys[j] = seed_key(window, k_, on_reverse) & ((broken >> j & 1) - 1);
+            keys[j] = seed_key(window, k) & ((broken >> j & 1) - 1);
         }
     }
 
@@ -80,8 +80,7 @@ private:
             canonical_range(keys, int64_t(at), w_, least, most);
             const size_t last = std::min(at - size_t(least), windows - 1);
             const uint64_t position = from + at;
-            bool on_reverse;
-            seed_key(packed_window(text_.words, position), k_, on_reverse);
+            const bool on_reverse = seed_on_reverse(packed_window(text_.words, position), k_);
             seeds_.push_back({{uint32_t(position), uint16_t(at - last), uint16_t(at - start)}, on_reverse, smallest - 1});
             start = last + 1;
         }

@@ -67,12 +67,12 @@ class MemsParams:
 def choose_index(min_length: int, bases: int) -> IndexParams:
     """k and w for matches of at least ``min_length`` bases (w + k - 1 <= min_length) in a reference of ``bases``.
 
-    A k-mer should be rare by chance in the reference, which takes log4(bases) bases and a few more; what is left of
-    the length goes to the window, because every k-mer of it that need not be stored or looked up is saved twice.
-    Repeats want more than chance does: a third of a long match is spent on k.
+    A k-mer should be rare by chance in the reference, which takes a little more than log4(bases) bases; what is left
+    of the length goes to the window, because a k-mer of it that need not be stored need not be looked up either.
+    Repeats of real genomes want more than chance does: a heuristic five eighths of a long match are spent on k.
     """
     rare = (bases.bit_length() + 1) // 2 + 1
-    k = max(rare, min_length // 2)
-    k = max(min(k, LONGEST_KMER, min_length - 1 if min_length < 12 else min_length - min_length // 5), 1)
-    k -= 1 - k % 2
+    most = min(LONGEST_KMER, min_length - 1 if min_length < 16 else min_length - min_length // 5)
+    k = min(max(rare, min_length * 5 // 8) | 1, most)
+    k = max(1, k - (1 - k % 2))
     return IndexParams(k, min(min_length - k + 1, _WIDEST_WINDOW))
