@@ -89,5 +89,5 @@ def common_subsequence(query: LcsQuery, subject: bytes, length: int) -> bytes:
 
 
 #: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:
-#: it decides which of several longest common subsequences is written.
-PATH_ROW_BYTES = 1 << 22
+#: it decides which of several longest common subsequences is written. What stays in a core's cache is fastest.
+PATH_ROW_BYTES = 1 << 19

@@ -106,8 +106,11 @@ class LcsShape:
 
 #: speed of the LCS kernel by threads on a subject, against one: the shuffles and the later start cost the rest
 _LCS_LANES_SPEED = {1: 1.0, 2: 0.96, 4: 0.93, 8: 0.86, 16: 0.75, 32: 0.62}
-#: threads of a multiprocessor by the most words a thread keeps in registers (64, 80, 96 or 128 registers)
+#: threads of a multiprocessor by the most words a thread keeps in registers (64, 80, 96 or 128 registers). Blocks are
+#: of 128, 256, … threads, so that its four schedulers get equally many warps
 _LCS_THREADS = ((4, 1024), (8, 1024), (16, 1024), (32, 768), (48, 640), (64, 512))
+#: blocks on a multiprocessor, the best first
+_LCS_BLOCKS = {1024: (4, 2, 1), 768: (3, 2, 1), 640: (5, 1), 512: (2, 1)}
 _LCS_TILES = tuple(range(4, 65, 4))
 #: with several threads on a subject the compiler runs out of registers in some of the sizes between
 _LCS_SHARED_TILES = (4, 8, 12, 16, 32, 48, 64)
@@ -135,8 +138,8 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
             least = -(-words // (passes * lanes))
             tile = next(tile for tile in (_LCS_TILES if lanes == 1 else _LCS_SHARED_TILES) if tile >= least)
             image = 4 * tile * max(8, lanes) * (rows if lanes > 1 or rows > 8 else 1)
-            blocks = next((n for n in (4, 2, 1) if n * image <= shared_limit), 0)
-            if not less < tile <= most or blocks == 0 or threads % (32 * blocks):
+            blocks = next((n for n in _LCS_BLOCKS[threads] if n * image <= shared_limit), 0)
+            if not less < tile <= most or blocks == 0:
                 continue
             filled = subjects * lanes / (_LCS_FULL * threads * multiprocessors)
             useful = words / (passes * lanes * tile)

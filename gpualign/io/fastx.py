@@ -85,7 +85,7 @@ def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterato
             continue
         chunk = data if cut == len(data) else data[:cut]
         rest, want = data[cut:], chunk_bytes
-        if chunk.strip():
+        if chunk and not chunk.isspace():  # looks at the first bytes only, where strip() would copy
             yield Chunk(chunk, kind, file.path, line)
         line += _native.count_newlines(chunk)
 

@@ -50,11 +50,10 @@ private:
         }
     }
 
-    // Runs the subject through one tile; keep(j, row) sees the tile's increments after each symbol.
+    // Runs the subject through one tile; keep(j, row) sees the row after each symbol, and the last row is left in `row`.
     template <class Keep>
-    void run_tile(int64_t t, const uint16_t* subject, int64_t n, bool backwards, Keep&& keep) {
+    void run_tile(int64_t t, const uint16_t* subject, int64_t n, bool backwards, uint64_t (&row)[tile], Keep&& keep) {
         const uint64_t* masks = masks_.data() + t * (symbols_ + 1) * tile;
-        uint64_t row[tile];
         for (uint64_t& word : row) word = Crochemore::first_row<uint64_t>();
         for (int64_t first = 0; first < n; first += 64) {
             const int count = int(std::min<int64_t>(64, n - first));
@@ -68,21 +67,22 @@ private:
         }
     }
 
-    template <class Keep>
-    void run_all(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, bool backwards, Keep&& keep) {
+    void start(const uint16_t* query, int64_t m, int64_t n, bool backwards) {
         build_masks(query, m, backwards);
         carries_.assign(size_t(n / 64 + 1), Crochemore::idle_carries<uint64_t>());
-        for (int64_t t = 0; t < tiles_of(m); t++)
-            run_tile(t, subject, n, backwards, [&](int64_t j, const uint64_t* row) { keep(t, j, row); });
     }
 
     // The increments after the whole subject.
-    std::vector<uint64_t> last_row(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n, bool backwards) {
-        std::vector<uint64_t> grows(size_t(tiles_of(m) * tile), 0);
-        run_all(query, m, subject, n, backwards, [&](int64_t t, int64_t j, const uint64_t* row) {
-            if (j == n - 1)
-                for (int w = 0; w < tile; w++) grows[size_t(t * tile + w)] = Crochemore::grows(row[w]);
-        });
+    std::vector<uint64_t> last_row(const uint16_t* query, int64_t m, const uint16_t* subject, int64_t n,
+                                   bool backwards) {
+        std::vector<uint64_t> grows;
+        grows.reserve(size_t(tiles_of(m) * tile));
+        start(query, m, n, backwards);
+        for (int64_t t = 0; t < tiles_of(m); t++) {
+            uint64_t row[tile];
+            run_tile(t, subject, n, backwards, row, [](int64_t, const uint64_t*) {});
+            for (uint64_t word : row) grows.push_back(Crochemore::grows(word));
+        }
         return grows;
     }
 
@@ -126,11 +126,15 @@ private:
                    int64_t subject_at) {
         const size_t size = size_t(tiles_of(m) * tile * n);
         if (rows_.size() < size) rows_.resize(size);
-        run_all(query, m, subject, n, false, [&](int64_t t, int64_t j, const uint64_t* row) {
-            uint64_t* kept = rows_.data() + (t * n + j) * tile;
-            for (int w = 0; w < tile; w++) kept[w] = Crochemore::grows(row[w]);
-        });
-        const size_t start = query_positions.size();
+        start(query, m, n, false);
+        for (int64_t t = 0; t < tiles_of(m); t++) {
+            uint64_t row[tile];
+            uint64_t* kept = rows_.data() + t * n * tile;
+            run_tile(t, subject, n, false, row, [&](int64_t j, const uint64_t* words) {
+                for (int w = 0; w < tile; w++) kept[j * tile + w] = Crochemore::grows(words[w]);
+            });
+        }
+        const size_t before = query_positions.size();
         int64_t i = m, j = n;
         while (i > 0 && j > 0) {
             const auto grows = [&](int64_t column) {
@@ -150,8 +154,8 @@ private:
                 }
             }
         }
-        std::reverse(query_positions.begin() + int64_t(start), query_positions.end());
-        std::reverse(subject_positions.begin() + int64_t(start), subject_positions.end());
+        std::reverse(query_positions.begin() + int64_t(before), query_positions.end());
+        std::reverse(subject_positions.begin() + int64_t(before), subject_positions.end());
     }
 };
 

@@ -132,6 +132,7 @@ class LcsKernel:
     ) -> None:
         self.device, self.queries, self.formulation, self.read = device, queries, formulation, read
         self._shape = shape
+        self._shapes: dict[int, LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
         self._id = next(_serial)
         attribute = device.driver.device_attribute
@@ -175,11 +176,13 @@ class LcsKernel:
     # -- the steps, apart for benchmarks
 
     def shape_for(self, q: int, subjects: int) -> LcsShape:
-        """How many threads and words a subject gets."""
-        if self._shape is not None:
-            return self._shape
-        query = self.queries[q]
-        return choose_lcs_shape(len(query), query.symbols + 1, subjects, self._multiprocessors, self._shared_limit)
+        """How many threads and words a subject gets: decided by the first batch, as each shape is a kernel to load."""
+        if q not in self._shapes:
+            query = self.queries[q]
+            self._shapes[q] = self._shape or choose_lcs_shape(
+                len(query), query.symbols + 1, subjects, self._multiprocessors, self._shared_limit
+            )
+        return self._shapes[q]
 
     def upload_classes(self, slot: Slot, batch: SequenceBatch, shape: LcsShape) -> Classes:
         """Sort the batch for ``shape`` and copy the order."""
