@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
     "mems": ("gpualign.cli.mems", "Find every maximal exact match: a drop-in for mummer."),
+    "verify": ("gpualign.cli.verify", "Edit distance of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
 }
 

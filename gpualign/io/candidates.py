@@ -1,0 +1,215 @@
+"""Candidate regions: TSV, BED6, PAF, or the places of alignments in SAM, BAM or CRAM."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.files import InputFile
+
+TextKind = Literal["tsv", "bed", "paf"]
+#: alignments in one batch
+_ALIGNMENTS = 1 << 16
+_HEADER_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
+#: the column that names the query
+_QUERY_COLUMN = {"tsv": 0, "paf": 0, "bed": 3}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """``n`` candidate regions.
+
+    Attributes:
+        query, target: int32 (n,), numbers of the query and the target.
+        begin, end: int64 (n,), half-open places on the target, not yet clipped to it.
+        before, after: int32 (n,), query bases beside the aligned part, in the target's direction (PAF, SAM).
+        strand: uint8 (n,), 0 forward, 1 reverse, 2 not said.
+        widen: the places are those of alignments, to be widened by what may have been missed.
+    """
+
+    query: NDArray[np.int32]
+    target: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    before: NDArray[np.int32]
+    after: NDArray[np.int32]
+    strand: NDArray[np.uint8]
+    widen: bool
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True)
+class CandidateChunk:
+    """Whole lines of one kind, unparsed."""
+
+    data: bytes
+    kind: TextKind
+    path: str
+    line: int
+
+
+def parse_chunk(chunk: CandidateChunk, queries: Any, targets: Any) -> Candidates:
+    """Parse lines; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
+
+    Raises:
+        InputError: a malformed line or an unknown name, with its line.
+    """
+    try:
+        query, target, begin, end, before, after, strand = _native.parse_candidates(
+            chunk.data, chunk.kind[0], queries, targets
+        )
+    except ValueError as error:
+        offset, what = error.args[0].split("\t", 1)
+        raise InputError(what, chunk.path, chunk.line + int(offset)) from None
+    return Candidates(query, target, begin, end, before, after, strand, widen=chunk.kind == "paf")
+
+
+def read_candidates(
+    path: str, chunk_bytes: int, grouped: bool, queries: Any, targets: Any
+) -> Iterator[CandidateChunk | Candidates]:
+    """Chunks of a candidate file in order, lines unparsed and alignments parsed.
+
+    Args:
+        grouped: keep the lines of a query that stand together in one chunk.
+
+    Raises:
+        InputError: an unknown format, damaged input, a name that is not among the queries or targets.
+    """
+    with InputFile(path) as file:
+        head = file.read(1 << 16)
+        if head.startswith((b"BAM\x01", b"CRAM", *_HEADER_TAGS)):
+            with _seekable(file, head) as name:
+                yield from _read_alignments(name, path, grouped, queries, targets)
+            return
+        kind = sniff(head, path)
+        if kind is not None:
+            yield from _read_lines(file, head, kind, chunk_bytes, grouped)
+
+
+def sniff(head: bytes, path: str) -> TextKind | None:
+    """The kind of a text by its first data line; None when there is none.
+
+    Raises:
+        InputError: the line is none of the known kinds.
+    """
+    for number, raw in enumerate(head.split(b"\n"), start=1):
+        line = raw.rstrip(b"\r")
+        if not line or line.startswith((b"#", b"query\ttarget\t")):
+            continue
+        fields = line.split(b"\t")
+        if len(fields) >= 12 and fields[4] in (b"+", b"-") and all(f.isdigit() for f in (*fields[1:4], *fields[6:9])):
+            return "paf"
+        if len(fields) >= 6 and fields[1].isdigit() and fields[2].isdigit() and fields[5] in (b"+", b"-", b"."):
+            return "bed"
+        if len(fields) >= 4 and fields[2].isdigit() and fields[3].isdigit():
+            return "tsv"
+        raise InputError(
+            "neither TSV (query, target, start, end, strand), BED6, PAF nor SAM/BAM (columns are set apart by tabs)",
+            path,
+            number,
+        )
+    return None
+
+
+def _read_lines(
+    file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
+) -> Iterator[CandidateChunk]:
+    rest, line, at_end, want = head, 1, False, chunk_bytes
+    while not at_end:
+        block = file.read(max(want - len(rest), 1 << 16))
+        at_end = not block
+        data = rest + block
+        if at_end:
+            cut = len(data)
+        elif grouped:
+            cut = _native.last_group_border(data, _QUERY_COLUMN[kind])
+        else:
+            cut = data.rfind(b"\n") + 1
+        if cut == 0:  # one line, or one query's lines, are longer: read on, growing to stay linear
+            rest, want = data, max(chunk_bytes, 2 * len(data))
+            continue
+        chunk, rest, want = data[:cut], data[cut:], chunk_bytes
+        if chunk:
+            yield CandidateChunk(chunk, kind, file.path, line)
+        line += _native.count_newlines(chunk)
+
+
+@contextlib.contextmanager
+def _seekable(file: InputFile, head: bytes) -> Iterator[str]:
+    """A path that pysam can open: the file's own, or that of a copy of standard input."""
+    if file.path != "-":
+        yield file.path
+        return
+    with tempfile.NamedTemporaryFile(prefix="gpualign-", suffix=".alignments") as copy:
+        copy.write(head)
+        while block := file.read(1 << 22):
+            copy.write(block)
+        copy.flush()
+        yield copy.name
+
+
+def _read_alignments(name: str, path: str, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
+    import pysam
+
+    rows: list[tuple[int, int, int, int, int, int, int]] = []
+    try:
+        # the message about a missing index or EOF block goes to standard error otherwise
+        verbosity = pysam.set_verbosity(0)
+        with pysam.AlignmentFile(name, check_sq=False) as alignments:
+            numbers = {contig: targets.find(contig) for contig in alignments.references}
+            last = None
+            for record in alignments:
+                if record.is_unmapped or record.cigartuples is None:
+                    continue
+                if len(rows) >= _ALIGNMENTS and not (grouped and record.query_name == last):
+                    yield _as_candidates(rows)
+                    rows = []
+                last = record.query_name
+                rows.append(_row(record, numbers, queries, path))
+        pysam.set_verbosity(verbosity)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", path) from error
+    if rows:
+        yield _as_candidates(rows)
+
+
+def _row(record: Any, numbers: dict[str, int], queries: Any, path: str) -> tuple[int, int, int, int, int, int, int]:
+    target = numbers[record.reference_name]
+    if target < 0:
+        raise InputError(f"no target is named '{record.reference_name}'", path)
+    query = queries.find(record.query_name)
+    if query < 0 and record.is_paired:
+        query = queries.find(f"{record.query_name}/{2 if record.is_read2 else 1}")
+    if query < 0:
+        raise InputError(f"no query is named '{record.query_name}'", path)
+    clips = [0, 0]
+    for side, operations in ((0, record.cigartuples), (1, reversed(record.cigartuples))):
+        for operation, length in operations:
+            if operation not in (4, 5):  # soft and hard clips
+                break
+            clips[side] += length
+    return query, target, record.reference_start, record.reference_end, clips[0], clips[1], int(record.is_reverse)
+
+
+def _as_candidates(rows: list[tuple[int, int, int, int, int, int, int]]) -> Candidates:
+    columns = np.array(rows, np.int64).T
+    return Candidates(
+        columns[0].astype(np.int32),
+        columns[1].astype(np.int32),
+        np.ascontiguousarray(columns[2]),
+        np.ascontiguousarray(columns[3]),
+        columns[4].astype(np.int32),
+        columns[5].astype(np.int32),
+        columns[6].astype(np.uint8),
+        widen=True,
+    )

@@ -1,0 +1,182 @@
+"""``verify``: candidate regions streamed past the verification kernels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Generator, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.backends.base import Backend
+from gpualign.backends.select import open_backend
+from gpualign.backends.verify import STAGE, VerifyPairs, verify_on_cpu
+from gpualign.errors import InputError
+from gpualign.index.reference import read_reference
+from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
+from gpualign.io.fastx import parse, read_batches, read_chunks
+from gpualign.io.files import InputFile, open_output
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences import SequenceBatch
+from gpualign.stream.runner import run_ordered
+from gpualign.workflows.verify_batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
+from gpualign.workflows.verify_params import VerifyParams
+
+_COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
+#: a GPU takes as long for a few thousand pairs as for a hundred thousand
+_GPU_BATCH_FACTOR = 4
+
+#: what one step of the input gives: unparsed lines, candidates, or paired records
+Work = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
+
+
+def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
+    """Verify all pairs and write their lines in input order.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        InputError: a file cannot be read or is invalid, or a candidate names an unknown query or target.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    report = Report("verify", options)
+    inputs = tuple(path for path in (params.reference, params.queries, params.candidates) if path is not None)
+    totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
+    with open_output(options.output, inputs) as out, open_backend(options, "verify") as backend:
+        if params.header:
+            out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
+        source = _Source(params, options, options.batch_size * (_GPU_BATCH_FACTOR if backend.on_gpu else 1))
+        with Progress(options, "pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
+            for lines in batches:
+                out.write(lines.text)
+                progress.update(lines.candidates)
+                for key in totals:
+                    totals[key] += getattr(lines, key)
+        report.fields |= backend.report()
+        device = backend.name
+    if not options.quiet:
+        if totals["candidates"] == 0:
+            warn("verify", "there are no candidates")
+        if totals["clipped"]:
+            warn("verify", f"{totals['clipped']} regions reached beyond their target's end and were clipped")
+    report.fields |= totals
+    report.finish(f"{totals['candidates']} pairs, {totals['hits']} within the limit, on {device}")
+    return report.fields
+
+
+class _Source:
+    """The input: its steps in order, and how one becomes a batch."""
+
+    def __init__(self, params: VerifyParams, options: RunOptions, chunk_bytes: int) -> None:
+        self.params, self.chunk_bytes = params, chunk_bytes
+        if params.candidates is None:
+            return
+        reference = read_reference(params.reference)
+        self.texts = Texts.of_reference(read_queries(params.queries, options.threads), reference)
+        queries = self.texts.queries
+        self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
+        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
+        if self.query_index.repeated >= 0:
+            name = queries.name(self.query_index.repeated)
+            raise InputError(f"two queries are named '{name}' (candidates go by name; rename one)", params.queries)
+
+    def steps(self) -> Iterator[Work]:
+        params = self.params
+        if params.candidates is None:
+            return _paired_records(params, self.chunk_bytes)
+        grouped = params.best is not None
+        return read_candidates(params.candidates, self.chunk_bytes, grouped, self.query_index, self.target_index)
+
+    def batch(self, step: Work) -> Batch:
+        if isinstance(step, tuple):
+            return paired_batch(self.params, *step)
+        if isinstance(step, CandidateChunk):
+            step = parse_chunk(step, self.query_index, self.target_index)
+        return prepare(self.params, self.texts, step)
+
+
+def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[Lines, None, None]:
+    """Output in order. On the CPU a thread takes a step from text to text; with a GPU host threads parse and write."""
+    params = source.params
+    if not backend.on_gpu:
+
+        def whole(step: Work) -> Lines:
+            batch = source.batch(step)
+            return write_lines(params, batch, verify_on_cpu(batch.pairs))
+
+        yield from run_ordered(source.steps(), whole, options.threads)
+        return
+    under_way: deque[Batch] = deque()
+
+    def pairs() -> Iterator[VerifyPairs]:
+        for batch in run_ordered(source.steps(), source.batch, options.threads):
+            under_way.append(batch)
+            yield batch.pairs
+
+    results = ((under_way.popleft(), result) for result in backend.run(pairs(), STAGE))
+    yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
+
+
+def read_queries(path: str, threads: int) -> SequenceBatch:
+    """All queries of a FASTA or FASTQ file; candidates may name any of them at any time."""
+    with InputFile(path) as file:
+        batches = list(run_ordered(read_chunks(file, 1 << 24), partial(parse, comments=False), threads))
+    return concatenate(batches)
+
+
+def concatenate(batches: list[SequenceBatch]) -> SequenceBatch:
+    """One batch of all records, without qualities."""
+    none = np.zeros(0, np.uint8)
+    return SequenceBatch(
+        np.concatenate([none, *(batch.names for batch in batches)]),
+        _join_offsets([batch.name_offsets for batch in batches]),
+        np.concatenate([none, *(batch.bases for batch in batches)]),
+        _join_offsets([batch.base_offsets for batch in batches]),
+    )
+
+
+def _join_offsets(parts: list[Any]) -> Any:
+    sizes = [np.diff(part) for part in parts]
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]).astype(np.int64)
+
+
+def _part(batch: SequenceBatch, first: int, last: int) -> SequenceBatch:
+    names, bases = batch.name_offsets[first : last + 1], batch.base_offsets[first : last + 1]
+    return SequenceBatch(
+        batch.names[names[0] : names[-1]], names - names[0], batch.bases[bases[0] : bases[-1]], bases - bases[0]
+    )
+
+
+def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
+    """Queries and targets side by side, in runs of as many as both have read.
+
+    Raises:
+        InputError: one file has more records than the other.
+    """
+    sides = [read_batches(params.queries, chunk_bytes), read_batches(params.reference, chunk_bytes)]
+    counts = [0, 0]
+    held: list[SequenceBatch | None] = [None, None]
+    while True:
+        for side in (0, 1):
+            if held[side] is None:
+                held[side] = next(sides[side], None)
+                counts[side] += len(held[side] or ())
+        queries, targets = held
+        if queries is None or targets is None:
+            break
+        count = min(len(queries), len(targets))
+        yield _part(queries, 0, count), _part(targets, 0, count)
+        held = [_part(batch, count, len(batch)) if len(batch) > count else None for batch in (queries, targets)]
+    if held[0] is not None or held[1] is not None:
+        for side in (0, 1):
+            counts[side] += sum(len(batch) for batch in sides[side])
+        raise InputError(
+            f"{counts[0]} queries but {counts[1]} targets in {params.reference} "
+            "(without --candidates they are paired one by one)",
+            params.queries,
+        )

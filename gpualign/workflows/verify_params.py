@@ -1,0 +1,66 @@
+"""What ``verify`` computes: its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gpualign.errors import UsageError
+
+Mode = Literal["infix", "prefix", "global"]
+Strand = Literal["given", "plus", "minus", "both"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+STRANDS: tuple[Strand, ...] = get_args(Strand)
+#: the largest limit: "no limit"
+NO_LIMIT = 2**31 - 2
+
+
+@dataclass(frozen=True)
+class VerifyParams:
+    """Which pairs to verify, how, and what to write.
+
+    Attributes:
+        reference: file of the targets.
+        queries: file of the queries.
+        candidates: file of candidate regions, "-" for standard input; None: queries and targets are paired in order.
+        max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
+        error_rate: most errors as a share of the query's length, rounded down.
+        mode: "infix" (the query anywhere in the region), "prefix" (from the region's start) or "global" (all of it).
+        strand: "given" by the candidates (both where they say nothing; plus without candidates), or that for all.
+        cigar: also write the alignment.
+        best: write this many candidates a query, best first, of those that stand together; None: all in their order.
+        all_pairs: also write pairs beyond the limit, with distance -1.
+        header: begin with a line of column names.
+    """
+
+    reference: str
+    queries: str
+    candidates: str | None = None
+    max_errors: int | None = None
+    error_rate: float = 0.1
+    mode: Mode = "infix"
+    strand: Strand = "given"
+    cigar: bool = False
+    best: int | None = None
+    all_pairs: bool = False
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_errors is not None and not -1 <= self.max_errors <= NO_LIMIT:
+            raise UsageError(f"max errors must be -1 (no limit) or more, not {self.max_errors}")
+        if not 0.0 <= self.error_rate <= 1.0:
+            hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
+            raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
+        if self.mode not in MODES:
+            raise UsageError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
+        if self.strand not in STRANDS:
+            raise UsageError(f"strand must be one of {', '.join(STRANDS)}, not {self.strand!r}")
+        if self.best is not None and self.best < 1:
+            raise UsageError(f"best must be at least 1, not {self.best}")
+        if self.best is not None and self.all_pairs:
+            raise UsageError("best and all exclude each other")
+        if self.best is not None and self.candidates is None:
+            raise UsageError("best needs candidates: pairs taken line by line are one a query")
+        names = [path for path in (self.reference, self.queries, self.candidates) if path == "-"]
+        if len(names) > 1:
+            raise UsageError("only one input can be standard input")
