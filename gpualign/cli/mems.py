@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from gpualign.cli.options import default_of, run_options, take_run_options
 from gpualign.errors import UsageError
 from gpualign.workflows.mems_params import MemsParams
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _KINDS = {
     "mumreference": ("mumcand",),
@@ -17,7 +20,7 @@ _KINDS = {
 }
 
 
-def _kind(name: str, text: str) -> Any:
+def _kind(name: str, text: str) -> Callable[[F], F]:
     spellings = [f"{dash}{word}" for word in (name, *_KINDS[name]) for dash in ("-", "--")]
     return click.option(*spellings, f"kind_{name}", is_flag=True, help=text)
 
