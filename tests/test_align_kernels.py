@@ -1,38 +1,17 @@
-"""The verification and alignment kernels against plain dynamic programs and edlib."""
+"""Affine alignment against a plain dynamic program."""
 
 from __future__ import annotations
 
-import edlib
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.sequences import join_bytes
-from tests.reference.alignment import affine_score, affine_with_clips, levenshtein_infix, replay
+from tests.reference.alignment import affine_score, affine_with_clips, replay
 from tests.test_index import make_reference
 
 SCORES = (1, 4, 6, 1, 5)
-
-
-def infix(reference: str, patterns: list[str], begins: list[int], ends: list[int]) -> list[tuple[int, int]]:
-    letters, offsets = join_bytes([pattern.encode() for pattern in patterns])
-    order = np.arange(len(patterns), dtype=np.int64)
-    distance, end = _native.infix_distances(
-        make_reference(reference).native, letters, offsets, order, np.array(begins, np.int64), np.array(ends, np.int64)
-    )
-    return list(zip(distance.tolist(), end.tolist(), strict=True))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.text("ACGTN", max_size=20), st.text("ACGTN", max_size=30)), min_size=1, max_size=20))
-def test_infix_distance_of_small_texts(pairs: list[tuple[str, str]]) -> None:
-    reference = "".join(text for _, text in pairs) + "A"
-    ends = np.cumsum([len(text) for _, text in pairs]).tolist()
-    begins = [end - len(text) for end, (_, text) in zip(ends, pairs, strict=True)]
-    found = infix(reference, [pattern for pattern, _ in pairs], begins, ends)
-    assert found == [levenshtein_infix(pattern, text) for pattern, text in pairs]
 
 
 def mutate(rng: np.random.Generator, text: str, edits: int) -> str:
@@ -47,42 +26,6 @@ def mutate(rng: np.random.Generator, text: str, edits: int) -> str:
         elif len(letters) > 1:
             del letters[at]
     return "".join(letters)
-
-
-BORDERS = [1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 320, 385, 511, 512, 513, 1100]
-
-
-def test_infix_distance_at_word_borders_equals_edlib() -> None:
-    rng = np.random.default_rng(11)
-    reference = "".join(rng.choice(list("ACGT"), 30_000))
-    patterns, begins, ends = [], [], []
-    for length in BORDERS * 12:
-        begin = int(rng.integers(0, len(reference) - length - 200))
-        at = begin + int(rng.integers(0, 60))
-        patterns.append(mutate(rng, reference[at : at + length], int(rng.integers(0, length // 6 + 1))))
-        begins.append(begin)
-        ends.append(begin + length + int(rng.integers(0, 140)))
-    found = infix(reference, patterns, begins, ends)
-    for pattern, begin, end, (distance, stop) in zip(patterns, begins, ends, found, strict=True):
-        expected = edlib.align(pattern, reference[begin:end], mode="HW", task="distance")
-        assert distance == expected["editDistance"]
-        assert stop == min(-1 if last is None else last for _, last in expected["locations"]) + 1
-
-
-def test_infix_result_does_not_depend_on_the_other_pairs() -> None:
-    rng = np.random.default_rng(12)
-    reference = "".join(rng.choice(list("ACGTN"), 5000, p=[0.24, 0.25, 0.25, 0.25, 0.01]))
-    patterns = [reference[at : at + int(rng.integers(1, 300))] for at in rng.integers(0, 4000, 40)]
-    begins = rng.integers(0, 4000, 40).tolist()
-    ends = [begin + 400 for begin in begins]
-    together = infix(reference, patterns, begins, ends)
-    alone = [infix(reference, [p], [b], [e])[0] for p, b, e in zip(patterns, begins, ends, strict=True)]
-    assert together == alone
-
-
-def test_pairs_outside_the_reference_are_refused() -> None:
-    with pytest.raises(IndexError):
-        infix("ACGT", ["AC"], [0], [5])
 
 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES):

@@ -48,42 +48,6 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
                           to_numpy(std::move(second)), to_numpy(std::move(cigars)), to_numpy(std::move(cigar_offsets)));
 }
 
-// Infix distance and end of each pattern against its window of the reference; for `verify` and the tests.
-nb::tuple infix_distances(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets,
-                          Input<int64_t> pattern, Input<int64_t> begin, Input<int64_t> end) {
-    const ReferenceView view = reference.view();
-    const size_t patterns = offsets.size() - 1, n = pattern.size();
-    if (begin.size() != n || end.size() != n) throw nb::value_error("pattern, begin and end differ in length");
-    std::vector<int32_t> distance(n), ends(n);
-    {
-        nb::gil_scoped_release release;
-        std::vector<size_t> first(patterns + 1, 0);
-        std::vector<uint8_t> codes;
-        for (size_t i = 0; i < patterns; i++) first[i + 1] = first[i] + size_t(pattern_words(offsets.data()[i + 1] - offsets.data()[i]));
-        std::vector<PlaneWord> planes(first[patterns]);
-        for (size_t i = 0; i < patterns; i++) {
-            codes.resize(size_t(offsets.data()[i + 1] - offsets.data()[i]));
-            for (size_t j = 0; j < codes.size(); j++) codes[j] = base_code(letters.data()[size_t(offsets.data()[i]) + j]);
-            make_planes(codes.data(), int64_t(codes.size()), planes.data() + first[i]);
-        }
-        std::vector<InfixPair> pairs(n);
-        for (size_t i = 0; i < n; i++) {
-            const size_t p = size_t(pattern.data()[i]);
-            if (p >= patterns || begin.data()[i] < 0 || end.data()[i] < begin.data()[i] || uint64_t(end.data()[i]) > view.bases)
-                throw std::out_of_range("a pair names a pattern or a window that is not there");
-            pairs[i] = {planes.data() + first[p], int32_t(offsets.data()[p + 1] - offsets.data()[p]), uint64_t(begin.data()[i]),
-                        uint64_t(end.data()[i])};
-        }
-        std::vector<InfixResult> results;
-        InfixBatch(view).run(pairs, results);
-        for (size_t i = 0; i < n; i++) {
-            distance[i] = results[i].distance;
-            ends[i] = results[i].end;
-        }
-    }
-    return nb::make_tuple(to_numpy(std::move(distance)), to_numpy(std::move(ends)));
-}
-
 // Affine alignment of each pattern against the text of its diagonals; for the tests and for other front ends.
 nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets, Input<int64_t> diagonal,
                        int band, nb::tuple scores) {
@@ -121,8 +85,6 @@ void bind_map(nb::module_& m) {
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
-    m.def("infix_distances", &infix_distances, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("pattern"),
-          nb::arg("begin"), nb::arg("end"), "(distance, end) of patterns against windows [begin, end) of the reference.");
 }
 
 }  // namespace gpualign

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "affine_batch.hpp"
-#include "myers_batch.hpp"
 #include "seeding.hpp"
+#include "verify_batch.hpp"
 
 namespace gpualign {
 
@@ -35,8 +35,7 @@ struct Alignment {
 class Mapper {
 public:
     Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : reference_(reference), params_(params), seeder_(index, reference, params.seeding), verifier_(reference),
-          aligner_(reference, params.scores) {}
+        : reference_(reference), params_(params), seeder_(index, reference, params.seeding), aligner_(reference, params.scores) {}
 
     // Maps reads given as letters[offsets[i], offsets[i + 1]); emit(Alignment, cigar) in the order of the reads.
     template <class Emit>
@@ -44,7 +43,7 @@ public:
         for (size_t from = 0; from < reads; from += kBlock) {
             const size_t to = std::min(reads, from + kBlock);
             load(letters, offsets, from, to);
-            verify();
+            verify(letters, offsets + from);
             select();
             align();
             for (size_t r = 0; r < to - from; r++) emit(alignments_[r], cigars_[r]);
@@ -62,7 +61,6 @@ private:
     struct Read {
         size_t at;        // of its codes; the reverse complement's follow
         int32_t length, limit;
-        size_t planes;    // likewise
         size_t first_place, last_place;
     };
 
@@ -74,25 +72,21 @@ private:
         const size_t n = to - from;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
-        size_t planes = 0;
         for (size_t r = 0; r < n; r++) {
             const uint8_t* text = letters + offsets[from + r];
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), planes, 0, 0};
-            planes += 2 * size_t(pattern_words(length));
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), 0, 0};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
-                const uint8_t code = base_code(text[i]);
-                forward[i] = code;
-                *--backward = complement_code(code);
+                forward[i] = kCodes.forward[text[i]];
+                *--backward = kCodes.reverse[text[i]];
             }
         }
-        planes_.resize(planes);
     }
 
     // Candidates of all reads of the block, then their distances, all in one go.
-    void verify() {
+    void verify(const uint8_t* letters, const int64_t* offsets) {
         read_codes_.clear();
         read_lengths_.clear();
         for (const Read& read : reads_) {
@@ -101,29 +95,27 @@ private:
         }
         seeder_.look_up(read_codes_, read_lengths_);
         places_.clear();
-        pairs_.clear();
+        windows_.clear();
         for (size_t r = 0; r < reads_.size(); r++) {
             Read& read = reads_[r];
-            const int words = pattern_words(read.length);
-            make_planes(codes(read, false), read.length, &planes_[read.planes]);
-            make_planes(codes(read, true), read.length, &planes_[read.planes + size_t(words)]);
             seeder_.candidates(r, read.length, read.limit, candidates_);
             read.first_place = places_.size();
-            for (const Candidate& c : candidates_) add_place(uint32_t(r), read, words, c);
+            for (const Candidate& c : candidates_) add_place(uint32_t(r), read, c);
             read.last_place = places_.size();
         }
-        verifier_.run(pairs_, results_);
+        VerifyProfiles profiles(letters, offsets, reads_.size());
+        VerifyBatch(reference_, profiles).run(windows_, VerifyMode::infix, false, results_);
     }
 
     // The window holds every path of at most `limit` edits that meets the candidate's seeds: such a path strays from a seed's
     // diagonal by at most the limit.
-    void add_place(uint32_t r, const Read& read, int words, const Candidate& c) {
+    void add_place(uint32_t r, const Read& read, const Candidate& c) {
         const int64_t contig_begin = reference_.contig_offsets[c.contig], contig_end = reference_.contig_offsets[c.contig + 1];
         const int64_t begin = std::max(contig_begin, c.last_diagonal - read.limit);
         const int64_t end = std::min(contig_end, c.first_diagonal + read.limit + read.length);
         if (begin >= end) return;
         places_.push_back({r, c});
-        pairs_.push_back({&planes_[read.planes + (c.reverse ? size_t(words) : 0)], read.length, uint64_t(begin), uint64_t(end)});
+        windows_.push_back({uint32_t(begin), uint32_t(end - begin), 2 * r + c.reverse, read.limit});
     }
 
     // The best place of each read: smallest distance, then position, then the forward strand. Places that end within the
@@ -159,7 +151,7 @@ private:
         if (end_of(p) != end_of(q)) return end_of(p) < end_of(q);
         return places_[p].candidate.reverse < places_[q].candidate.reverse;
     }
-    int64_t end_of(size_t p) const { return int64_t(pairs_[p].begin) + results_[p].end; }
+    int64_t end_of(size_t p) const { return int64_t(windows_[p].begin) + results_[p].end; }
     bool same_place(size_t p, size_t q, int32_t limit) const {
         return places_[p].candidate.reverse == places_[q].candidate.reverse &&
                places_[p].candidate.contig == places_[q].candidate.contig && std::abs(end_of(p) - end_of(q)) <= limit;
@@ -217,17 +209,15 @@ private:
     const ReferenceView& reference_;
     const MapParams params_;
     Seeder seeder_;
-    InfixBatch verifier_;
     AffineBatch aligner_;
     std::vector<Read> reads_;
     std::vector<uint8_t> codes_, window_;
-    std::vector<PlaneWord> planes_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;
     std::vector<Candidate> candidates_;
     std::vector<Place> places_;
-    std::vector<InfixPair> pairs_;
-    std::vector<InfixResult> results_;
+    std::vector<VerifyTask> windows_;
+    std::vector<VerifyBest> results_;
     std::vector<Alignment> alignments_;
     std::vector<std::vector<uint32_t>> cigars_;
     std::vector<AffineTask> tasks_;

@@ -7,23 +7,6 @@ import re
 NEGATIVE = -(10**9)
 
 
-def levenshtein_infix(pattern: str, text: str) -> tuple[int, int]:
-    """(distance of the whole pattern to the best substring of text, first end of such a substring).
-
-    Only equal A, C, G and T match.
-    """
-    column = list(range(len(pattern) + 1))
-    best, end = column[-1], 0
-    for j, letter in enumerate(text, 1):
-        previous, column[0] = column[0], 0
-        for i, base in enumerate(pattern, 1):
-            cost = 0 if base == letter and base in "ACGT" else 1
-            previous, column[i] = column[i], min(previous + cost, column[i] + 1, column[i - 1] + 1)
-        if column[-1] < best:
-            best, end = column[-1], j
-    return best, end
-
-
 def affine_with_clips(
     query: str, text: str, scores: tuple[int, int, int, int, int], diagonals: range, offset: int
 ) -> int:
