@@ -11,21 +11,20 @@ is the largest resident set. Where MUMmer runs, its matches are compared with ou
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recording import record
 
-from gpualign import __version__
 from gpualign.index.reference import read_reference
 
 _COMPARED_BYTES = 400 << 20
@@ -77,18 +76,31 @@ def part_of(path: Path, bases: int | None) -> bytes:
     return reference.letters(begin, end)
 
 
+_source = np.empty(0, np.uint8)  # both strands of what reads are simulated from, in the simulating processes
+
+
+def _set_source(text: bytes) -> None:
+    global _source
+    reverse = text[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA"))
+    _source = np.frombuffer(text + reverse, np.uint8)
+
+
+def _simulate_part(first: int, count: int, length: int) -> bytes:
+    generator = np.random.default_rng([7, first])
+    size = len(_source) // 2
+    starts = generator.integers(0, size - length, count) + size * generator.integers(0, 2, count)
+    reads = _source[starts[:, None] + np.arange(length)]
+    wrong = generator.random(reads.shape, np.float32) < 0.01
+    reads[wrong] = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, int(wrong.sum()))]
+    return b"".join(b">%d\n%s\n" % (first + i, row.tobytes()) for i, row in enumerate(reads))
+
+
 def simulate(text: bytes, count: int, length: int) -> Iterator[bytes]:
     """FASTA of ``count`` reads of either strand, 1 % of the bases replaced, in parts."""
-    generator = np.random.default_rng(7)
-    source = np.frombuffer(text, np.uint8)
-    source = np.concatenate([source, np.frombuffer(text[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA")), np.uint8)])
-    for first in range(0, count, 50_000):
-        n = min(50_000, count - first)
-        starts = generator.integers(0, len(text) - length, n) + len(text) * generator.integers(0, 2, n)
-        reads = source[starts[:, None] + np.arange(length)]
-        wrong = generator.random(reads.shape) < 0.01
-        reads[wrong] = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, int(wrong.sum()))]
-        yield b"".join(b">%d\n%s\n" % (first + i, row.tobytes()) for i, row in enumerate(reads))
+    firsts = range(0, count, 50_000)
+    counts = [min(50_000, count - first) for first in firsts]
+    with ProcessPoolExecutor(initializer=_set_source, initargs=(text,)) as pool:
+        yield from pool.map(_simulate_part, firsts, counts, [length] * len(counts))
 
 
 def prepare(workload: Workload, data: Path, folder: Path, scale: float) -> tuple[Path, Path]:
@@ -162,7 +174,8 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
         for contender in arguments.contenders:
             report = folder / "report.json"
             command = command_for(contender, workload, reference, query, arguments.threads, report)
-            sample = run(command, folder / f"{contender.replace(':', '')}.out")
+            output = Path("/dev/null") if arguments.discard else folder / f"{contender.replace(':', '')}.out"
+            sample = run(command, output)
             if contender not in ("mummer", "cpu"):
                 devices = json.loads(report.read_text())["devices"]
                 sample["kernel_s"] = max(device["kernel_s"] for device in devices)
@@ -174,6 +187,8 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
     }
     for contender, rows in samples.items():
         result[contender] = {key: round(statistics.median(row[key] for row in rows), 4) for key in rows[0]}
+    if arguments.discard:
+        return result
     outputs = [folder / f"{contender.replace(':', '')}.out" for contender in arguments.contenders]
     result["output_bytes"] = outputs[-1].stat().st_size
     if "mummer" in samples:
@@ -188,13 +203,6 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
     return result
 
 
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
@@ -203,7 +211,8 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the reads to simulate")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--discard", action="store_true", help="write to /dev/null and compare nothing")
+    parser.add_argument("--json", metavar="FOLDER", help="write the result file there")
     arguments = parser.parse_intermixed_args()
     results = []
     for name in arguments.workloads:
@@ -211,17 +220,9 @@ def main() -> None:
             results.append(measure(name, WORKLOADS[name], arguments, Path(folder)))
         print(json.dumps(results[-1]), flush=True)
     if arguments.json:
-        about = {
-            "benchmark": "mems",
-            "version": __version__,
-            "date": datetime.date.today().isoformat(),
-            "processor": processor(),
-            "threads": arguments.threads,
-            "runs": arguments.runs,
-            "contenders": arguments.contenders,
-            "mummer": "3.23",
-        }
-        arguments.json.write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
+        options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
+        name = "mems" if "mummer" in arguments.contenders else "mems-devices"
+        print(record(name, {**options, "mummer": "3.23", "workloads": results}, arguments.json))
 
 
 if __name__ == "__main__":
