@@ -27,7 +27,7 @@ import numpy as np
 
 from gpualign import __version__, _native
 from gpualign.backends.lcs import score_on_cpu
-from gpualign.lcs_query import LcsQuery, common_subsequence, encode_query
+from gpualign.lcs_query import LcsQuery, encode_query
 from gpualign.sequences import SequenceBatch
 
 LETTERS = np.frombuffer(bytes(range(33, 33 + 200)), np.uint8)
@@ -268,17 +268,16 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 
 
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
-    """Subsequences of 100 winners on all cores."""
+    """Subsequences of 100 winners on all cores, starting the threads included."""
+    from gpualign.io.lcs_output import Hit
     from gpualign.params import available_cores
-    from gpualign.stream.runner import run_ordered
+    from gpualign.workflows.lcs_filter import QueryStrands, _trace
 
     query, batch = make_case(4, 4096, 100, 4096)
     lengths = score_on_cpu([query], "crochemore", batch).lengths[0]
-
-    def trace(i: int) -> bytes:
-        return common_subsequence(query, batch.sequence(i), int(lengths[i]))
-
-    times = [timed(lambda: list(run_ordered(range(100), trace, available_cores()))) for _ in range(5)]
+    hits = [Hit(int(lengths[i]), i, "+", str(i), "", 4096, batch.sequence(i)) for i in range(100)]
+    strands = QueryStrands("q", 4096, (query,))
+    times = [timed(lambda: _trace(available_cores(), strands, hits)) for _ in range(7)]
     yield {"case": "100 subsequences, 4096 x 4096", "threads": available_cores(), "s": statistics.median(times)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.sequences import join_bytes
 
 Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
@@ -70,22 +73,25 @@ def reverse_complement(text: bytes) -> bytes:
     return text.translate(_COMPLEMENT)[::-1]
 
 
-def common_subsequence(query: LcsQuery, subject: bytes, length: int) -> bytes:
-    """One longest common subsequence, in the query's letters.
+def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Sequence[int]) -> list[bytes]:
+    """One longest common subsequence of the query and each subject, in the query's letters.
 
-    The native code checks that what it found is a common subsequence.
+    The native code checks that what it found are common subsequences.
 
     Args:
-        length: the length that the filter reported.
+        lengths: the lengths that the filter reported.
 
     Raises:
-        AssertionError: the subsequence has another length (a defect, never bad input).
+        AssertionError: a subsequence has another length (a defect, never bad input).
     """
-    positions = _native.lcs_path(query.codes, query.symbols, subject, query.table, PATH_ROW_BYTES)
-    if len(positions) != length:
-        raise AssertionError(f"query '{query.name}': a subsequence of length {len(positions)} instead of {length}")
+    bases, offsets = join_bytes(list(subjects))
+    positions, ends = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, PATH_ROW_BYTES)
+    found = np.diff(ends).tolist()
+    if found != list(lengths):
+        raise AssertionError(f"query '{query.name}': subsequences of lengths {found} instead of {list(lengths)}")
     letters: NDArray[np.uint8] = np.frombuffer(query.text, np.uint8)[positions]
-    return letters.tobytes()
+    text = letters.tobytes()
+    return [text[start:end] for start, end in itertools.pairwise(ends.tolist())]
 
 
 #: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:

@@ -218,6 +218,20 @@ def test_several_queries(dna_files: tuple[Path, Path, str, list[tuple[str, str]]
     assert run("-q", path, subjects_path, "-o", out) == 3
 
 
+def test_several_queries_streamed(tmp_path: Path) -> None:
+    """Rows come by subject, then by query, wherever the batches end."""
+    rng = np.random.default_rng(9)
+    queries = [(f"q{i}", dna(rng, 50)) for i in range(2)]
+    subjects = [(f"s{i}", dna(rng, 1000)) for i in range(200)]
+    paths = write_fasta(tmp_path / "q.fa", queries), write_fasta(tmp_path / "s.fa", subjects)
+    for batch in ("1", "10M"):
+        out = tmp_path / "o.tsv"
+        options = ("--multi-query", "-n", 0, "--input-order", "--batch-size", batch, "--subsequence")
+        assert run("-q", *paths, "-o", out, *options) == 0
+        expected = [(q, s, LCSseq.similarity(a, b)) for s, b in subjects for q, a in queries]
+        assert [(row["query"], row["subject"], int(row["lcs"])) for row in table(out)] == expected
+
+
 def test_several_subject_files_and_gzip(
     dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
 from gpualign.backends.lcs import score_on_cpu
-from gpualign.lcs_query import common_subsequence, encode_query, reverse_complement
+from gpualign.lcs_query import common_subsequences, encode_query, reverse_complement
 from gpualign.sequences import SequenceBatch, join_bytes
 from gpualign.workflows.lcs_filter_params import FORMULATIONS
 from tests.reference.lcs import is_subsequence, lcs_length
@@ -133,7 +133,9 @@ def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
     for m in (0, 1, 2, 63, 64, 65, 255, 256, 257, 600):
         query = encode_query("q", random_text(rng, m, symbols), "bytes")
         for subject in (random_text(rng, max(1, m - 3), symbols), mutated(rng, query.text, symbols, 0.2), b""):
-            positions = _native.lcs_path(query.codes, query.symbols, subject, query.table, row_bytes)
+            bases, offsets = join_bytes([subject])
+            positions, ends = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, row_bytes)
+            assert ends.tolist() == [0, len(positions)]
             part = np.frombuffer(query.text, np.uint8)[positions].tobytes()
             assert is_subsequence(part, query.text)
             assert is_subsequence(part, subject)
@@ -142,9 +144,9 @@ def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
 
 def test_a_path_of_another_length_is_refused() -> None:
     query = encode_query("q", b"ACGT", "bytes")
-    assert common_subsequence(query, b"AxC", 2) == b"AC"
-    with pytest.raises(AssertionError, match="length 2 instead of 3"):
-        common_subsequence(query, b"AxC", 3)
+    assert common_subsequences(query, [b"AxC", b"", b"GT"], [2, 0, 2]) == [b"AC", b"", b"GT"]
+    with pytest.raises(AssertionError, match=r"lengths \[2\] instead of \[3\]"):
+        common_subsequences(query, [b"AxC"], [3])
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -110,7 +110,7 @@ _LCS_LANES_SPEED = {1: 1.0, 2: 0.96, 4: 0.93, 8: 0.86, 16: 0.75, 32: 0.62}
 #: of 128, 256, … threads, so that its four schedulers get equally many warps
 _LCS_THREADS = ((4, 1024), (8, 1024), (16, 1024), (32, 768), (48, 640), (64, 512))
 #: blocks on a multiprocessor, the best first
-_LCS_BLOCKS = {1024: (4, 2, 1), 768: (3, 2, 1), 640: (5, 1), 512: (2, 1)}
+_LCS_BLOCKS = {1024: (4, 2, 1), 768: (3, 2, 1), 640: (5, 1), 512: (4, 2, 1)}
 _LCS_TILES = tuple(range(4, 65, 4))
 #: with several threads on a subject the compiler runs out of registers in some of the sizes between
 _LCS_SHARED_TILES = (4, 8, 12, 16, 32, 48, 64)

@@ -202,22 +202,28 @@ Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> b
     return to_numpy(std::move(result));
 }
 
-Output<int64_t> lcs_path(Input<uint16_t> query, int symbols, nb::bytes subject, Input<uint16_t> code,
-                         int64_t row_bytes) {
+nb::tuple lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
+                    Input<uint16_t> code, int64_t row_bytes) {
     check_codes(query, symbols);
     check_codes(code, symbols);
     if (code.size() != 256) throw nb::value_error("the code table has 256 entries");
-    // kept from call to call: getting the rows' memory anew takes longer than filling it
-    static thread_local LcsPath path;
+    std::vector<int64_t> positions, ends{0};
     {
-        const auto* text = reinterpret_cast<const uint8_t*>(subject.c_str());
-        const size_t n = subject.size();
         nb::gil_scoped_release release;
-        std::vector<uint16_t> codes(n);
-        for (size_t j = 0; j < n; j++) codes[j] = code.data()[text[j]];
-        path.align(query.data(), int64_t(query.size()), codes.data(), int64_t(n), symbols, row_bytes);
+        const Subjects subjects{bases.data(), offsets.data(), code.data()};
+        LcsPath path;
+        std::vector<uint16_t> codes;
+        for (int64_t i = 0; i + 1 < int64_t(offsets.size()); i++) {
+            const int64_t n = subjects.length(i);
+            codes.resize(size_t(n));
+            for (int64_t j = 0; j < n; j++)
+                codes[size_t(j)] = subjects.code[subjects.symbols[subjects.offsets[i] + j]];
+            path.align(query.data(), int64_t(query.size()), codes.data(), n, symbols, row_bytes);
+            positions.insert(positions.end(), path.query_positions.begin(), path.query_positions.end());
+            ends.push_back(int64_t(positions.size()));
+        }
     }
-    return to_numpy(std::vector<int64_t>(path.query_positions));
+    return nb::make_tuple(to_numpy(std::move(positions)), to_numpy(std::move(ends)));
 }
 
 }  // namespace
@@ -227,10 +233,11 @@ void bind_lcs(nb::module_& m) {
           nb::arg("code"), nb::arg("formulation"),
           "LCS length of one query against n subjects, int32 (n,). query: uint16 codes below symbols, or symbols for "
           "what never matches; bases, offsets: the subjects' bytes; code: uint16 (256,) from a byte to its code.");
-    m.def("lcs_path", &lcs_path, nb::arg("query"), nb::arg("symbols"), nb::arg("subject"), nb::arg("code"),
-          nb::arg("row_bytes"),
-          "The query positions of one longest common subsequence, int64, ascending; arguments as for lcs_lengths. It "
-          "has been checked to be a common subsequence. Memory is about row_bytes plus what is linear in the lengths.");
+    m.def("lcs_paths", &lcs_paths, nb::arg("query"), nb::arg("symbols"), nb::arg("bases"), nb::arg("offsets"),
+          nb::arg("code"), nb::arg("row_bytes"),
+          "For each of n subjects the query positions of one longest common subsequence, ascending: (positions of all, "
+          "int64; offsets, int64 (n + 1,)). Arguments as for lcs_lengths. Each has been checked to be a common "
+          "subsequence. Memory is about row_bytes plus what is linear in the lengths.");
 }
 
 }  // namespace gpualign

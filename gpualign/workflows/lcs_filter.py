@@ -17,7 +17,7 @@ from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.lcs_query import LcsQuery, common_subsequence, encode_query, reverse_complement
+from gpualign.lcs_query import LcsQuery, common_subsequences, encode_query, reverse_complement
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
@@ -29,6 +29,8 @@ from gpualign.workflows.lcs_filter_params import LcsFilterParams
 GPU_BATCH_FACTOR = 8
 #: enough to keep ahead of one GPU; more would only hold more batches in memory
 MOST_PARSERS = 6
+#: subjects traced in one call
+MOST_TRACED = 64
 
 
 @dataclass(frozen=True)
@@ -144,21 +146,22 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     inputs = (params.query, *params.subjects)
     with open_output(options.output, inputs) as out, open_backend(options, "lcs-filter") as backend:
         writer = LcsWriter(out, params)
-        trace = partial(_trace, params)
+        trace = partial(_trace, options.threads) if params.subsequence else _keep
         read, items = _items(params, options, backend.on_gpu)
         stage = lcs_stage([strand for query in queries for strand in query.strands], params.formulation, read)
         subjects = residues = 0
         with Progress(options, "bases") as progress:
             for scored in backend.run(items, stage):
-                hits = _collect(collectors, scored, subjects)
-                writer.write([(None, query, trace(query, hit)) for query, hit in hits])
+                groups = list(_collect(collectors, scored, subjects))
+                rows = [(None, query, hit) for query, hits in groups for hit in trace(query, hits)]
+                writer.write(sorted(rows, key=lambda row: row[2].index))  # by subject, then by query
                 subjects += len(scored.batch)
                 residues += len(scored.batch.bases)
                 progress.update(len(scored.batch.bases))
         for collector in collectors:
-            rows = collector.ranked()
-            traced = run_ordered((hit for _, hit in rows), partial(trace, collector.query), options.threads)
-            writer.write([(rank, collector.query, hit) for (rank, _), hit in zip(rows, traced, strict=True)])
+            ranked = collector.ranked()
+            traced = trace(collector.query, [hit for _, hit in ranked])
+            writer.write([(rank, collector.query, hit) for (rank, _), hit in zip(ranked, traced, strict=True)])
         report.fields |= backend.report()
     if subjects == 0 and not options.quiet:
         warn("lcs-filter", "there are no subjects")
@@ -169,23 +172,36 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     return report.fields
 
 
-def _collect(collectors: list[Collector], scored: ScoredBatch, first: int) -> list[tuple[QueryStrands, Hit]]:
-    """Hand each query its rows of lengths; returns what can be written at once."""
-    hits: list[tuple[QueryStrands, Hit]] = []
+def _collect(collectors: list[Collector], scored: ScoredBatch, first: int) -> Iterator[tuple[QueryStrands, list[Hit]]]:
+    """Hand each query its rows of lengths; yields what can be written at once."""
     row = 0
     for collector in collectors:
         rows = scored.lengths[row : row + len(collector.query.strands)]
         row += len(rows)
-        hits += [(collector.query, hit) for hit in collector.add(scored.batch, first, rows)]
+        yield collector.query, list(collector.add(scored.batch, first, rows))
+
+
+def _keep(query: QueryStrands, hits: list[Hit]) -> list[Hit]:
     return hits
 
 
-def _trace(params: LcsFilterParams, query: QueryStrands, hit: Hit) -> Hit:
-    if not params.subsequence:
-        return hit
-    assert hit.sequence is not None
-    strand = query.strands[0 if hit.strand == "+" else 1]
-    return hit.with_subsequence(common_subsequence(strand, hit.sequence, hit.lcs))
+def _trace(threads: int, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+    """The hits with their subsequences, a share of them for each thread at a time."""
+
+    def work(job: tuple[LcsQuery, list[int]]) -> list[bytes]:
+        strand, places = job
+        return common_subsequences(strand, [hits[i].sequence or b"" for i in places], [hits[i].lcs for i in places])
+
+    jobs = []
+    for sign, strand in zip("+-", query.strands, strict=False):
+        places = [i for i, hit in enumerate(hits) if hit.strand == sign]
+        share = min(MOST_TRACED, max(1, -(-len(places) // threads)))
+        jobs += [(strand, places[i : i + share]) for i in range(0, len(places), share)]
+    traced = list(hits)
+    for (_, places), texts in zip(jobs, run_ordered(jobs, work, min(threads, len(jobs))), strict=True):
+        for i, text in zip(places, texts, strict=True):
+            traced[i] = hits[i].with_subsequence(text)
+    return traced
 
 
 def _items(
