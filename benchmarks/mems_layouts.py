@@ -49,6 +49,7 @@ class Variant:
     shape: dict[str, int] = dataclasses.field(default_factory=dict)
     patch: Patch | None = None
     relayout: Relayout | None = None
+    two_passes: bool = False
 
 
 def replace(path: Path, *pairs: tuple[str, str]) -> None:
@@ -184,9 +185,13 @@ def find_strand_first(folder: Path) -> None:
 
 VARIANTS = (
     Variant("as it is"),
-    Variant("tile of 128 positions", {"tile": 128}),
+    Variant("tile of 32 positions", {"tile": 32}),
+    Variant("tile of 64 positions", {"tile": 64}),
+    Variant("tile of 96 positions", {"tile": 96}),
+    Variant("tile of 256 positions", {"tile": 256}),
     Variant("tile of 512 positions", {"tile": 512}),
-    Variant("tile of 1024 positions, 2 warps a block", {"tile": 1024, "warps": 2}),
+    Variant("room for any window", {"most_window": 256, "warps": 2}),
+    Variant("counted, then searched again", two_passes=True),
     Variant("1 warp a block", {"warps": 1}),
     Variant("2 warps a block", {"warps": 2}),
     Variant("8 warps a block", {"warps": 8}),
@@ -224,9 +229,11 @@ def measure(device: Device, search: Search, piece: Piece, variant: Variant, repe
     kernel.shape = dataclasses.replace(kernel.shape, **variant.shape)
     code = build(variant.patch, tuple(kernel.shape.defines.items()), device.info.architecture)
     module = device.driver.module_from_buffer(code)
-    kernel._count, kernel._fill, kernel._order = (
-        module.get_function(name) for name in ("mems_count", "mems_fill", "mems_order")
+    kernel._count, kernel._place, kernel._fill, kernel._order = (
+        module.get_function(f"mems_{name}") for name in ("count", "place", "fill", "order")
     )
+    if variant.two_passes:
+        kernel._capacity = lambda item: 0  # type: ignore[method-assign]
     slot = device.slots(1)[0]
     times = []
     for _ in range(repeats + 1):

@@ -1,7 +1,8 @@
 // Maximal exact matches. A warp takes a tile of TILE text positions: it hashes the k-mers, picks the canonical seeds among
 // them, looks these up and tests their hits, 32 at a time over seed borders, so that a frequent seed keeps all lanes
-// busy. `mems_count` counts a tile's matches, `mems_fill` writes them at the tile's offset, `mems_order` sorts each tile's.
-// Both passes do the same work; nothing but the matches themselves is ever kept in memory.
+// busy. `mems_count` counts a tile's matches and, while there is room, writes them down in the order in which they are found;
+// `mems_place` moves those to their tile's offset. Where room was short, `mems_fill` searches again and writes a part of the
+// matches at their offsets, so that memory is bounded however many there are. `mems_order` sorts each tile's.
 #include <cstdint>
 
 #include "algo/mem.hpp"
@@ -31,6 +32,13 @@ struct Task {
     int k, w;
     uint32_t least_length;
 };
+
+// A match that was written down before its place was known; 20 bytes, as gpualign/gpu/kernels/mems.py reserves them.
+struct FoundMem {
+    Mem mem;
+    uint32_t tile, number;
+};
+static_assert(sizeof(FoundMem) == 20, "");
 
 // A warp's share of shared memory.
 struct WarpSpace {
@@ -190,15 +198,40 @@ using namespace gpualign;
             least_length                                                                                              \
     }
 
+// Counts of the tiles from `first_tile` on. With `capacity`, also the matches themselves with their tile and their number in
+// it, in any order; `used` counts them, those that found no room included.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_count(TASK_PARAMETERS, uint32_t first_tile, uint32_t last_tile, uint32_t* __restrict__ counts) {
+    mems_count(TASK_PARAMETERS, uint32_t first_tile, uint32_t last_tile, uint32_t* __restrict__ counts, uint64_t capacity,
+               unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems) {
     __shared__ WarpSpace spaces[WARPS];
     const uint32_t tile = first_tile + blockIdx.x * WARPS + threadIdx.x / 32;
     if (tile >= last_tile) return;
     uint32_t count = 0;
-    warp_match_tile(TASK, spaces[threadIdx.x / 32], tile, false,
-                    [&](bool found, const Mem&) { count += __popc(__ballot_sync(kAllLanes, found)); });
+    warp_match_tile(TASK, spaces[threadIdx.x / 32], tile, capacity != 0, [&](bool found, const Mem& mem) {
+        const unsigned mask = __ballot_sync(kAllLanes, found);
+        if (capacity != 0 && mask != 0) {
+            unsigned long long place = 0;
+            if (lane_number() == 0) place = atomicAdd(used, static_cast<unsigned long long>(__popc(mask)));
+            place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
+            if (found && place < capacity) found_mems[place] = {mem, tile - first_tile, count + rank_among(mask)};
+        }
+        count += __popc(mask);
+    });
     if (lane_number() == 0) counts[tile - first_tile] = count;
+}
+
+// Moves the matches that mems_count wrote down, all of them, to their tile's offset.
+extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, uint64_t count,
+                                      const uint64_t* __restrict__ tile_offsets, uint32_t page_begin,
+                                      uint32_t* __restrict__ starts, uint32_t* __restrict__ references,
+                                      uint32_t* __restrict__ lengths) {
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    const FoundMem found = found_mems[i];
+    const uint64_t number = tile_offsets[found.tile] + found.number;
+    starts[number] = found.mem.start;
+    references[number] = page_begin + found.mem.reference;
+    lengths[number] = found.mem.length;
 }
 
 // Writes the matches numbered [from, to). `tile_offsets` are the numbers of the tiles' first matches, counted from

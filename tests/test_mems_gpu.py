@@ -108,7 +108,12 @@ def test_pages_change_nothing(genome: tuple[str, str, str], tmp_path: Path, memo
 def test_slices_and_overfull_results_change_nothing(genome: tuple[str, str, str], tmp_path: Path) -> None:
     params = MemsParams(min_length=14, kind="maxmatch", strands="both", only_acgt=True)
     expected = run(genome, tmp_path, "cpu", params)
-    for attributes in ({"slice_matches": 5000}, {"slice_matches": 97}, {"most_matches": 20_000}):
+    for attributes in (
+        {"slice_matches": 5000},
+        {"slice_matches": 97},
+        {"most_matches": 20_000},
+        {"slice_matches": 1 << 20},
+    ):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in attributes.items():
                 patch.setattr(Search, name, value)

@@ -69,7 +69,7 @@ class MemsShape:
 
 def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     """The shape for an index of window ``w``."""
-    return MemsShape(tile=256, warps=4, most_window=next(most for most in (16, 96, 256) if w <= most))
+    return MemsShape(tile=128, warps=4, most_window=next(most for most in (8, 20, 48, 96, 256) if w <= most))
 
 
 @dataclass(frozen=True)

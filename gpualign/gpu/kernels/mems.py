@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _WARP = 32
 _COLUMN_BYTES = 24  # a match, before and after it is put in order
+_FOUND_BYTES = 20  # a match that is written down while they are counted (FoundMem of cuda/mems.cu)
+_PLACE_THREADS = 256
 #: of the device's memory, what an index may take that stays
 _RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
@@ -66,8 +68,8 @@ class MemsKernel:
         self.device, self.search = device, search
         self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
         defines = self.shape.defines
-        self._count, self._fill, self._order = (
-            device.function("mems", name, defines) for name in ("mems_count", "mems_fill", "mems_order")
+        self._count, self._place, self._fill, self._order = (
+            device.function("mems", f"mems_{name}", defines) for name in ("count", "place", "fill", "order")
         )
         share = int(device.budget * _RESIDENT_SHARE)
         if index_bytes(search.index) > share:
@@ -175,8 +177,16 @@ class MemsKernel:
             np.uint32(first),
             np.uint32(last),
             counts,
+            np.uint64(self._capacity(item)),
+            slot.clear("found count", 8),
+            slot.device_array("found", _FOUND_BYTES * self._capacity(item)),
         )
         slot.download("counts", last - first, np.uint32)
+
+    def _capacity(self, item: Piece) -> int:
+        """Matches that are written down while they are counted: more than a piece without repeats has."""
+        by_memory = self.device.budget // _SLICE_SHARE // _FOUND_BYTES
+        return int(min(self.search.slice_matches, by_memory, 4096 + 4 * (item.stop - item.start)))
 
     def _fill_page(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
         """The piece's matches on a page whose counts have arrived, and up to which start they are complete."""
@@ -193,17 +203,37 @@ class MemsKernel:
         total = int(offsets[last - first])
         columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
         slot.upload("tile offsets", offsets)
-        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
-        for start in range(0, total, most):
-            self._fill_slice(slot, item, arrays, (first, last), offsets, columns, start, min(start + most, total))
+        if total == 0:
+            return columns, complete_to
+        if last - first == len(offsets) - 1 and total <= self._capacity(item):
+            self._place_all(slot, item, arrays, offsets, columns)
+            most = total
+        else:
+            most = self._fill_all(slot, item, arrays, (first, last), offsets, columns)
         large = np.flatnonzero(np.diff(offsets[: last - first + 1]) > _MOST_ORDERED)
         split = np.searchsorted(offsets, np.arange(most, total, most), "right") - 1
         for tile in {*large.tolist(), *split.tolist()}:
-            bounds = offsets[tile : tile + 2]
-            _native.sort_mems(*columns, bounds)
+            _native.sort_mems(*columns, offsets[tile : tile + 2])
         return columns, complete_to
 
-    def _fill_slice(
+    def _place_all(
+        self, slot: Slot, item: Piece, arrays: _PageArrays, offsets: NDArray[np.int64], columns: Columns
+    ) -> None:
+        """From the matches that were written down."""
+        total = len(columns.starts)
+        slot.launch(
+            self._place,
+            -(-total // _PLACE_THREADS),
+            _PLACE_THREADS,
+            slot.device_array("found", 0),
+            np.uint64(total),
+            slot.device_array("tile offsets", 0),
+            np.uint32(arrays.page.begin),
+            *self._columns_on(slot, "filled", total),
+        )
+        self._take_ordered(slot, (0, len(offsets) - 1), (0, total), columns)
+
+    def _fill_all(
         self,
         slot: Slot,
         item: Piece,
@@ -211,38 +241,55 @@ class MemsKernel:
         tiles: tuple[int, int],
         offsets: NDArray[np.int64],
         columns: Columns,
-        start: int,
-        stop: int,
-    ) -> None:
-        first, last = tiles
-        begin = int(np.searchsorted(offsets, start, "right")) - 1
-        end = min(int(np.searchsorted(offsets, stop, "left")), last - first)
-        names = ("starts", "references", "lengths")
-        filled = [slot.device_array(f"filled {name}", 4 * (stop - start)) for name in names]
-        ordered = [slot.device_array(f"ordered {name}", 4 * (stop - start)) for name in names]
-        tile_offsets = slot.device_array("tile offsets", 0)
-        grid, block = -(-(end - begin) // self.shape.warps), _WARP * self.shape.warps
-        span = (np.uint64(start), np.uint64(stop))
+    ) -> int:
+        """Search again, a part of the matches at a time; how many that is."""
+        total = len(columns.starts)
+        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
+        for start in range(0, total, most):
+            span = (start, min(start + most, total))
+            begin = int(np.searchsorted(offsets, span[0], "right")) - 1
+            end = min(int(np.searchsorted(offsets, span[1], "left")), tiles[1] - tiles[0])
+            slot.launch(
+                self._fill,
+                -(-(end - begin) // self.shape.warps),
+                _WARP * self.shape.warps,
+                *self._task(slot, item, arrays),
+                np.uint32(tiles[0]),
+                np.uint32(begin),
+                np.uint32(end),
+                slot.device_array("tile offsets", 0),
+                np.uint64(span[0]),
+                np.uint64(span[1]),
+                np.uint32(arrays.page.begin),
+                *self._columns_on(slot, "filled", span[1] - span[0]),
+            )
+            self._take_ordered(slot, (begin, end), span, columns)
+        return most
+
+    def _columns_on(self, slot: Slot, which: str, count: int) -> list[Any]:
+        return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
+
+    def _take_ordered(self, slot: Slot, tiles: tuple[int, int], span: tuple[int, int], columns: Columns) -> None:
+        """Put the filled matches numbered ``span`` of ``tiles`` in order and copy them to the host."""
+        count = span[1] - span[0]
         slot.launch(
-            self._fill,
-            grid,
-            block,
-            *self._task(slot, item, arrays),
-            np.uint32(first),
-            np.uint32(begin),
-            np.uint32(end),
-            tile_offsets,
-            *span,
-            np.uint32(arrays.page.begin),
-            *filled,
+            self._order,
+            -(-(tiles[1] - tiles[0]) // self.shape.warps),
+            _WARP * self.shape.warps,
+            np.uint32(tiles[0]),
+            np.uint32(tiles[1]),
+            slot.device_array("tile offsets", 0),
+            np.uint64(span[0]),
+            np.uint64(span[1]),
+            *self._columns_on(slot, "filled", count),
+            *self._columns_on(slot, "ordered", count),
         )
-        slot.launch(self._order, grid, block, np.uint32(begin), np.uint32(end), tile_offsets, *span, *filled, *ordered)
-        staged = [slot.download(f"ordered {name}", stop - start, np.uint32) for name in names]
+        staged = [slot.download(f"ordered {name}", count, np.uint32) for name in Columns._fields]
         slot.wait()
         for column, values in zip(columns, staged, strict=True):
-            column[start:stop] = values
+            column[span[0] : span[1]] = values
 
     def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
         """Without the starts of neighbouring pieces that share a tile."""
         begin, end = np.searchsorted(columns.starts, [item.start, complete_to], "left").tolist()
-        return Matches(item, complete_to, columns=Columns(*(column[begin:end] for column in columns)))
+        return Matches(item, complete_to, columns=columns.part(begin, end))
