@@ -1,7 +1,7 @@
 // Bounded-gap alignment kernels: scores of two pairs a thread in 16 bits, and of a pair per thread or per warp in 32
 // bits with or without the traceback. Launched by gpualign/gpu/kernels/gapsmis.py.
 //
-// GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend > open.
+// GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_WARP, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend > open.
 // THREADS a block, at least BLOCKS of them on a multiprocessor.
 #include <cstdint>
 
@@ -14,11 +14,17 @@
 #ifndef WIDTH_SCORES
 #define WIDTH_SCORES 16
 #endif
+#ifndef WIDTH_WARP
+#define WIDTH_WARP 16
+#endif
 #ifndef WIDTH_TRACE
 #define WIDTH_TRACE 16
 #endif
 #ifndef TRACE
 #define TRACE 0
+#endif
+#ifndef WALK
+#define WALK 1
 #endif
 #ifndef STRICT
 #define STRICT 0
@@ -107,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_scores_thread(const L
     run_single<WIDTH_SCORES, 1, false>(launch);
 }
 __global__ void __launch_bounds__(THREADS, BLOCKS) gapsmis_scores_warp(const Launch launch) {
-    run_single<WIDTH_SCORES, 32, false>(launch);
+    run_single<WIDTH_WARP, 32, false>(launch);
 }
 #endif
 }

@@ -55,10 +55,10 @@ struct DirectionLayout {
     static constexpr int cell_bits = used <= 4 ? 4 : used <= 8 ? 8 : used <= 16 ? 16 : 32 * ((used + 31) / 32);
     static constexpr int cell_words = (cell_bits + 31) / 32;
     static constexpr int words = width * cell_bits / 32;
-    static_assert(width * cell_bits % 32 == 0, "a strip's directions fill whole words");
 
     template <class Word>
     static __device__ __forceinline__ void pack(uint32_t* strip, const Word* cell, int c) {
+        static_assert(width * cell_bits % 32 == 0, "a strip's directions fill whole words");
         if (cell_bits < 32) {
             strip[c * cell_bits / 32] |= raw(cell[0]) << (c * cell_bits % 32);
         } else {
@@ -143,6 +143,7 @@ struct Warp {
                 walks = rank == 0 && pair.index >= 0 && pair.best.gaps >= 0 && model.possible(pair.m, pair.n);
                 if (walks) walker = Walker<Strict>(pair.m, pair.best.end, pair.best.gaps);
             }
+            if (!WALK) return;  // a benchmark copies the directions to the host instead
             __syncwarp();
             if (walks) walk(walker, first, list);
             __syncwarp();
@@ -188,7 +189,7 @@ private:
         for (int c = 0; c < width; c++) {
             Word of_cell[Layout::cell_words > 0 ? Layout::cell_words : 1];
             cell<Word, Strict, Trace, Layout::layers_per_word>(K, pairs.score(c), g[c], inserts[c], left_d, corner, of_cell);
-            if (Trace && K > 0) Layout::pack(bits, of_cell, c);
+            if constexpr (Trace && K > 0) Layout::pack(bits, of_cell, c);
         }
     }
 

@@ -16,8 +16,9 @@ class Gapsmis:
     """Launch numbers of cuda/gapsmis.cu.
 
     Attributes:
-        width_packed, width_scores, width_trace: columns that a lane keeps in registers (2K+1 values each); even, and
-            for the traceback a multiple of 8.
+        width_packed, width_scores, width_warp, width_trace: columns that a lane keeps in registers, 2K+1 values each:
+            two pairs a thread, one pair a thread, a pair a warp, with traceback. For the last, width * 4K bits (rounded
+            up to 4, 8, 16 or 32 a column) must fill whole words.
         blocks: blocks that must fit on a multiprocessor, which bounds the registers.
         warp_cells: pairs of more cells than this get a warp each.
         thread_pairs: with fewer pairs than this every pair gets a warp, or threads would lie idle.
@@ -26,6 +27,7 @@ class Gapsmis:
 
     width_packed: int
     width_scores: int
+    width_warp: int
     width_trace: int
     blocks: int = 2
     warp_cells: int = 1 << 20
@@ -37,14 +39,24 @@ class Gapsmis:
 GAPSMIS_MOST_GAPS = 8
 
 
+#: by K: what fits in the 255 registers a thread may have with two blocks on a multiprocessor
+_GAPSMIS = {
+    0: Gapsmis(32, 32, 32, 32),
+    1: Gapsmis(28, 28, 20, 16),
+    2: Gapsmis(24, 24, 16, 16),
+    3: Gapsmis(16, 16, 12, 8),
+    4: Gapsmis(12, 12, 12, 8),
+    5: Gapsmis(10, 8, 8, 4),
+    6: Gapsmis(8, 8, 6, 4),
+    7: Gapsmis(8, 6, 6, 4),
+    8: Gapsmis(6, 4, 4, 4),
+}
+
+
 def gapsmis(capability: tuple[int, int], max_gaps: int) -> Gapsmis:
-    """The numbers for K gaps: a column takes 2K+1 registers, of which some 112 are to be had without spilling."""
+    """The numbers for K gaps."""
     del capability  # one table so far
-    if max_gaps <= 2:
-        return Gapsmis(16, 16, 16)
-    if max_gaps == 3:
-        return Gapsmis(16, 16, 8)
-    return Gapsmis(8, 8, 4) if max_gaps == 4 else Gapsmis(4, 4, 4)
+    return _GAPSMIS[max_gaps]
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
             other = bool((block.patterns.codes > 3).any())
             kernel, width, per_thread = f"gapsmis_packed{'_other' if other else ''}", launch.width_packed, 2
         else:
-            kernel, width, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", launch.width_scores, 1
+            kernel, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", 1
+            width = launch.width_warp if by_warp else launch.width_scores
         lanes = 32 if by_warp else 1
         plans.append(Plan(kernel, order, 32 // lanes * per_thread, m_most, n_most, width, lanes))
     return plans
@@ -213,14 +214,8 @@ class GapsmisKernel:
         fields["order"] = int(slot.upload(f"order{number}", launch.order))
         fields["pairs"] = len(launch.order)
         function = self.module.get_function(launch.kernel)
-        warps_per_block = tuning.GAPSMIS_THREADS // 32
-        registers = -(-function.num_regs // 8) * 8
-        resident = max(1, 65536 // (registers * tuning.GAPSMIS_THREADS)) * self.processors
-        tasks = -(-len(launch.order) // launch.per_warp)
-        warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)
-        space = workspace(launch, self.model, warps, int(self.device.budget * self.launch.workspace_share))
-        blocks = max(1, space.warps // warps_per_block)
-        threads = 32 * min(space.warps, warps_per_block)
+        space = self.memory(launch, function)
+        blocks, threads = _grid(space.warps)
         for key in ("edges", "checkpoints", "directions"):
             words = getattr(space, key)
             fields[f"{key}_stride"] = words
@@ -228,6 +223,15 @@ class GapsmisKernel:
         fields["band"] = space.band
         shared = scores.nbytes if packed is None else 0
         slot.launch(function, blocks, threads, fields[0].copy(), shared=shared)
+
+    def memory(self, launch: Plan, function: Any) -> Workspace:
+        """Memory for as many warps as the device runs at once, or as there is work for."""
+        registers = -(-function.num_regs // 8) * 8
+        resident = max(1, 65536 // (registers * tuning.GAPSMIS_THREADS)) * self.processors
+        tasks = -(-len(launch.order) // launch.per_warp)
+        warps_per_block = tuning.GAPSMIS_THREADS // 32
+        warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)
+        return workspace(launch, self.model, warps, int(self.device.budget * self.launch.workspace_share))
 
     def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
         n = len(item)
@@ -246,6 +250,12 @@ class GapsmisKernel:
 
     def join(self, results: list[GapAlignments]) -> GapAlignments:
         return GapAlignments.join(results)
+
+
+def _grid(warps: int) -> tuple[int, int]:
+    """Blocks and threads a block."""
+    warps_per_block = tuning.GAPSMIS_THREADS // 32
+    return max(1, warps // warps_per_block), 32 * min(warps, warps_per_block)
 
 
 class OnCpu:
@@ -274,6 +284,7 @@ def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
         "TRACE": str(int(model.traceback)),
         "WIDTH_PACKED": str(launch.width_packed),
         "WIDTH_SCORES": str(launch.width_scores),
+        "WIDTH_WARP": str(launch.width_warp),
         "WIDTH_TRACE": str(launch.width_trace),
         "THREADS": str(tuning.GAPSMIS_THREADS),
         "BLOCKS": str(launch.blocks),

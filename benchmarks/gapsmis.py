@@ -1,0 +1,271 @@
+"""Speed of bounded-gap alignment: GapsMis' own experiment on a GPU, and the CPU backend beside a plain C++ loop.
+
+    python benchmarks/gapsmis.py [gpu] [cpu] [--json FOLDER]
+
+Texts of 250 letters × 2,048 and patterns of 50, 100, 150 and 200 letters × 100, every pattern against every text, as in
+GPUGapsMis (Carroll, Ojiaku and Wong), section 3. CUPS are cells (pattern length × text length, summed over pairs) × the
+K+1 layers, per second. "kernel" is the kernels' time by events, "call" that of a whole batch from host memory to host
+memory. The hybrid traceback copies the directions to the host and walks there, as the paper's comparison does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from recording import record
+from sweep_gapsmis import model_for, paper_block, time_kernels
+
+from gpualign.gapsmis import GapAlignments, GapModel, PairBlock, align_on_cpu
+
+HERE = Path(__file__).resolve().parent
+ROUNDS = 5
+
+
+def build_plain() -> ctypes.CDLL:
+    """The plain loop, compiled for this processor."""
+    library = Path(tempfile.mkdtemp()) / "plain.so"
+    flags = ["-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", "-I", str(HERE.parent / "cuda")]
+    subprocess.run(["g++", *flags, "-o", str(library), str(HERE / "gapsmis_plain.cpp")], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def cells_of(block: PairBlock) -> float:
+    return float((block.pattern_lengths * block.text_lengths).sum())
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+# -- CPU
+
+
+def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
+    """Two cores of the CPU backend against the plain loop on one, interleaved; scores compared."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    os.sched_setaffinity(0, cores)
+    block = paper_block(texts=128)
+    few = block.part(slice(0, len(block), 16))
+    results: dict[str, Any] = {"cores": len(cores), "pairs": len(block)}
+    with ThreadPoolExecutor(2) as pool:
+        for gaps in range(4):
+            ours: list[float] = []
+            traced: list[float] = []
+            theirs: list[float] = []
+            scores = np.zeros(len(few), np.int32)
+            for _ in range(ROUNDS):
+                theirs.append(seconds_of(partial(plain_scores, plain, few, gaps, scores)))
+                ours.append(seconds_of(partial(on_threads, pool, model_for(gaps, False), block)))
+                traced.append(seconds_of(partial(on_threads, pool, model_for(gaps, True), block)))
+            assert np.array_equal(align_on_cpu(few, model_for(gaps, False)).score, scores)
+            rates = [
+                cells_of(part) * (gaps + 1) / statistics.median(times) / 1e9
+                for part, times in ((few, theirs), (block, ours), (block, traced))
+            ]
+            results[f"K={gaps}"] = {
+                "plain_one_core_gcups": round(rates[0], 3),
+                "scores_gcups": round(rates[1], 2),
+                "traceback_gcups": round(rates[2], 2),
+                "scores_times_plain": round(rates[1] / rates[0], 1),
+            }
+            print(f"CPU K={gaps}", results[f"K={gaps}"], flush=True)
+    return results
+
+
+def on_threads(pool: ThreadPoolExecutor, model: GapModel, block: PairBlock) -> None:
+    list(pool.map(lambda k: align_on_cpu(block.part(slice(k, None, 4)), model), range(4)))
+
+
+def plain_scores(plain: ctypes.CDLL, block: PairBlock, gaps: int, scores: np.ndarray) -> None:
+    sequences = (block.patterns.codes, block.patterns.offsets, block.texts.codes, block.texts.offsets)
+    ids = (np.ascontiguousarray(block.pattern_ids), np.ascontiguousarray(block.text_ids))
+    arrays = [pointer(array) for array in (*sequences, *ids)]
+    assert plain.plain_gapsmis(*arrays, ctypes.c_int64(len(block)), gaps, 5, -4, 10, 1, pointer(scores)) == 0
+
+
+# -- GPU
+
+
+def run_gpu(plain: ctypes.CDLL) -> dict[str, Any]:
+    from gpualign.gpu.device import Device, list_devices
+
+    with Device(list_devices()[0]) as device:
+        return device.call(_run_gpu, device, plain).result()
+
+
+def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
+    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+
+    block = paper_block()
+    results: dict[str, Any] = {"pairs": len(block)}
+    for gaps in range(5):
+        for traceback in (False, True):
+            kernel = GapsmisKernel(device, model_for(gaps, traceback))
+            check(kernel, device, block)
+            row = timed(kernel, device, block, gaps)
+            results[f"K={gaps} {'traceback' if traceback else 'scores'}"] = row
+            print(f"GPU K={gaps} traceback={traceback}", row, flush=True)
+    for length in (50, 100, 150, 200):
+        row = traceback_table(device, plain, length)
+        results[f"traceback table, patterns of {length}"] = row
+        print(f"patterns of {length}:", row, flush=True)
+    results["long pairs"] = long_pairs(device)
+    return results
+
+
+def align(kernel: Any, device: Any, block: PairBlock) -> GapAlignments:
+    slot = device.slots(1)[0]
+    kernel.submit(slot, block)
+    slot.wait()
+    return kernel.collect(slot, block)
+
+
+def check(kernel: Any, device: Any, block: PairBlock) -> None:
+    """The CPU backend's answers for a spread-out sample."""
+    sample = block.part(slice(0, len(block), 199))
+    ours, theirs = align(kernel, device, block), align_on_cpu(sample, kernel.model)
+    for field in ("score", "gaps", "start", "end"):
+        assert np.array_equal(getattr(ours, field)[::199], getattr(theirs, field)), field
+
+
+def timed(kernel: Any, device: Any, block: PairBlock, gaps: int) -> dict[str, float]:
+    kernels = time_kernels(device, kernel, block, ROUNDS)
+    call = statistics.median(seconds_of(lambda: align(kernel, device, block)) for _ in range(ROUNDS))
+    work = cells_of(block) * (gaps + 1)
+    return {
+        "kernel_ms": round(kernels * 1e3, 3),
+        "kernel_tcups": round(work / kernels / 1e12, 3),
+        "call_ms": round(call * 1e3, 3),
+        "call_tcups": round(work / call / 1e12, 3),
+    }
+
+
+def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2) -> dict[str, Any]:
+    """Milliseconds as in the paper's Table 1: alignment only, hybrid and GPU traceback; one text, and all texts."""
+    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+
+    block = paper_block(length)
+    scores, traced = (GapsmisKernel(device, model_for(gaps, traceback)) for traceback in (False, True))
+    row: dict[str, Any] = {}
+    for name, part in (("one text", block.part(block.text_ids == 0)), ("all texts", block)):
+        fill = Hybrid(device, model_for(gaps, True), plain)
+        times: dict[str, list[float]] = {"alignment only": [], "hybrid": [], "gpu": []}
+        for _ in range(ROUNDS + 1):
+            times["alignment only"].append(seconds_of(lambda part=part: align(scores, device, part)))
+            times["hybrid"].append(seconds_of(lambda part=part, fill=fill: fill.align(part)))
+            times["gpu"].append(seconds_of(lambda part=part: align(traced, device, part)))
+        row[name] = {key: round(statistics.median(values[1:]) * 1e3, 3) for key, values in times.items()}
+        assert np.array_equal(fill.align(part), align(traced, device, part).gap_list), "hybrid and GPU differ"
+    return row
+
+
+class Hybrid:
+    """Directions on the GPU, copied to the host in parts, walked there by all cores."""
+
+    PART = 1 << 14
+
+    def __init__(self, device: Any, model: Any, plain: ctypes.CDLL) -> None:
+        from gpualign.gpu import tuning
+        from gpualign.gpu.kernels import gapsmis
+
+        class Filling(gapsmis.GapsmisKernel):
+            """Every task has memory of its own, so that all directions are there at the end."""
+
+            def memory(self, launch: Any, function: Any) -> Any:
+                tasks = -(-len(launch.order) // launch.per_warp)
+                self.launched = launch
+                self.space = gapsmis.workspace(launch, self.model, -(-tasks // 4) * 4, self.device.budget)
+                return self.space
+
+        self.device, self.model, self.plain = device, model, plain
+        self.kernel = Filling(device, model)
+        self.kernel.launch = tuning.Gapsmis(16, 16, 16, 16, thread_pairs=0)
+        defines = {**gapsmis.defines(model, self.kernel.launch), "WALK": "0"}
+        self.kernel.module = device.module("gapsmis", defines)
+        self.pool = ThreadPoolExecutor()
+
+    def align(self, block: PairBlock) -> np.ndarray:
+        lists = [self._part(block.part(slice(k, k + self.PART))) for k in range(0, len(block), self.PART)]
+        return np.concatenate(lists)
+
+    def _part(self, block: PairBlock) -> np.ndarray:
+        slot = self.device.slots(1)[0]
+        self.kernel.submit(slot, block)
+        space, launch, gaps = self.kernel.space, self.kernel.launched, self.model.max_gaps
+        directions = slot.download("directions", space.directions * space.warps, np.uint32)
+        slot.wait()
+        answer = self.kernel.collect(slot, block)
+        gap_list = np.zeros((len(block), gaps, 3), np.int32)
+        starts, rows = np.zeros(len(block), np.int32), block.pattern_lengths.astype(np.int32)
+        words = 16 * 4 * gaps // 32
+        shape = (ctypes.c_int64(space.directions), space.band, words, 16, 4 * gaps, gaps)
+        arrays = [pointer(a) for a in (rows, answer.gaps, answer.end, gap_list, starts)]
+
+        def walk(first: int) -> None:
+            span = (ctypes.c_int64(first), ctypes.c_int64(min(first + 512, len(block))))
+            self.plain.walk_back(pointer(directions), *shape, pointer(launch.order), *span, *arrays)
+
+        list(self.pool.map(walk, range(0, len(block), 512)))
+        return gap_list
+
+
+def long_pairs(device: Any) -> dict[str, Any]:
+    """A warp per pair: 1,056 pairs of 4,000 × 5,000 letters."""
+    from gpualign.encoded import EncodedSequences
+    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+
+    rng, count, m, n = np.random.default_rng(5), 1056, 4000, 5000
+    texts = rng.integers(0, 4, (count, n)).astype(np.uint8)
+    patterns = np.ascontiguousarray(np.delete(texts, slice(1000, 1060), axis=1)[:, :m])
+    names = [str(i) for i in range(count)]
+    ids = np.arange(count, dtype=np.int32)
+    block = PairBlock(
+        EncodedSequences(names, patterns.reshape(-1), np.arange(count + 1, dtype=np.int64) * m),
+        EncodedSequences(names, texts.reshape(-1), np.arange(count + 1, dtype=np.int64) * n),
+        ids,
+        ids,
+    )
+    results = {}
+    for traceback in (False, True):
+        kernel = GapsmisKernel(device, model_for(2, traceback))
+        answer = align(kernel, device, block)
+        assert (answer.score == 5 * m - 10 - 59).all()
+        results["traceback" if traceback else "scores"] = timed(kernel, device, block, 2)
+        print("long pairs, traceback:", traceback, results["traceback" if traceback else "scores"], flush=True)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=["gpu", "cpu", []], help="what to measure (both)")
+    parser.add_argument("--json", metavar="FOLDER", help="where the result file goes")
+    arguments = parser.parse_args()
+    plain = build_plain()
+    results = {}
+    if not arguments.parts or "gpu" in arguments.parts:
+        results["gpu"] = run_gpu(plain)
+    if not arguments.parts or "cpu" in arguments.parts:
+        results["cpu"] = run_cpu(plain)
+    print(record("gapsmis", results, arguments.json))
+
+
+if __name__ == "__main__":
+    main()
