@@ -151,9 +151,12 @@ struct Warp {
             last = first;
             first -= work.band;
         }
-        if (!walks) return;
-        walker.finish(model, list);
-        start[pairs.pair.index] = walker.j;
+        if (walks) {
+            walker.finish(model, list);
+            start[pairs.pair.index] = walker.j;
+        }
+        if (rank == 0 && pairs.pair.index >= 0)
+            for (int q = walks ? pairs.pair.best.gaps : 0; q < K; q++) list[q] = Gap{0, 0, 0};
     }
 
     // All rows: the answer, and with Save the checkpoints of a later traceback.

@@ -134,6 +134,57 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
                           to_numpy(std::move(end)), to_numpy(std::move(list)));
 }
 
+// Sorts by a 32-bit key, the largest first, keeping the order of equal ones; 16 bits at a time, and not where they agree.
+void sort_descending(std::vector<int32_t>& order, const std::vector<int32_t>& keys) {
+    std::vector<int32_t> sorted(order.size());
+    std::vector<int32_t> places(1 << 16);
+    for (const int shift : {0, 16}) {
+        std::fill(places.begin(), places.end(), 0);
+        const auto digit = [&](int32_t pair) { return 0xffff - (uint32_t(keys[size_t(pair)]) >> shift & 0xffff); };
+        for (const int32_t pair : order) places[digit(pair)]++;
+        if (order.empty() || places[digit(order[0])] == int32_t(order.size())) continue;
+        int32_t place = 0;
+        for (int32_t& count : places) {
+            const int32_t here = count;
+            count = place;
+            place += here;
+        }
+        for (const int32_t pair : order) sorted[size_t(places[digit(pair)]++)] = pair;
+        order.swap(sorted);
+    }
+}
+
+auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, Input<int32_t> pattern_ids,
+                   Input<int32_t> text_ids, int64_t warp_cells, int64_t thread_pairs) {
+    const size_t n = pattern_ids.size();
+    std::vector<int32_t> by_warp, by_thread, rows(n), columns(n);
+    std::vector<int32_t> longest(4);
+    {
+        nb::gil_scoped_release released;
+        for (size_t k = 0; k < n; k++) {
+            const int64_t* x = pattern_offsets.data() + pattern_ids.data()[k];
+            const int64_t* y = text_offsets.data() + text_ids.data()[k];
+            rows[k] = int32_t(x[1] - x[0]);
+            columns[k] = int32_t(y[1] - y[0]);
+            (int64_t(rows[k]) * columns[k] > warp_cells ? by_warp : by_thread).push_back(int32_t(k));
+        }
+        if (int64_t(by_thread.size()) < thread_pairs) {
+            by_warp.insert(by_warp.end(), by_thread.begin(), by_thread.end());
+            by_thread.clear();
+        }
+        for (auto* order : {&by_warp, &by_thread}) {
+            sort_descending(*order, columns);
+            sort_descending(*order, rows);
+            for (const int32_t pair : *order) {
+                int32_t* most = longest.data() + (order == &by_thread ? 2 : 0);
+                most[0] = std::max(most[0], rows[size_t(pair)]);
+                most[1] = std::max(most[1], columns[size_t(pair)]);
+            }
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(by_warp)), to_numpy(std::move(by_thread)), to_numpy(std::move(longest)));
+}
+
 int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest, int gaps, int open, int extend,
                       int ends) {
     return unreached_value(Model{gaps, open - extend, extend, ends, 0}, bits, m, n, smallest, largest);
@@ -151,6 +202,11 @@ void bind_gapsmis(nb::module_& m) {
           "int16 (letters * letters,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
           "int32 (pairs,) score, gaps, start, end (text, half-open; -1 where no alignment exists) and the gaps as int32 "
           "(pairs * gaps * 3,): pattern letters before, text letters before, length (> 0: letters of the pattern).");
+    m.def("gapsmis_order", &gapsmis::gapsmis_order, "pattern_offsets"_a, "text_offsets"_a, "pattern_ids"_a,
+          "text_ids"_a, "warp_cells"_a, "thread_pairs"_a,
+          "Pairs by pattern and text length, longest first: int32 indices of those that get a warp each (more than "
+          "warp_cells cells, or all where fewer than thread_pairs remain) and of the others; and int32 (4,) the longest "
+          "pattern and text of either.");
     m.def("gapsmis_unreached", &gapsmis::gapsmis_unreached, "bits"_a, "m"_a, "n"_a, "smallest"_a, "largest"_a, "gaps"_a,
           "open"_a, "extend"_a, "ends"_a,
           "Minus infinity in words of so many bits for patterns up to m and texts up to n, or 0 where they do not fit.");

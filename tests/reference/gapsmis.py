@@ -89,3 +89,42 @@ def recurrence(pattern: str, text: str, most_gaps: int, score: Score, open_: int
         return None
     value, gaps, stop = min(keys)
     return int(-value), gaps, stop
+
+
+def recurrence_of_many(letters: np.ndarray, most_gaps: int, open_: int, extend: int, ends: str) -> np.ndarray:
+    """:func:`recurrence` of many pairs of equal lengths at once.
+
+    Args:
+        letters: (pairs, m, n), score of pattern letter i against text letter j.
+
+    Returns:
+        (most_gaps + 1, pairs, 3): score, fewest gaps and leftmost text end of each pair for K = 0 .. most_gaps; the
+        score is -inf where there is no alignment.
+    """
+    pairs, m, n = letters.shape
+    shape = (most_gaps + 1, m + 1, n + 1, pairs)
+    paired, deleted, inserted = (np.full(shape, -np.inf) for _ in range(3))
+    paired[0, 0, : n + 1 if ends == "both" else 1] = 0
+    costs = (open_ + extend * np.arange(max(m, n) + 1, dtype=float))[:, None]
+    for q in range(most_gaps + 1):
+        for i in range(m + 1):
+            for j in range(n + 1):
+                if i and j:
+                    before = np.maximum(paired[q, i - 1, j - 1], deleted[q, i - 1, j - 1])
+                    paired[q, i, j] = np.maximum(before, inserted[q, i - 1, j - 1]) + letters[:, i - 1, j - 1]
+                if q and j:
+                    before = np.maximum(paired[q - 1, i, :j], inserted[q - 1, i, :j])
+                    deleted[q, i, j] = (before - costs[:j][::-1]).max(axis=0)
+                if q and i:
+                    before = np.maximum(paired[q - 1, :i, j], deleted[q - 1, :i, j])
+                    inserted[q, i, j] = (before - costs[:i][::-1]).max(axis=0)
+    total = np.maximum(np.maximum(paired, deleted), inserted)[:, m].transpose(2, 0, 1)  # (pairs, layers, columns)
+    if ends == "none":
+        total[:, :, :n] = -np.inf
+    answers = np.empty((most_gaps + 1, pairs, 3))
+    for k in range(most_gaps + 1):
+        layers = total[:, : k + 1]
+        best = layers.max(axis=(1, 2))
+        reach = (layers == best[:, None, None]).reshape(pairs, -1).argmax(axis=1)  # fewest gaps, then leftmost
+        answers[k] = np.stack([best, reach // (n + 1), reach % (n + 1)], axis=1)
+    return answers

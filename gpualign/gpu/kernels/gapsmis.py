@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.gapsmis import GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.gpu import tuning
 from gpualign.gpu.buffers import DeviceMemoryExceeded
@@ -76,16 +77,19 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
     Short pairs go to a thread each where there are enough of them to fill the device (two to a thread in 16 bits when
     only scores are wanted and fit); the others to a warp each.
     """
-    m, n = block.pattern_lengths, block.text_lengths
-    long = m * n > launch.warp_cells
-    few = len(block) - int(np.count_nonzero(long)) < launch.thread_pairs
+    by_warps, by_threads, longest = _native.gapsmis_order(
+        block.patterns.offsets,
+        block.texts.offsets,
+        block.pattern_ids,
+        block.text_ids,
+        launch.warp_cells,
+        launch.thread_pairs,
+    )
     plans = []
-    for chosen, by_warp in (((long | few), True), (~(long | few), False)):
-        pairs = np.flatnonzero(chosen)
-        if not len(pairs):
+    for order, by_warp in ((by_warps, True), (by_threads, False)):
+        if not len(order):
             continue
-        order = pairs[_by_length(m[pairs], n[pairs])].astype(np.int32)
-        m_most, n_most = int(m[pairs].max()), int(n[pairs].max())
+        m_most, n_most = longest.tolist()[0 if by_warp else 2 :][:2]
         if model.traceback:
             kernel, width, per_thread = f"gapsmis_trace_{'warp' if by_warp else 'thread'}", launch.width_trace, 1
         elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, m_most, n_most):
@@ -97,17 +101,6 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
         lanes = 32 if by_warp else 1
         plans.append(Plan(kernel, order, 32 // lanes * per_thread, m_most, n_most, width, lanes))
     return plans
-
-
-def _by_length(m: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices that sort by pattern length, then text length, longest first; equal lengths need no sorting."""
-    order = np.arange(len(m))
-    for lengths in (n, m):
-        if lengths.min() != lengths.max():
-            # 16-bit keys are sorted by radix
-            keys = lengths[order].max() - lengths[order]
-            order = order[np.argsort(keys.astype(np.uint16 if keys.max() < 1 << 16 else np.int64), kind="stable")]
-    return order
 
 
 def packed_table(model: GapModel) -> tuple[NDArray[np.int32], int] | None:
