@@ -103,6 +103,16 @@ def test_pair_list_and_one_to_one(files, tmp_path, capfdbinary):
     assert "4 records, but 2" in err
 
 
+def test_a_gap_is_never_cut_to_save_its_extensions(tmp_path, capfdbinary):
+    """With gapext above gapopen one gap of four letters costs 1 + 3 * 4, although two of two would cost 10."""
+    names = fasta(tmp_path / "p.fa", {"p": "ACACGTGT"}), fasta(tmp_path / "t.fa", {"t": "ACACTTTTGTGT"})
+    options = ("--match", "20", "--mismatch", "-30", "--gapopen", "1", "--gapext", "4", "-q", "--no-header")
+    for gaps in ("1", "2"):
+        code, rows, err = run(capfdbinary, "--max-gaps", gaps, *options, *names)
+        assert code == 0, err
+        assert rows[0][2:5] == [str(8 * 20 - 13), "1", "D4@5"]
+
+
 def test_scores_alone_are_the_same_scores(files, capfdbinary):
     options = ("--mode", "semi-global", "--free-start", "--max-gaps", "2", "-q")
     _, rows, _ = run(capfdbinary, *options, *files)

@@ -59,6 +59,29 @@ def gapsmis(capability: tuple[int, int], max_gaps: int) -> Gapsmis:
     return _GAPSMIS[max_gaps]
 
 
+def gapsmis_defines(max_gaps: int, strict: bool, traceback: bool, launch: Gapsmis) -> dict[str, str]:
+    """Macros of cuda/gapsmis.cu."""
+    numbers = {
+        "GAPS": max_gaps,
+        "STRICT": int(strict),
+        "TRACE": int(traceback),
+        "WIDTH_PACKED": launch.width_packed,
+        "WIDTH_SCORES": launch.width_scores,
+        "WIDTH_WARP": launch.width_warp,
+        "WIDTH_TRACE": launch.width_trace,
+        "THREADS": GAPSMIS_THREADS,
+        "BLOCKS": launch.blocks,
+    }
+    return {name: str(number) for name, number in numbers.items()}
+
+
+VARIANTS += tuple(
+    ("gapsmis", gapsmis_defines(max_gaps, False, traceback, _GAPSMIS[max_gaps]))
+    for max_gaps in range(5)
+    for traceback in (False, True)
+)
+
+
 @dataclass(frozen=True)
 class MemsShape:
     """How `mems` spreads over a device.

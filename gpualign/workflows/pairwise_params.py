@@ -163,7 +163,7 @@ class PairwiseParams:
     def _check_scores(self) -> None:
         if self.gap_open < 0 or self.gap_extend < 0:
             raise UsageError("gap penalties are given as positive numbers (10 means a score of -10)")
-        if self.gap_open < self.gap_extend:
+        if self.gap_open < self.gap_extend and self.max_gaps is None:  # counted gaps are never cut in two
             raise UsageError(f"gapopen ({self.gap_open}) must be at least gapext ({self.gap_extend})")
         if self.matrix is None and self.match < self.mismatch:
             raise UsageError(f"match ({self.match}) must be at least mismatch ({self.mismatch})")

@@ -270,18 +270,8 @@ def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
 
 
 def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
-    """Macros of cuda/gapsmis.cu."""
-    return {
-        "GAPS": str(model.max_gaps),
-        "STRICT": str(int(model.strict)),
-        "TRACE": str(int(model.traceback)),
-        "WIDTH_PACKED": str(launch.width_packed),
-        "WIDTH_SCORES": str(launch.width_scores),
-        "WIDTH_WARP": str(launch.width_warp),
-        "WIDTH_TRACE": str(launch.width_trace),
-        "THREADS": str(tuning.GAPSMIS_THREADS),
-        "BLOCKS": str(launch.blocks),
-    }
+    """Macros of cuda/gapsmis.cu for a model."""
+    return tuning.gapsmis_defines(model.max_gaps, model.strict, model.traceback, launch)
 
 
 def _needed(
