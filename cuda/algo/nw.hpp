@@ -20,6 +20,13 @@ GPUALIGN_HD int32_t flag(bool mask, uint32_t bits) { return mask ? int32_t(bits)
 
 template <class Word>
 GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
+GPUALIGN_HD int32_t add_max(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32(a, b, c);
+#else
+    return max(a + b, c);
+#endif
+}
 
 // Four bits a cell say where its values came from; ties go to the diagonal, then to E, and gaps close early.
 enum : uint32_t {
@@ -45,8 +52,10 @@ struct Strip {
         for (int k = 0; k < K; k++) {
             const Word up = h[k];
             if (Affine) {
-                const Word value = add_max(diagonal, scores(k), max(e, f[k]));
-                e = add_max(value, minus_open, e);
+                // E opens from H, but never from the part of H that is E itself: so e waits for one operation a cell
+                const Word not_e = add_max(diagonal, scores(k), f[k]);
+                const Word value = max(not_e, e);
+                e = add_max(not_e, minus_open, e);
                 f[k] = add_max(value, minus_open, f[k]);
                 h[k] = left = value;
             } else {

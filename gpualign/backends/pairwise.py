@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.alignments import Alignments, Measures
 from gpualign.backends.base import Stage
 from gpualign.encoded import EncodedSequences
-from gpualign.identity import IdentityBound, reaches
+from gpualign.identity import IdentityBound, band_of, reaches, score_from_edits
 from gpualign.matrices import Scoring
 from gpualign.workflows.pair_blocks import PairBlock
 
@@ -75,7 +75,10 @@ class PairProblem:
 
 def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
     """A block on the calling thread."""
-    strands = [problem.keep(align_strand(problem, block, strand)) for strand in range(len(problem.queries))]
+    strands = [
+        problem.keep(align_strand(problem, filter_on_cpu(problem, block, strand), strand))
+        for strand in range(len(problem.queries))
+    ]
     return strands[0] if len(strands) == 1 else better_strand(*strands)
 
 
@@ -95,10 +98,71 @@ def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
     return both.take(best[first])
 
 
-def align_strand(problem: PairProblem, block: PairBlock, strand: int) -> Alignments:
-    """All pairs of a block on one strand, not yet filtered by identity but for what is proved beforehand."""
+@dataclass(frozen=True)
+class Candidates:
+    """What is left of a block on one strand after the filters, and where its alignments can run.
+
+    Attributes:
+        block: the pairs that are left.
+        band_low, band_high: int32 (p,), diagonals (target - query) of an optimal path, inclusive; None: any.
+    """
+
+    block: PairBlock
+    band_low: NDArray[np.int32] | None = None
+    band_high: NDArray[np.int32] | None = None
+
+
+#: the widest limit that the edit filter takes
+MOST_EDITS = 254
+
+
+def edit_limits(problem: PairProblem, block: PairBlock) -> NDArray[np.int32] | None:
+    """int32 (p,): edits that the identity allows each pair; None where it proves nothing for some pair."""
+    if problem.bound is None:
+        return None
+    lengths = problem.lengths(block)
+    limits = problem.bound.most_edits(lengths[:, 0], lengths[:, 1])
+    if len(limits) and limits.max() > MOST_EDITS:
+        return None
+    return limits.astype(np.int32)
+
+
+def candidates_within(problem: PairProblem, block: PairBlock, distances: NDArray[np.int32]) -> Candidates:
+    """The pairs with a distance (not -1), with the band that the distance proves."""
+    near = np.flatnonzero(distances >= 0)
+    left = block.take(near)
+    if problem.mode != "global":
+        return Candidates(left)
+    n, m = problem.lengths(left).T
+    least = score_from_edits(distances[near].astype(np.int64), n, m, problem.scoring, problem.gap_open)
+    return Candidates(left, *band_of(least, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
+
+
+def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
+    """Drop the pairs that are proved to miss the identity."""
+    limits = edit_limits(problem, block)
+    if limits is None:
+        return Candidates(block)
+    queries, targets = problem.queries[strand], problem.targets
+    distances = _native.edit_distances(
+        queries.codes,
+        queries.offsets,
+        targets.codes,
+        targets.offsets,
+        block.queries,
+        block.targets,
+        limits,
+        problem.scoring.identical,
+    )
+    return candidates_within(problem, block, distances)
+
+
+def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+    """All candidates on one strand, not yet filtered by their identity."""
     queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring
-    band_low = band_high = _EVERYWHERE
+    block = candidates.block
+    band_low = _EVERYWHERE if candidates.band_low is None else candidates.band_low
+    band_high = _EVERYWHERE if candidates.band_high is None else candidates.band_high
     score, spans, counts, cigar, offsets = _native.align_pairs(
         queries.codes,
         queries.offsets,

@@ -7,6 +7,7 @@ void bind_cpu(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);
+void bind_edit_filter(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
 void bind_gapsmis(nanobind::module_& m);
 void bind_gapsmis_format(nanobind::module_& m);

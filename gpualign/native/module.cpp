@@ -12,6 +12,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);
     gpualign::bind_pairwise(m);
+    gpualign::bind_edit_filter(m);
     gpualign::bind_table(m);
     gpualign::bind_gapsmis(m);
     gpualign::bind_gapsmis_format(m);
