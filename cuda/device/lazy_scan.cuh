@@ -16,6 +16,12 @@ constexpr int warp_size = 32;
 constexpr int row_step = 16;     // rows between kept rows
 constexpr int no_letter = 255;   // past the end of a target
 
+// The largest value of a warp, on all lanes; called by all of them.
+__device__ __forceinline__ int warp_max(int value) {
+    for (int other = warp_size / 2; other; other /= 2) value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
+    return value;
+}
+
 template <class Word>
 struct WordOf;
 template <>
@@ -53,12 +59,6 @@ struct LazyScheme {
     int32_t letters;
     int32_t shift, opening;  // x and o' of the transform
     int32_t bias;            // H'(0,0)
-};
-
-// Where borders live. LazyRScan: one column per resident warp, overwritten strip by strip.
-struct Borders {
-    uint32_t* column_h;
-    uint32_t* column_e;
 };
 
 // The strip's columns of one lane's targets as letters, `no_letter` past their ends.
@@ -191,12 +191,11 @@ struct TableProfile {
     }
 };
 
-// One strip. Columns are read and written at [row * 32 + lane]; rows of the strip are kept when `kept_h` is not null.
-template <class Word, int K, bool Affine, bool Keep, class Profile>
+// One strip. The column is read a few rows ahead of where it is overwritten, at [row * 32 + lane].
+template <class Word, int K, bool Affine, class Profile>
 __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, const uint8_t* query,
-                                           int n, int c0, const LazyScheme& scheme, const uint32_t* left_h,
-                                           const uint32_t* left_e, uint32_t* right_h, uint32_t* right_e,
-                                           uint32_t* kept_h, uint32_t* kept_f, int lane) {
+                                           int n, int c0, const LazyScheme& scheme, uint32_t* column_h,
+                                           uint32_t* column_e, int lane) {
     using W = WordOf<Word>;
     constexpr int ahead = 4;  // rows whose left border is on its way
     const Word minus_open = W::both(-scheme.opening);
@@ -206,13 +205,13 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
         state.h[k] = border;
         if (Affine) state.f[k] = border_e;
     }
-    Word diagonal = c0 == 0 ? W::both(scheme.bias) : border;
     const bool first = c0 == 0;
+    Word diagonal = first ? W::both(scheme.bias) : border;
     uint32_t next_h[ahead], next_e[ahead];
 #pragma unroll
     for (int r = 0; r < ahead; r++) {
-        next_h[r] = first || r >= n ? 0 : left_h[r * warp_size + lane];
-        next_e[r] = !Affine || first || r >= n ? 0 : left_e[r * warp_size + lane];
+        next_h[r] = first || r >= n ? 0 : column_h[r * warp_size + lane];
+        next_e[r] = !Affine || first || r >= n ? 0 : column_e[r * warp_size + lane];
     }
     for (int i0 = 0; i0 < n; i0 += warp_size) {
         const int letters = i0 + lane < n ? query[i0 + lane] : 0;
@@ -225,40 +224,32 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
                 now_e[r] = next_e[r];
                 const int row = i0 + r0 + ahead + r;
                 if (!first && row < n) {
-                    next_h[r] = left_h[row * warp_size + lane];
-                    if (Affine) next_e[r] = left_e[row * warp_size + lane];
+                    next_h[r] = column_h[row * warp_size + lane];
+                    if (Affine) next_e[r] = column_e[row * warp_size + lane];
                 }
             }
 #pragma unroll
             for (int r = 0; r < ahead; r++) {
                 const int row = i0 + r0 + r;
                 if (row >= n) break;
-                if (Keep && row % row_step == 0) {
-#pragma unroll
-                    for (int k = 0; k < K; k++) {
-                        kept_h[(row / row_step * K + k) * warp_size + lane] = W::raw(state.h[k]);
-                        if (Affine) kept_f[(row / row_step * K + k) * warp_size + lane] = W::raw(state.f[k]);
-                    }
-                }
                 Word left = first ? border : W::from(now_h[r]);
                 Word e = first ? border_e : W::from(now_e[r]);
                 const Word next_diagonal = left;
                 const int letter = __shfl_sync(0xffffffffu, letters, r0 + r);
                 profile.with(letter, [&](const auto& scores) { state.row(scores, diagonal, left, e, minus_open); });
                 diagonal = next_diagonal;
-                right_h[row * warp_size + lane] = W::raw(left);
-                if (Affine) right_e[row * warp_size + lane] = W::raw(e);
+                column_h[row * warp_size + lane] = W::raw(left);
+                if (Affine) column_e[row * warp_size + lane] = W::raw(e);
             }
         }
     }
 }
 
 // A task: scores[first + lane (+ 32)] get the untransformed score of each pair.
-template <class Word, int K, bool Affine, bool Keep, class Profile>
+template <class Word, int K, bool Affine, class Profile>
 __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile, const LazyScheme& scheme,
                                           const DeviceSequences& queries, const DeviceSequences& targets,
                                           const int32_t* pair_target, uint32_t* column_h, uint32_t* column_e,
-                                          uint32_t* kept_h, uint32_t* kept_f, int64_t column_step, int64_t kept_step,
                                           int32_t* scores) {
     using W = WordOf<Word>;
     const int lane = threadIdx.x % warp_size;
@@ -274,17 +265,11 @@ __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile
         mine.length[half] = int(targets.offsets[target + 1] - targets.offsets[target]);
         longest = max(longest, mine.length[half]);
     }
-    longest = __reduce_max_sync(0xffffffffu, longest);
+    longest = warp_max(longest);
     Strip<Word, K, Affine> state;
-    int strip = 0;
-    for (int c0 = 0; c0 < longest; c0 += K, strip++) {
+    for (int c0 = 0; c0 < longest; c0 += K) {
         profile.build(mine, c0, scheme);
-        // without Keep the steps are zero: one column, read a few rows ahead of where it is overwritten
-        uint32_t* right_h = column_h + strip * column_step;
-        uint32_t* right_e = column_e + strip * column_step;
-        lazy_strip<Word, K, Affine, Keep>(state, profile, query, n, c0, scheme, right_h - column_step,
-                                          right_e - column_step, right_h, right_e, kept_h + strip * kept_step,
-                                          kept_f + strip * kept_step, lane);
+        lazy_strip<Word, K, Affine>(state, profile, query, n, c0, scheme, column_h, column_e, lane);
 #pragma unroll
         for (int half = 0; half < W::lanes; half++) {
             const int last = mine.length[half] - c0;
@@ -293,8 +278,7 @@ __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile
 #pragma unroll
             for (int k = 0; k < K; k++)
                 if (k + 1 == last) value = W::lane(state.h[k], half);
-            scores[task.first + lane + half * warp_size] =
-                value - scheme.bias - scheme.shift * (n + mine.length[half]);
+            scores[task.first + lane + half * warp_size] = value - scheme.bias - scheme.shift * (n + mine.length[half]);
         }
     }
 }

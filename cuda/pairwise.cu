@@ -1,0 +1,258 @@
+// Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
+// The launch numbers are in gpualign/gpu/tuning.py; the host side is gpualign/gpu/kernels/pairwise.py.
+#include "algo/edit_band.hpp"
+#include "device/lazy_scan.cuh"
+#include "device/trace_scan.cuh"
+
+namespace gpualign {
+namespace nw {
+
+static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(TraceResult) == 24,
+              "gpualign/gpu/kernels/pairwise.py lays these out");
+
+namespace {
+
+constexpr int block_threads = 64;
+
+// Hands out tasks to warps until there are none.
+__device__ __forceinline__ int next_task(unsigned* ticket) {
+    int at = 0;
+    if (threadIdx.x % warp_size == 0) at = int(atomicAdd(ticket, 1u));
+    return __shfl_sync(0xffffffffu, at, 0);
+}
+
+__device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& scheme) {
+    for (int i = threadIdx.x; i < scheme.letters * scheme.letters; i += block_threads)
+        table[i] = scheme.scores[i] + 2 * scheme.shift;
+    __syncthreads();
+}
+
+enum Profiles { registers, bytes, table };
+
+// LazyRScan over all tasks; `column` has two columns of `rows` words a lane for every resident warp.
+template <class Word, int K, bool Affine, int Kind>
+__device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
+                                     const DeviceSequences& queries, const DeviceSequences& targets,
+                                     const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) {
+    extern __shared__ uint4 shared[];
+    const int64_t warp = (int64_t(blockIdx.x) * block_threads + threadIdx.x) / warp_size;
+    uint32_t* column_h = column + warp * 2 * rows * warp_size;
+    uint32_t* column_e = column_h + int64_t(rows) * warp_size;
+    if (Kind == table) load_table(reinterpret_cast<int32_t*>(shared), scheme);
+    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
+        const auto run = [&](auto& profile) {
+            lazy_task<Word, K, Affine>(tasks[at], profile, scheme, queries, targets, pair_target, column_h, column_e, scores);
+        };
+        if constexpr (Kind == registers) {
+            RegisterProfile<Word, K> profile;
+            run(profile);
+        } else if constexpr (Kind == bytes) {
+            SharedProfile<K> profile{shared};
+            run(profile);
+        } else {
+            TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.letters, {}};
+            run(profile);
+        }
+    }
+}
+
+// The sweep of RScan. Lanes hold pairs of any queries and targets.
+template <class Word, int K, bool Affine>
+__device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
+                                      const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs,
+                                      uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h, uint32_t* rows_f) {
+    extern __shared__ uint4 shared[];
+    using W = WordOf<Word>;
+    const int lane = threadIdx.x % warp_size;
+    if (W::lanes == 1) load_table(reinterpret_cast<int32_t*>(shared), scheme);
+    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
+        const TraceTask task = tasks[at];
+        Targets<Word, K> mine;
+        const uint8_t* query[W::lanes];
+        int length[W::lanes], longest = 0;
+#pragma unroll
+        for (int half = 0; half < W::lanes; half++) {
+            const int pair = task.first + min(lane + half * warp_size, task.count - 1);
+            const int q = pairs.query[pair], t = pairs.target[pair];
+            query[half] = queries.codes + queries.offsets[q];
+            length[half] = int(queries.offsets[q + 1] - queries.offsets[q]);
+            mine.begin[half] = targets.codes + targets.offsets[t];
+            mine.length[half] = int(targets.offsets[t + 1] - targets.offsets[t]);
+            longest = max(longest, length[half]);
+        }
+        const int rows = warp_max(longest);
+        for (int strip = 0; strip < task.strips; strip++) {
+            const auto go = [&](const auto& row_scores) {
+                trace_strip<Word, K, Affine>(task, strip, rows, scheme, row_scores, column_h + task.column_at,
+                                             column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane);
+            };
+            const auto letter_at = [&](int half, int row) { return row < length[half] ? query[half][row] : 0; };
+            if constexpr (W::lanes == 2) {
+                SharedProfile<K> profile{shared};
+                profile.build(mine, strip * K, scheme);
+                go([&](int row, const auto& use) {
+                    TwoRows<K> scores;
+#pragma unroll
+                    for (int q = 0; q < K / 8; q++) {
+                        scores.low[q] = shared[(letter_at(0, row) * (K / 8) + q) * block_threads + threadIdx.x];
+                        scores.high[q] = shared[(letter_at(1, row) * (K / 8) + q) * block_threads + threadIdx.x];
+                    }
+                    use(scores);
+                });
+            } else {
+                TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.letters, {}};
+                profile.build(mine, strip * K, scheme);
+                go([&](int row, const auto& use) { profile.with(letter_at(0, row), use); });
+            }
+        }
+    }
+}
+
+template <class Word, int K, bool Affine>
+__device__ __forceinline__ void trace(const TraceTask* tasks, int count, const LazyScheme& scheme,
+                                      const DeviceSequences& queries, const DeviceSequences& targets, const PairList& pairs,
+                                      const uint32_t* column_h, const uint32_t* column_e, const uint32_t* rows_h,
+                                      const uint32_t* rows_f, int identical, TraceResult* results, uint32_t* runs,
+                                      const int64_t* runs_at) {
+    using W = WordOf<Word>;
+    const int warp = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size), lane = threadIdx.x % warp_size;
+    if (warp >= count * W::lanes) return;
+    const TraceTask task = tasks[warp / W::lanes];
+    const int half = warp % W::lanes, at = lane + half * warp_size;
+    if (at >= task.count) return;
+    const int pair = task.first + at, q = pairs.query[pair], t = pairs.target[pair];
+    int rows = 0;  // of the sweep: the longest query of the task
+    for (int other = 0; other < task.count; other++) {
+        const int o = pairs.query[task.first + other];
+        rows = max(rows, int(queries.offsets[o + 1] - queries.offsets[o]));
+    }
+    const Kept<Word> kept{column_h + task.column_at, column_e + task.column_at, rows_h + task.kept_at,
+                          rows_f + task.kept_at, lane, half};
+    results[pair] = trace_pair<Word, K, Affine>(task, kept, scheme, queries.codes + queries.offsets[q],
+                                                int(queries.offsets[q + 1] - queries.offsets[q]),
+                                                targets.codes + targets.offsets[t],
+                                                int(targets.offsets[t + 1] - targets.offsets[t]), rows, identical,
+                                                runs + runs_at[pair]);
+}
+
+// A warp per task: the edit distances of one query and up to 32 targets that lie within their limits, appended in any
+// order as (pair, distance). The query's letters as bits are in shared memory, `words` of 64 rows a letter, with 256
+// rows of zeros ahead.
+template <int W>
+__device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
+                                            const DeviceSequences& queries, const DeviceSequences& targets,
+                                            const int32_t* pair_target, const int32_t* limits, int letters, int words,
+                                            int2* found, unsigned* found_count) {
+    extern __shared__ uint64_t bits[];
+    constexpr int margin = 256, check_every = 64;
+    const int lane = threadIdx.x % warp_size;
+    uint64_t* mine = bits + (threadIdx.x / warp_size) * letters * words;
+    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
+        const LazyTask task = tasks[at];
+        const uint8_t* query = queries.codes + queries.offsets[task.query];
+        const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
+        __syncwarp();
+        for (int w = lane; w < letters * words; w += warp_size) mine[w] = 0;
+        __syncwarp();
+        for (int i0 = 0; i0 < n; i0 += 64) {  // margin is a multiple of 64, so words do not straddle
+            const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
+            for (int letter = 0; letter < letters; letter++) {
+                const uint32_t a = __ballot_sync(0xffffffffu, low == letter), b = __ballot_sync(0xffffffffu, high == letter);
+                if (lane == 0) mine[letter * words + (i0 + margin) / 64] = a | uint64_t(b) << 32;
+            }
+        }
+        __syncwarp();
+        const int pair = task.first + min(lane, task.count - 1), t = pair_target[pair];
+        const uint8_t* target = targets.codes + targets.offsets[t];
+        const int m = int(targets.offsets[t + 1] - targets.offsets[t]);
+        const int limit = min(limits[pair], n + m);
+        const EditBand band = edit_band(n, m, limit);
+        const int slack = edit_slack(band, n, m);
+        bool open = band.fits && lane < task.count;
+        int distance = band.above;
+        BandColumn<uint64_t, W> column;
+        column.start(band.below);
+        for (int j0 = 0; __any_sync(0xffffffffu, open && j0 < m); j0 += check_every) {
+            const int stop = open ? min(m, j0 + check_every) : 0;
+            for (int j = j0 + 1; j <= stop; j++) {
+                const int letter = target[j - 1];
+                uint64_t eq[W], d0[W], hp[W], hn[W];
+                const int row = j - band.below - 1 + margin;
+#pragma unroll
+                for (int w = 0; w < W; w++) eq[w] = 0;
+                if (letter < letters) {
+                    const uint64_t* word = mine + letter * words + row / 64;
+                    const int shift = row % 64;
+#pragma unroll
+                    for (int w = 0; w < W; w++) eq[w] = word[w] >> shift | (shift ? word[w + 1] << (64 - shift) : 0);
+                }
+                column.step(eq, d0, hp, hn);
+                distance += int(int64_t(distance_change<uint64_t, W>(d0, hp, hn, band, n, j)));
+            }
+            if (open && stop + band.above <= n && distance > limit + slack) open = false;
+        }
+        if (open && distance <= limit) found[atomicAdd(found_count, 1u)] = make_int2(pair, distance);
+    }
+}
+
+}  // namespace
+
+#define LAZY(name, Word, K, Affine, Kind)                                                                               \
+    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
+        name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,            \
+             DeviceSequences targets, const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) {        \
+        lazy<Word, K, Affine, Kind>(tasks, count, ticket, scheme, queries, targets, pair_target, column, rows, scores); \
+    }
+
+LAZY(lazy_linear_nucleotides, Pair16, 24, false, registers)
+LAZY(lazy_linear_letters, Pair16, 16, false, bytes)
+LAZY(lazy_affine_nucleotides, Pair16, 32, true, bytes)
+LAZY(lazy_affine_letters, Pair16, 16, true, bytes)
+LAZY(lazy_linear_wide, int32_t, 16, false, table)
+LAZY(lazy_affine_wide, int32_t, 16, true, table)
+
+#define RSCAN(name, Word, Affine)                                                                                       \
+    extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(                                           \
+        const TraceTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,                \
+        DeviceSequences targets, PairList pairs, uint32_t* column_h, uint32_t* column_e, uint32_t* rows_h,              \
+        uint32_t* rows_f) {                                                                                             \
+        sweep<Word, 16, Affine>(tasks, count, ticket, scheme, queries, targets, pairs, column_h, column_e, rows_h,      \
+                                rows_f);                                                                                \
+    }                                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(block_threads) trace_##name(                                           \
+        const TraceTask* tasks, LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, PairList pairs,    \
+        const uint32_t* column_h, const uint32_t* column_e, const uint32_t* rows_h, const uint32_t* rows_f,             \
+        TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, int identical) {                       \
+        trace<Word, 16, Affine>(tasks, count, scheme, queries, targets, pairs, column_h, column_e, rows_h, rows_f,      \
+                                identical, results, runs, runs_at);                                                     \
+    }
+
+RSCAN(linear, Pair16, false)
+RSCAN(affine, Pair16, true)
+RSCAN(linear_wide, int32_t, false)
+RSCAN(affine_wide, int32_t, true)
+
+#define FILTER(name, W)                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
+        name(const LazyTask* tasks, int count, unsigned* ticket, DeviceSequences queries, DeviceSequences targets,      \
+             const int32_t* pair_target, const int32_t* limits, int letters, int words, int2* found,                    \
+             unsigned* found_count) {                                                                                   \
+        edit_filter<W>(tasks, count, ticket, queries, targets, pair_target, limits, letters, words, found, found_count); \
+    }
+
+FILTER(edit_filter_64, 1)
+FILTER(edit_filter_128, 2)
+FILTER(edit_filter_256, 4)
+
+// Moves each pair's path to its place in the joined output, from start to end.
+extern "C" __global__ void gather_runs(const uint32_t* runs, const int64_t* runs_at, const int64_t* joined_at, int count,
+                                       uint32_t* joined) {
+    const int pair = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size);
+    if (pair >= count) return;
+    const int64_t begin = joined_at[pair], length = joined_at[pair + 1] - begin;
+    for (int64_t r = threadIdx.x % warp_size; r < length; r += warp_size)
+        joined[begin + length - 1 - r] = runs[runs_at[pair] + r];
+}
+
+}  // namespace nw
+}  // namespace gpualign
