@@ -244,3 +244,22 @@ def verify_shape(length: int) -> VerifyShape:
 
 
 VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)
+
+
+@dataclass(frozen=True)
+class PairwiseShape:
+    """How `pairwise` spreads over a device.
+
+    Attributes:
+        shared_bytes: shared memory of a multiprocessor that blocks may share.
+        border_share: part of the device's budget for the borders that a batch of tracebacks keeps.
+        most_cells_per_thread: tables with more cells (inside their band) are too few and too long for a thread each.
+    """
+
+    shared_bytes: int = 200 << 10
+    border_share: float = 0.6
+    most_cells_per_thread: int = 1 << 25
+
+
+#: one shape serves 7.0 to 9.0
+PAIRWISE = PairwiseShape()
