@@ -1,13 +1,15 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
 // The launch numbers are in gpualign/gpu/tuning.py; the host side is gpualign/gpu/kernels/pairwise.py.
 #include "algo/edit_band.hpp"
+#include "device/diagonal_scan.cuh"
 #include "device/lazy_scan.cuh"
 #include "device/trace_scan.cuh"
 
 namespace gpualign {
 namespace nw {
 
-static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(TraceResult) == 24,
+static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
+                  sizeof(TraceResult) == 24,
               "gpualign/gpu/kernels/pairwise.py lays these out");
 
 namespace {
@@ -135,6 +137,29 @@ __device__ __forceinline__ void trace(const TraceTask* tasks, int count, const L
                                                 runs + runs_at[pair]);
 }
 
+// DScan (Keep) and TiledDScan. `ring` borders of `rows` rows are reused in turn, each after its reader has gone.
+template <bool Affine, bool Keep, class Columns>
+__device__ __forceinline__ void diagonals(const StripTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
+                                          const DeviceSequences& queries, const DeviceSequences& targets, int2* borders,
+                                          int ring, int rows, int* progress, uint32_t* directions, int32_t* scores) {
+    extern __shared__ uint4 shared[];
+    int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
+    load_table(table_of_scores, scheme);
+    const int lane = threadIdx.x % warp_size;
+    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
+        const StripTask task = tasks[at];
+        const uint8_t* query = queries.codes + queries.offsets[task.query];
+        const uint8_t* target = targets.codes + targets.offsets[task.target];
+        const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
+        const int m = int(targets.offsets[task.target + 1] - targets.offsets[task.target]);
+        Columns columns;
+        columns.build(target, task.strip * strip_columns + lane * lane_columns, m, scheme, table_of_scores);
+        if (at >= ring) wait_for(progress, at - ring + 1, done);
+        diagonal_strip<Affine, Keep>(task, at, columns, query, n, m, scheme, borders + int64_t((at + ring - 1) % ring) * rows,
+                                     borders + int64_t(at % ring) * rows, progress, directions + task.directions_at, scores);
+    }
+}
+
 // A warp per task: the edit distances of one query and up to 32 targets that lie within their limits, appended in any
 // order as (pair, distance). The query's letters as bits are in shared memory, `words` of 64 rows a letter, with 256
 // rows of zeros ahead.
@@ -231,6 +256,50 @@ RSCAN(linear, Pair16, false)
 RSCAN(affine, Pair16, true)
 RSCAN(linear_wide, int32_t, false)
 RSCAN(affine_wide, int32_t, true)
+
+#define DIAGONALS(name, Affine, Keep, Columns)                                                                          \
+    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
+        name(const StripTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,           \
+             DeviceSequences targets, int2* borders, int ring, int rows, int* progress, uint32_t* directions,           \
+             int32_t* scores) {                                                                                         \
+        diagonals<Affine, Keep, Columns>(tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, \
+                                         directions, scores);                                                           \
+    }
+
+DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns)
+DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns)
+DIAGONALS(tiled_linear_letters, false, false, TableColumns)
+DIAGONALS(tiled_affine_letters, true, false, TableColumns)
+DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns)
+DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns)
+DIAGONALS(dscan_linear_letters, false, true, TableColumns)
+DIAGONALS(dscan_affine_letters, true, true, TableColumns)
+
+// The walk back through DScan's directions, a thread a pair; directions_at is where each pair's first strip begins.
+extern "C" __global__ void dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs,
+                                      const int32_t* scores, const uint32_t* directions, const int64_t* directions_at,
+                                      TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count,
+                                      int identical) {
+    const int pair = int(blockIdx.x * blockDim.x + threadIdx.x);
+    if (pair >= count) return;
+    const int q = pairs.query[pair], t = pairs.target[pair];
+    const uint8_t *query = queries.codes + queries.offsets[q], *target = targets.codes + targets.offsets[t];
+    const int n = int(queries.offsets[q + 1] - queries.offsets[q]), m = int(targets.offsets[t + 1] - targets.offsets[t]);
+    Path path(runs + runs_at[pair]);
+    path.result.score = scores[pair];
+    Walk walk{n, m, 0};
+    while (walk.i > 0 && walk.j > 0) {
+        const int i = int(walk.i), j = int(walk.j);
+        step(walk, diagonal_bits(directions + directions_at[pair], n, i, j), [&](uint32_t next) {
+            if (next == op_match) path.pair(query[i - 1] == target[j - 1] && query[i - 1] < identical);
+            else path.add(next, 1);
+        });
+    }
+    path.add(op_delete, uint32_t(walk.j));
+    path.add(op_insert, uint32_t(walk.i));
+    path.close();
+    results[pair] = path.result;
+}
 
 #define FILTER(name, W)                                                                                                 \
     extern "C" __global__ void __launch_bounds__(block_threads)                                                         \

@@ -103,6 +103,22 @@ def test_little_memory_and_many_batches(tmp_path: Path) -> None:
         assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_kernel_gives_the_same(tmp_path: Path, scheme: str) -> None:
+    options, letters, _, _ = SCHEMES[scheme]
+    sequences = [
+        *family(21, 9, 700, 0.3, letters),
+        *family(22, 5, 1200, 0.3, letters),
+        *family(23, 4, 30, 0.3, letters),
+    ]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for kernels, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
+        run([fasta, *options, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        for kernel in kernels:
+            run([fasta, *options, *extra, "--device", "cuda", "--kernel", kernel, "-o", str(tmp_path / "gpu")])
+            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), kernel
+
+
 def test_long_pairs(tmp_path: Path) -> None:
     sequences = family(12, 4, 5000, 0.2)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))

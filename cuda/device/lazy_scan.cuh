@@ -151,7 +151,8 @@ struct SharedProfile {
             const uint32_t word = (k % 8) / 2 == 0 ? q.x : (k % 8) / 2 == 1 ? q.y : (k % 8) / 2 == 2 ? q.z : q.w;
             // bytes 0 and 1, or 2 and 3, each with its sign spread over the upper half of a 16-bit lane
             uint32_t spread;
-            asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0x9180));
+            if (k % 2) asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0xB3A2));
+            else asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0x9180));
             return Pair16(spread);
         }
     };

@@ -49,24 +49,42 @@ struct Kept {
     }
 };
 
+// Collects a path from its end to its start: runs of operations and their counts.
+struct Path {
+    TraceResult result;
+    uint32_t* runs;
+    uint32_t operation, length;
+
+    __device__ __forceinline__ explicit Path(uint32_t* to) : result{0, 0, 0, 0, 0, 0}, runs(to), operation(3), length(0) {}
+
+    __device__ __forceinline__ void add(uint32_t next, uint32_t count) {
+        if (count == 0) return;
+        if (next != operation) {
+            close();
+            operation = next;
+            result.openings += next != op_match;
+        }
+        length += count;
+        if (next != op_match) result.gaps += int32_t(count);
+    }
+    __device__ __forceinline__ void pair(bool equal) {
+        result.matches += equal;
+        result.mismatches += !equal;
+        add(op_match, 1);
+    }
+    __device__ __forceinline__ void close() {
+        if (length) runs[result.runs++] = length << 4 | operation;
+        length = 0;
+    }
+};
+
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept, const LazyScheme& scheme,
                                                   const uint8_t* query, int n, const uint8_t* target, int m, int rows,
                                                   int identical, uint32_t* runs) {
-    TraceResult result{0, 0, 0, 0, 0, 0};
+    Path path(runs);
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
     Walk walk{n, m, 0};
-    uint32_t operation = 3, length = 0;
-    const auto emit = [&](uint32_t next, uint32_t count) {
-        if (next == operation) {
-            length += count;
-            return;
-        }
-        if (length) runs[result.runs++] = length << 4 | operation;
-        operation = next;
-        length = count;
-        result.openings += next != op_match;
-    };
     uint32_t directions[row_step * (K / 8)];
     bool at_end = true;
     while (walk.i > 0 && walk.j > 0) {
@@ -112,7 +130,7 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
         if (at_end) {
 #pragma unroll
             for (int k = 0; k < K; k++)
-                if (c0 + k + 1 == m) result.score = state.h[k] - scheme.bias - scheme.shift * (n + m);
+                if (c0 + k + 1 == m) path.result.score = state.h[k] - scheme.bias - scheme.shift * (n + m);
             at_end = false;
         }
         while (walk.i > i0 && walk.j > c0) {
@@ -120,22 +138,15 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
             const uint32_t bits = directions[(int(walk.i) - 1 - i0) * (K / 8) + k / 8] >> (4 * (7 - k % 8)) & 15;
             const int i = int(walk.i), j = int(walk.j);
             step(walk, bits, [&](uint32_t next) {
-                if (next == op_match) {
-                    const bool equal = query[i - 1] == target[j - 1] && query[i - 1] < identical;
-                    result.matches += equal;
-                    result.mismatches += !equal;
-                } else {
-                    result.gaps++;
-                }
-                emit(next, 1);
+                if (next == op_match) path.pair(query[i - 1] == target[j - 1] && query[i - 1] < identical);
+                else path.add(next, 1);
             });
         }
     }
-    if (walk.j > 0) emit(op_delete, uint32_t(walk.j));
-    if (walk.i > 0) emit(op_insert, uint32_t(walk.i));
-    result.gaps += int32_t(walk.i + walk.j);
-    if (length) runs[result.runs++] = length << 4 | operation;
-    return result;
+    path.add(op_delete, uint32_t(walk.j));
+    path.add(op_insert, uint32_t(walk.i));
+    path.close();
+    return path.result;
 }
 
 // The scores of a row of two alignments with queries of their own.

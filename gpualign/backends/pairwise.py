@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,25 @@ class PairProblem:
         if self.identity is None or self.identity <= 0:
             return None
         return IdentityBound(self.identity, self.definition, self.mode == "local")
+
+    @cached_property
+    def query_lengths(self) -> NDArray[np.int32]:
+        return self.queries[0].lengths.astype(np.int32)
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int32]:
+        return self.targets.lengths.astype(np.int32)
+
+    @cached_property
+    def edits_by_length(self) -> NDArray[np.int32] | None:
+        """int32: the bound on the edits of two sequences of equal length, by that length; of unequal ones it is that
+        of the shorter, and under definition 0 their difference more.
+        """
+        if self.bound is None:
+            return None
+        longest = max(self.query_lengths.max(initial=0), self.target_lengths.max(initial=0))
+        lengths = np.arange(longest + 1, dtype=np.int64)
+        return self.bound.most_edits(lengths, lengths).astype(np.int32)
 
     def lengths(self, block: PairBlock) -> NDArray[np.int64]:
         """int64 (p, 2): letters of query and target."""
@@ -118,23 +138,25 @@ MOST_EDITS = 254
 
 def edit_limits(problem: PairProblem, block: PairBlock) -> NDArray[np.int32] | None:
     """int32 (p,): edits that the identity allows each pair; None where it proves nothing for some pair."""
-    if problem.bound is None:
+    table = problem.edits_by_length
+    if table is None or len(block) == 0:
         return None
-    lengths = problem.lengths(block)
-    limits = problem.bound.most_edits(lengths[:, 0], lengths[:, 1])
-    if len(limits) and limits.max() > MOST_EDITS:
-        return None
-    return limits.astype(np.int32)
+    n, m = problem.query_lengths[block.queries], problem.target_lengths[block.targets]
+    limits = table[np.minimum(n, m)]
+    if problem.definition == 0:
+        limits += np.abs(n - m)
+    return None if int(limits.max()) > MOST_EDITS else limits
 
 
-def candidates_within(problem: PairProblem, block: PairBlock, distances: NDArray[np.int32]) -> Candidates:
-    """The pairs with a distance (not -1), with the band that the distance proves."""
-    near = np.flatnonzero(distances >= 0)
-    left = block.take(near)
+def candidates_within(
+    problem: PairProblem, block: PairBlock, near: NDArray[np.integer], distances: NDArray[np.int32]
+) -> Candidates:
+    """The pairs ``near`` (indices, ascending), with the band that their edit distances prove."""
+    left = block.take(near.astype(np.int64))
     if problem.mode != "global":
         return Candidates(left)
     n, m = problem.lengths(left).T
-    least = score_from_edits(distances[near].astype(np.int64), n, m, problem.scoring, problem.gap_open)
+    least = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
     return Candidates(left, *band_of(least, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
 
 
@@ -154,7 +176,8 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
         limits,
         problem.scoring.identical,
     )
-    return candidates_within(problem, block, distances)
+    near = np.flatnonzero(distances >= 0)
+    return candidates_within(problem, block, near, distances[near])
 
 
 def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:

@@ -248,18 +248,30 @@ VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)
 
 @dataclass(frozen=True)
 class PairwiseShape:
-    """How `pairwise` spreads over a device.
+    """How `pairwise` spreads over a device, and how fast each kernel is, for the planner.
 
     Attributes:
         shared_bytes: shared memory of a multiprocessor that blocks may share.
-        border_share: part of the device's budget for the borders that a batch of tracebacks keeps.
-        most_cells_per_thread: tables with more cells (inside their band) are too few and too long for a thread each.
+        border_share: part of the device's budget for what a batch of tracebacks keeps.
+        most_cells_per_thread: largest table (inside its band) of a thread's alignment.
+        warps: warps of DScan that a device holds.
+        *_rate: cells a second with the whole device busy, linear gaps, 16-bit halves where the kernel has them.
+        *_warp_rate: cells a second of one warp.
     """
 
     shared_bytes: int = 200 << 10
     border_share: float = 0.6
-    most_cells_per_thread: int = 1 << 25
+    most_cells_per_thread: int = 1 << 27
+    warps: int = 2000
+    lazy_rate: float = 9.5e12
+    lazy_warp_rate: float = 20e9
+    tiled_rate: float = 3.0e12
+    tiled_warp_rate: float = 4e9
+    rscan_rate: float = 2.0e12
+    rscan_warp_rate: float = 4e9
+    dscan_rate: float = 1.5e12
+    dscan_warp_rate: float = 2e9
 
 
-#: one shape serves 7.0 to 9.0
+#: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
 PAIRWISE = PairwiseShape()

@@ -83,6 +83,10 @@ class PairSource:
             yield PairBlock(np.full(max(count - first, 0), query, np.int32), everything[first:])
 
     def _cut(self, block: PairBlock, most_cells: int) -> Iterator[PairBlock]:
+        largest = (int(self.query_lengths.max()) + 1) * (int(self.target_lengths.max()) + 1)
+        if largest * len(block) <= most_cells:
+            yield block
+            return
         cells = (self.query_lengths[block.queries] + 1) * (self.target_lengths[block.targets] + 1)
         part = (np.cumsum(cells) - 1) // most_cells
         edges = np.flatnonzero(np.diff(part)) + 1

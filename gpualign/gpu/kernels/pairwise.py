@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +19,24 @@ from gpualign.backends.pairwise import (
     candidates_within,
     edit_limits,
 )
-from gpualign.encoded import EncodedSequences
-from gpualign.gpu.buffers import Slot
+from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
+from gpualign.gpu.kernels import pairwise_plan as plan
 from gpualign.gpu.kernels import pairwise_tasks as tasks
+from gpualign.gpu.kernels.pairwise_launch import THREADS, PairwiseLauncher, Traced
+from gpualign.gpu.runner import SLOTS
 from gpualign.gpu.tuning import PAIRWISE
 from gpualign.workflows.pair_blocks import PairBlock
 
-_THREADS = 64
 _FILTER_MARGIN = 256
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What ``submit`` did with a block, for ``collect``."""
+
+    kind: Literal["cpu", "filter", "scores", "align"]
+    order: NDArray[np.int64] | None = None
 
 
 class PairwiseKernel:
@@ -37,94 +48,68 @@ class PairwiseKernel:
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
-        self._sets: dict[int, np.void] = {}
-        self._strands = [self._resident(strand) for strand in problem.queries]
-        self._targets = self._resident(problem.targets)
-        self._scores = device.resident("pairwise scores", lambda: self._to_device(problem.scoring.scores))
-        attributes = device.driver.device_attribute
-        self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
-
-    # -- blocks
+        self.launcher = PairwiseLauncher(device, problem)
+        self._steps: dict[int, _Step] = {}
+        # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
+        self._trace_slot = device.slots(SLOTS + 1)[SLOTS]
 
     def submit(self, slot: Slot, item: PairBlock) -> None:
         """Enqueue the first step of a block."""
-        if self._first_step(item) == "filter":
-            for strand in range(len(self._strands)):
-                self._submit_filter(slot, item, strand)
-        elif self._first_step(item) == "scores":
-            for strand in range(len(self._strands)):
-                self._submit_scores(slot, item, strand)
+        self._steps[id(item)] = self._first_step(slot, item)
 
     def collect(self, slot: Slot, item: PairBlock) -> Alignments:
         """The block's alignments, those that reach the identity."""
-        step = self._first_step(item)
-        if step == "cpu":
+        step = self._steps.pop(id(item))
+        if step.kind == "cpu":
             return align_on_cpu(self.problem, item)
         results = []
-        for strand in range(len(self._strands)):
-            if step == "scores":
-                results.append(self._collect_scores(slot, item, strand))
+        for strand in range(len(self.problem.queries)):
+            if step.kind == "scores":
+                results.append(self._collect_scores(slot, item, strand, step.order))
                 continue
-            candidates = self._collect_filter(slot, item, strand) if step == "filter" else Candidates(item)
-            results.append(self.problem.keep(self._align(slot, candidates, strand)))
+            candidates = self._collect_filter(slot, item, strand) if step.kind == "filter" else Candidates(item)
+            results.append(self.problem.keep(self._align(candidates, strand)))
         return results[0] if len(results) == 1 else better_strand(*results)
 
     def split(self, item: PairBlock) -> list[PairBlock]:
         """Halves, for a device with little memory."""
         half = len(item) // 2
-        return (
-            [PairBlock(item.queries[s], item.targets[s]) for s in (slice(0, half), slice(half, None))]
-            if half
-            else [item]
-        )
+        if not half:
+            return [item]
+        return [PairBlock(item.queries[part], item.targets[part]) for part in (slice(0, half), slice(half, None))]
 
     def join(self, results: list[Alignments]) -> Alignments:
         """The halves' results as one."""
         return Alignments.join(*results)
 
-    def _first_step(self, block: PairBlock) -> str:
-        if self.problem.mode != "global" or len(block) == 0:
-            return "cpu" if self.problem.identity is None or self.problem.mode != "semi-global" else "filter"
-        if not self.problem.traced:
-            lengths = self.problem.lengths(block)
-            return "cpu" if lengths.min() == 0 else "scores"
-        limits = edit_limits(self.problem, block)
+    def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
+        problem = self.problem
+        strands = range(len(problem.queries))
+        if len(block) == 0 or problem.mode == "local":
+            return _Step("cpu")
+        limits = edit_limits(problem, block) if problem.traced else None
         if limits is not None and self._filter_shared_bytes(block) <= PAIRWISE.shared_bytes:
-            return "filter"
-        return "align"
-
-    # -- what stays on the device
-
-    def _to_device(self, array: NDArray[Any]) -> Any:
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        pointer = self.device.driver.mem_alloc(max(flat.nbytes, 1) + 64)  # kernels may look a few letters further
-        if flat.nbytes:
-            self.device.driver.memcpy_htod(pointer, flat)
-        return pointer
-
-    def _resident(self, sequences: EncodedSequences) -> np.void:
-        """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
-        key = id(sequences)
-        if key not in self._sets:
-            codes = self.device.resident(f"codes {key}", lambda: self._to_device(sequences.codes))
-            offsets = self.device.resident(f"offsets {key}", lambda: self._to_device(sequences.offsets))
-            self._sets[key] = np.array([(int(codes), int(offsets))], tasks.SEQUENCES)[0]
-        return self._sets[key]
-
-    def _scheme(self, words: tasks.Arithmetic) -> np.void:
-        rest = (len(self.problem.scoring), words.shift, words.opening, words.bias)
-        scheme: np.void = np.array([(int(self._scores), rest)], tasks.SCHEME)[0]
-        return scheme
-
-    def _function(self, name: str, shared: int) -> tuple[Any, int]:
-        """A kernel and how many of its blocks the device holds at a time."""
-        function = self.device.function("pairwise", name)
-        attribute = self.device.driver.function_attribute
-        if shared > 48 << 10:
-            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-        registers = -(-function.num_regs // 8) * 8 * _THREADS
-        per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
-        return function, max(1, per_processor) * self._processors
+            for strand in strands:
+                self._submit_filter(slot, block, strand, limits)
+            return _Step("filter")
+        if problem.mode != "global":
+            return _Step("cpu")
+        if problem.traced:
+            return _Step("align")
+        lengths = problem.lengths(block)
+        if lengths.min() == 0:
+            return _Step("cpu")
+        n, m = lengths.T
+        words = self.launcher.arithmetic(int(n.max()), int(m.max()))
+        work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
+        if plan.scores_by_strips(work, problem.kernel):
+            for strand in strands:
+                self.launcher.submit_strips(slot, block, strand, kept=False)
+            return _Step("scores")
+        order = tasks.score_order(block.queries, m)
+        for strand in strands:
+            self.launcher.submit_lazy(slot, block, strand, order)
+        return _Step("scores", order)
 
     # -- the edit filter
 
@@ -133,27 +118,24 @@ class PairwiseKernel:
         return (longest + 2 * _FILTER_MARGIN) // 64 + 6
 
     def _filter_shared_bytes(self, block: PairBlock) -> int:
-        return self.problem.scoring.identical * self._filter_words(block) * 8 * (_THREADS // tasks.WARP)
+        return self.problem.scoring.identical * self._filter_words(block) * 8 * (THREADS // tasks.WARP)
 
-    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int) -> None:
-        limits = edit_limits(self.problem, block)
-        assert limits is not None
-        n, m = self.problem.lengths(block).T
-        width = int((np.minimum(limits, n + m) + 1).max())
-        name = "edit_filter_64" if width <= 64 else "edit_filter_128" if width <= 128 else "edit_filter_256"
+    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, limits: NDArray[np.int32]) -> None:
+        widest = int(limits.max()) + 1
+        name = "edit_filter_64" if widest <= 64 else "edit_filter_128" if widest <= 128 else "edit_filter_256"
         shared = self._filter_shared_bytes(block)
-        function, blocks = self._function(name, shared)
+        function, blocks = self.launcher.function(name, shared)
         work = tasks.lazy_tasks(block.queries, tasks.WARP)
         suffix = f" {strand}"
         slot.launch(
             function,
             min(blocks, -(-len(work) // 2)),
-            _THREADS,
+            THREADS,
             slot.upload("tasks" + suffix, work.view(np.uint8)),
             np.int32(len(work)),
             slot.clear("ticket" + suffix, 4),
-            self._strands[strand],
-            self._targets,
+            self.launcher.strands[strand],
+            self.launcher.targets,
             slot.upload("targets" + suffix, block.targets),
             slot.upload("limits" + suffix, limits),
             np.int32(self.problem.scoring.identical),
@@ -169,197 +151,118 @@ class PairwiseKernel:
         count = int(slot.pinned("found count" + suffix, 1, np.uint32)[0])
         found = slot.download("found" + suffix, (count, 2), np.int32)
         slot.wait()
-        distances = np.full(len(block), -1, np.int32)
-        distances[found[:, 0]] = found[:, 1]
-        return candidates_within(self.problem, block, distances)
+        ordered = found[np.argsort(found[:, 0])]
+        return candidates_within(self.problem, block, ordered[:, 0], ordered[:, 1])
 
     # -- scores
 
-    def _submit_scores(self, slot: Slot, block: PairBlock, strand: int) -> None:
-        problem = self.problem
-        lengths = problem.lengths(block)
-        longest, columns = (int(x) for x in lengths.max(axis=0))
-        words = tasks.arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, longest, columns)
-        order = tasks.score_order(block.queries, lengths[:, 1])
-        queries, targets = (
-            (block.queries, block.targets) if order is None else (block.queries[order], block.targets[order])
-        )
-        name, shared = self._score_kernel(words)
-        function, blocks = self._function(name, shared)
-        work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
-        blocks = min(blocks, -(-len(work) // 2))
-        suffix = f" {strand}"
-        slot.launch(
-            function,
-            blocks,
-            _THREADS,
-            slot.upload("tasks" + suffix, work.view(np.uint8)),
-            np.int32(len(work)),
-            slot.clear("ticket" + suffix, 4),
-            self._scheme(words),
-            self._strands[strand],
-            self._targets,
-            slot.upload("targets" + suffix, targets),
-            slot.device_array("column", blocks * (_THREADS // tasks.WARP) * 2 * longest * tasks.WARP * 4),
-            np.int32(longest),
-            slot.device_array("scores" + suffix, 4 * len(block)),
-            shared=shared,
-        )
-        slot.download("scores" + suffix, len(block), np.int32)
-
-    def _score_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
-        """Kernel name and its shared bytes a block."""
-        scoring = self.problem.scoring
-        gaps = "affine" if words.opening else "linear"
-        if words.lanes == 1:
-            return f"lazy_{gaps}_wide", 4 * len(scoring) ** 2
-        if not words.opening and scoring.name == "match/mismatch":
-            return "lazy_linear_nucleotides", 0
-        columns = 32 if words.opening and len(scoring) <= 8 else 16
-        letters = "nucleotides" if columns == 32 else "letters"
-        return f"lazy_{gaps}_{letters}", len(scoring) * columns * 2 * _THREADS
-
-    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int) -> Alignments:
-        lengths = self.problem.lengths(block)
+    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64] | None) -> Alignments:
         downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
-        order = tasks.score_order(block.queries, lengths[:, 1])
         score = np.empty(len(block), np.int32)
         score[slice(None) if order is None else order] = downloaded
-        return Alignments(block.queries, block.targets, np.full(len(block), bool(strand)), score, lengths)
+        minus = np.full(len(block), bool(strand))
+        return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     # -- alignments
 
-    def _align(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        """Align the candidates, on the device where it can, the rest on the CPU."""
+    def _align(self, candidates: Candidates, strand: int) -> Alignments:
+        """Align the candidates, on the CPU where the device has too little memory for even one task."""
+        try:
+            return self._align_here(self._trace_slot, candidates, strand)
+        except DeviceMemoryExceeded:
+            self._trace_slot.release()
+            return align_strand(self.problem, candidates, strand)
+
+    def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """By threads or by strips, on the CPU what suits neither."""
         problem, block = self.problem, candidates.block
+        if problem.mode != "global" or len(block) == 0:
+            return align_strand(problem, candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
         high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
         cells = np.minimum(high.astype(np.int64) - low + 64, n) * m
-        here = (n > 0) & (m > 0) & (cells <= PAIRWISE.most_cells_per_thread)
-        if problem.mode != "global" or not here.any():
-            return align_strand(problem, candidates, strand)
-        mine = np.flatnonzero(here)
-        if len(mine) == len(block):
-            return self._align_here(slot, Candidates(block, low, high), strand)
-        others = np.flatnonzero(~here)
-        first = self._align_here(slot, Candidates(block.take(mine), low[mine], high[mine]), strand)
-        second = align_strand(problem, Candidates(block.take(others), low[others], high[others]), strand)
-        place = np.argsort(np.concatenate([mine, others]))
-        return Alignments.join(first, second).take(place)
+        words = self.launcher.arithmetic(max(int(n.max()), 1), max(int(m.max()), 1))
+        strips = np.zeros(len(block), bool)
+        by_strips = plan.aligns_by_strips(plan.Workload(n, m, cells, words.lanes, bool(words.opening)), problem.kernel)
+        kept = -(-m // plan.STRIP_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
+        affordable = kept <= self._trace_bytes()
+        if problem.kernel in ("auto", "dscan", "tiled"):
+            strips = affordable & (by_strips | (cells > PAIRWISE.most_cells_per_thread))
+        threads = ~strips & (cells <= PAIRWISE.most_cells_per_thread)
+        empty = (n == 0) | (m == 0)
+        parts = []
+        for wanted, run in ((threads & ~empty, self._by_threads), (strips & ~empty, self._by_strips)):
+            index = np.flatnonzero(wanted)
+            if len(index):
+                parts.append((index, run(slot, Candidates(block.take(index), low[index], high[index]), strand)))
+        rest = np.flatnonzero(empty | ~(threads | strips))
+        if len(rest):
+            part = Candidates(block.take(rest), low[rest], high[rest])
+            parts.append((rest, align_strand(problem, part, strand)))
+        if len(parts) == 1:
+            return parts[0][1]
+        place = np.argsort(np.concatenate([index for index, _ in parts]))
+        joined = parts[0][1]
+        for _, part_of in parts[1:]:
+            joined = Alignments.join(joined, part_of)
+        return joined.take(place)
 
-    def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        problem, block = self.problem, candidates.block
-        assert candidates.band_low is not None
-        assert candidates.band_high is not None
-        lengths = problem.lengths(block)
+    def _trace_bytes(self) -> int:
+        return int(self.device.budget * PAIRWISE.border_share)
+
+    def _by_threads(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """RScan, in batches whose borders fit the device."""
+        block, low, high = candidates.block, candidates.band_low, candidates.band_high
+        assert low is not None
+        assert high is not None
+        lengths = self.problem.lengths(block)
         order = np.lexsort((lengths[:, 1], lengths[:, 0]))
         n, m = lengths[order].T
-        low, high = candidates.band_low[order], candidates.band_high[order]
-        words = tasks.arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
-        borders = 2 if words.opening else 1
-        most_words = int(min(self.device.budget * PAIRWISE.border_share, self._room()) / 4 / borders)
+        low, high = low[order], high[order]
+        words = self.launcher.arithmetic(int(n.max()), int(m.max()))
+        most_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
         batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, most_words)
         # a gap is at least a letter, and all gaps together have no more letters than the band is wide
         most_runs = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
+        done = []
+        for batch in batches:
+            part = slice(batch.start, batch.stop)
+            done.append(
+                self.launcher.trace_threads(slot, batch, block.take(order[part]), strand, words, most_runs[part])
+            )
+        return self._alignments(block, order, done, strand)
+
+    def _by_strips(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """DScan, in batches whose directions fit the device."""
+        block = candidates.block
+        n, m = self.problem.lengths(block).T
+        kept = -(-m // plan.STRIP_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
+        part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
+        edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
+        order = np.arange(len(block))
         done = [
-            self._run_batch(slot, batch, block.take(order[batch.start : batch.stop]), strand, words,
-                            most_runs[batch.start : batch.stop])
-            for batch in batches
-        ]  # fmt: skip
-        results = np.concatenate([result for result, _, _ in done])
-        runs = np.concatenate([joined for _, joined, _ in done])
+            self.launcher.trace_strips(slot, block.take(order[start:stop]), strand) for start, stop in pairwise(edges)
+        ]
+        return self._alignments(block, order, done, strand)
+
+    def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
+        """Results of batches in ``order`` as alignments in the block's order."""
+        results = np.concatenate([result for result, _ in done])
         offsets = np.zeros(len(block) + 1, np.int64)
         np.cumsum(results["runs"], out=offsets[1:])
+        lengths = self.problem.lengths(block)[order]
         spans = np.zeros((len(block), 4), np.int32)
-        spans[:, 1], spans[:, 3] = n, m
-        counts = np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1)
-        sorted_block = block.take(order)
+        spans[:, 1], spans[:, 3] = lengths.T
         aligned = Alignments(
-            sorted_block.queries,
-            sorted_block.targets,
+            block.queries[order],
+            block.targets[order],
             np.full(len(block), bool(strand)),
             results["score"].copy(),
-            lengths[order],
+            lengths,
             spans,
-            counts,
-            runs,
+            np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1),
+            np.concatenate([joined for _, joined in done]),
             offsets,
         )
         return aligned.take(np.argsort(order))
-
-    def _room(self) -> int:
-        return max(self.device.budget - self.device.allocated, 1 << 24)
-
-    def _run_batch(
-        self,
-        slot: Slot,
-        batch: tasks.TraceBatch,
-        block: PairBlock,
-        strand: int,
-        words: tasks.Arithmetic,
-        most_runs: NDArray[np.int64],
-    ) -> tuple[NDArray[np.void], NDArray[np.uint32], int]:
-        problem, count, pairs = self.problem, len(batch.tasks), len(block)
-        name = ("affine" if words.opening else "linear") + ("" if words.lanes == 2 else "_wide")
-        letters = len(problem.scoring)
-        shared = letters * tasks.TRACE_COLUMNS * 2 * _THREADS if words.lanes == 2 else 4 * letters**2
-        runs_at = np.zeros(pairs + 1, np.int64)
-        np.cumsum(most_runs, out=runs_at[1:])
-        task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
-        queries, targets = slot.upload("trace queries", block.queries), slot.upload("trace targets", block.targets)
-        pair_list = np.array([(int(queries), int(targets))], tasks.PAIR_LIST)[0]
-        gapped = bool(words.opening)
-        borders = [
-            slot.device_array("column h", 4 * batch.column_words),
-            slot.device_array("column e", 4 * batch.column_words if gapped else 4),
-            slot.device_array("rows h", 4 * batch.kept_words),
-            slot.device_array("rows f", 4 * batch.kept_words if gapped else 4),
-        ]
-        sequences = (self._scheme(words), self._strands[strand], self._targets, pair_list)
-        sweep, blocks = self._function(f"sweep_{name}", shared)
-        slot.launch(
-            sweep,
-            min(blocks, -(-count // 2)),
-            _THREADS,
-            task_list,
-            np.int32(count),
-            slot.clear("trace ticket", 4),
-            *sequences,
-            *borders,
-            shared=shared,
-        )
-        trace, _ = self._function(f"trace_{name}", 0)
-        slot.launch(
-            trace,
-            -(-count * words.lanes * tasks.WARP // _THREADS),
-            _THREADS,
-            task_list,
-            *sequences,
-            *borders,
-            slot.device_array("trace results", tasks.TRACE_RESULT.itemsize * pairs),
-            slot.device_array("runs", 4 * int(runs_at[-1])),
-            slot.upload("runs at", runs_at),
-            np.int32(count),
-            np.int32(problem.scoring.identical),
-        )
-        downloaded = slot.download("trace results", (pairs, tasks.TRACE_RESULT.itemsize), np.uint8)
-        slot.wait()
-        results = downloaded.copy().view(tasks.TRACE_RESULT).reshape(-1)
-        joined_at = np.zeros(pairs + 1, np.int64)
-        np.cumsum(results["runs"], out=joined_at[1:])
-        total = int(joined_at[-1])
-        gather, _ = self._function("gather_runs", 0)
-        slot.launch(
-            gather,
-            -(-pairs * tasks.WARP // 256),
-            256,
-            slot.device_array("runs", 4),
-            slot.device_array("runs at", 8),
-            slot.upload("joined at", joined_at),
-            np.int32(pairs),
-            slot.device_array("joined", 4 * max(total, 1)),
-        )
-        joined = slot.download("joined", total, np.uint32)
-        slot.wait()
-        return results, joined.copy(), total

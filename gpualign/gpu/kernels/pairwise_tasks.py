@@ -24,6 +24,15 @@ TRACE_TASK = np.dtype(
         ("kept_at", np.int64),
     ]
 )
+STRIP_TASK = np.dtype(
+    [
+        ("query", np.int32),
+        ("target", np.int32),
+        ("strip", np.int32),
+        ("pair", np.int32),
+        ("directions_at", np.int64),
+    ]
+)
 TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
 #: structs passed by value: DeviceSequences, PairList, LazyScheme (scores; letters, shift, opening, bias)
 SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
@@ -72,6 +81,16 @@ def arithmetic(scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int)
     if high >= 1 << 31 or low < -(1 << 31):
         raise OverflowError(f"scores of {n} x {m} letters exceed 32 bits")
     return Arithmetic(1, 0, shift, opening, small)
+
+
+def wide_arithmetic(scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int) -> Arithmetic:
+    """32 bits, whatever would fit.
+
+    Raises:
+        OverflowError: not even 32 bits are enough.
+    """
+    words = arithmetic(scoring, gap_open, gap_extend, n, m)
+    return Arithmetic(1, 0, words.shift, words.opening, words.small_scores)
 
 
 def score_order(queries: NDArray[np.int32], target_lengths: NDArray[np.int64]) -> NDArray[np.int64] | None:

@@ -1,0 +1,264 @@
+"""Launches of the kernels of ``cuda/pairwise.cu``: sequences that stay on a device, scores, alignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.backends.pairwise import PairProblem
+from gpualign.encoded import EncodedSequences
+from gpualign.gpu.buffers import Slot
+from gpualign.gpu.device import Device
+from gpualign.gpu.kernels import pairwise_plan as plan
+from gpualign.gpu.kernels import pairwise_tasks as tasks
+from gpualign.gpu.tuning import PAIRWISE
+from gpualign.workflows.pair_blocks import PairBlock
+
+THREADS = 64
+_WARPS_PER_BLOCK = THREADS // tasks.WARP
+
+#: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
+Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
+
+
+class PairwiseLauncher:
+    """The kernels over one device's copy of a problem."""
+
+    def __init__(self, device: Device, problem: PairProblem) -> None:
+        self.device, self.problem = device, problem
+        self._sets: dict[int, np.void] = {}
+        self.strands = [self._resident(strand) for strand in problem.queries]
+        self.targets = self._resident(problem.targets)
+        self._scores = device.resident("pairwise scores", lambda: self._to_device(problem.scoring.scores))
+        attributes = device.driver.device_attribute
+        self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+
+    # -- what stays on the device
+
+    def _to_device(self, array: NDArray[Any]) -> Any:
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        pointer = self.device.driver.mem_alloc(max(flat.nbytes, 1) + 64)  # kernels may look a few letters further
+        if flat.nbytes:
+            self.device.driver.memcpy_htod(pointer, flat)
+        return pointer
+
+    def _resident(self, sequences: EncodedSequences) -> np.void:
+        """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
+        key = id(sequences)
+        if key not in self._sets:
+            codes = self.device.resident(f"codes {key}", lambda: self._to_device(sequences.codes))
+            offsets = self.device.resident(f"offsets {key}", lambda: self._to_device(sequences.offsets))
+            self._sets[key] = np.array([(int(codes), int(offsets))], tasks.SEQUENCES)[0]
+        return self._sets[key]
+
+    def _scheme(self, words: tasks.Arithmetic) -> np.void:
+        rest = (len(self.problem.scoring), words.shift, words.opening, words.bias)
+        scheme: np.void = np.array([(int(self._scores), rest)], tasks.SCHEME)[0]
+        return scheme
+
+    def function(self, name: str, shared: int) -> tuple[Any, int]:
+        """A kernel and how many of its blocks the device holds at a time."""
+        function = self.device.function("pairwise", name)
+        attribute = self.device.driver.function_attribute
+        if shared > 48 << 10:
+            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        registers = -(-function.num_regs // 8) * 8 * THREADS
+        per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
+        return function, max(1, per_processor) * self._processors
+
+    def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+        """The words that tables of up to n x m need."""
+        return tasks.arithmetic(self.problem.scoring, self.problem.gap_open, self.problem.gap_extend, n, m)
+
+    @property
+    def _gaps(self) -> str:
+        return "affine" if self.problem.gap_open > self.problem.gap_extend else "linear"
+
+    # -- LazyRScan
+
+    def submit_lazy(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64] | None) -> None:
+        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND"."""
+        lengths = self.problem.lengths(block)
+        longest, columns = (int(x) for x in lengths.max(axis=0))
+        words = self.arithmetic(longest, columns)
+        queries, targets = block.queries, block.targets
+        if order is not None:
+            queries, targets = queries[order], targets[order]
+        name, shared = self._lazy_kernel(words)
+        function, blocks = self.function(name, shared)
+        work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
+        blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
+        suffix = f" {strand}"
+        slot.launch(
+            function,
+            blocks,
+            THREADS,
+            slot.upload("tasks" + suffix, work.view(np.uint8)),
+            np.int32(len(work)),
+            slot.clear("ticket" + suffix, 4),
+            self._scheme(words),
+            self.strands[strand],
+            self.targets,
+            slot.upload("targets" + suffix, targets),
+            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * longest * tasks.WARP * 4),
+            np.int32(longest),
+            slot.device_array("scores" + suffix, 4 * len(block)),
+            shared=shared,
+        )
+        slot.download("scores" + suffix, len(block), np.int32)
+
+    def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
+        """Kernel name and its shared bytes a block."""
+        scoring = self.problem.scoring
+        if words.lanes == 1:
+            return f"lazy_{self._gaps}_wide", 4 * len(scoring) ** 2
+        if not words.opening and scoring.name == "match/mismatch":
+            return "lazy_linear_nucleotides", 0
+        columns = 32 if words.opening and len(scoring) <= 8 else 16
+        letters = "nucleotides" if columns == 32 else "letters"
+        return f"lazy_{self._gaps}_{letters}", len(scoring) * columns * 2 * THREADS
+
+    # -- TiledDScan and DScan
+
+    def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
+        """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
+        returns int64 (p + 1,) where each pair's directions begin, in words.
+        """
+        problem = self.problem
+        n, m = problem.lengths(block).T
+        words = tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
+        work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK)
+        nucleotides = problem.scoring.name == "match/mismatch" and words.small_scores
+        name = f"{'dscan' if kept else 'tiled'}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}"
+        shared = 4 * len(problem.scoring) ** 2
+        function, blocks = self.function(name, shared)
+        rows = int(n.max())
+        affordable = int(self.device.budget * (1 - PAIRWISE.border_share)) // 2 // (8 * rows)
+        ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, affordable, len(work) + 1))
+        blocks = max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-len(work) // _WARPS_PER_BLOCK)))
+        suffix = f" {strand}"
+        slot.launch(
+            function,
+            blocks,
+            THREADS,
+            slot.upload("strips" + suffix, work.view(np.uint8)),
+            np.int32(len(work)),
+            slot.clear("ticket" + suffix, 4),
+            self._scheme(words),
+            self.strands[strand],
+            self.targets,
+            slot.device_array("strip borders", 8 * rows * ring),
+            np.int32(ring),
+            np.int32(rows),
+            slot.clear("progress" + suffix, 4 * len(work)),
+            slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
+            slot.device_array("scores" + suffix, 4 * len(block)),
+            shared=shared,
+        )
+        if not kept:
+            slot.download("scores" + suffix, len(block), np.int32)
+        return starts
+
+    def trace_strips(self, slot: Slot, block: PairBlock, strand: int) -> Traced:
+        """DScan: full tables with directions, and the walk back. Waits for the device."""
+        starts = self.submit_strips(slot, block, strand, kept=True)
+        n, m = self.problem.lengths(block).T
+        runs_at = _starts(n + m + 1)
+        walk, _ = self.function("dscan_walk", 0)
+        slot.launch(
+            walk,
+            -(-len(block) // THREADS),
+            THREADS,
+            self.strands[strand],
+            self.targets,
+            self._pair_list(slot, block),
+            slot.device_array(f"scores {strand}", 4),
+            slot.device_array("directions", 4),
+            slot.upload("directions at", starts),
+            slot.device_array("trace results", tasks.TRACE_RESULT.itemsize * len(block)),
+            slot.device_array("runs", 4 * int(runs_at[-1])),
+            slot.upload("runs at", runs_at),
+            np.int32(len(block)),
+            np.int32(self.problem.scoring.identical),
+        )
+        return self._gather(slot, len(block))
+
+    # -- RScan
+
+    def trace_threads(
+        self,
+        slot: Slot,
+        batch: tasks.TraceBatch,
+        block: PairBlock,
+        strand: int,
+        words: tasks.Arithmetic,
+        most_runs: NDArray[np.int64],
+    ) -> Traced:
+        """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
+        count, letters = len(batch.tasks), len(self.problem.scoring)
+        name = self._gaps + ("" if words.lanes == 2 else "_wide")
+        shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
+        runs_at = _starts(most_runs)
+        task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
+        gapped = bool(words.opening)
+        borders = [
+            slot.device_array("column h", 4 * batch.column_words),
+            slot.device_array("column e", 4 * batch.column_words if gapped else 4),
+            slot.device_array("rows h", 4 * batch.kept_words),
+            slot.device_array("rows f", 4 * batch.kept_words if gapped else 4),
+        ]
+        sequences = (self._scheme(words), self.strands[strand], self.targets, self._pair_list(slot, block))
+        sweep, blocks = self.function(f"sweep_{name}", shared)
+        ticket = slot.clear("trace ticket", 4)
+        blocks = min(blocks, -(-count // _WARPS_PER_BLOCK))
+        slot.launch(sweep, blocks, THREADS, task_list, np.int32(count), ticket, *sequences, *borders, shared=shared)
+        trace, _ = self.function(f"trace_{name}", 0)
+        slot.launch(
+            trace,
+            -(-count * words.lanes * tasks.WARP // THREADS),
+            THREADS,
+            task_list,
+            *sequences,
+            *borders,
+            slot.device_array("trace results", tasks.TRACE_RESULT.itemsize * len(block)),
+            slot.device_array("runs", 4 * int(runs_at[-1])),
+            slot.upload("runs at", runs_at),
+            np.int32(count),
+            np.int32(self.problem.scoring.identical),
+        )
+        return self._gather(slot, len(block))
+
+    def _pair_list(self, slot: Slot, block: PairBlock) -> np.void:
+        queries, targets = slot.upload("pair queries", block.queries), slot.upload("pair targets", block.targets)
+        pairs: np.void = np.array([(int(queries), int(targets))], tasks.PAIR_LIST)[0]
+        return pairs
+
+    def _gather(self, slot: Slot, pairs: int) -> Traced:
+        """Results of the walk, and the paths joined on the device so that only what is used is copied."""
+        downloaded = slot.download("trace results", (pairs, tasks.TRACE_RESULT.itemsize), np.uint8)
+        slot.wait()
+        results = downloaded.copy().view(tasks.TRACE_RESULT).reshape(-1)
+        joined_at = _starts(results["runs"])
+        total = int(joined_at[-1])
+        gather, _ = self.function("gather_runs", 0)
+        slot.launch(
+            gather,
+            -(-pairs * tasks.WARP // 256),
+            256,
+            slot.device_array("runs", 4),
+            slot.device_array("runs at", 8),
+            slot.upload("joined at", joined_at),
+            np.int32(pairs),
+            slot.device_array("joined", 4 * max(total, 1)),
+        )
+        joined = slot.download("joined", total, np.uint32)
+        slot.wait()
+        return results, joined.copy()
+
+
+def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

@@ -1,0 +1,93 @@
+"""Which kernel takes which pairs: from the lengths, the number of pairs, traceback or not, and memory. Pure NumPy.
+
+Each kernel has a rate with the whole device busy and one with a single warp of it; the time of a list of pairs is the
+longer of its cells at the first and its longest task at the second. LazyRScan and RScan give a warp 64 pairs (32 in
+wide words) and need thousands of pairs to fill a device; DScan and TiledDScan give a warp one strip of one pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.gpu.tuning import PAIRWISE
+
+#: columns of a strip of DScan and TiledDScan
+STRIP_COLUMNS = 512
+#: bytes of directions that DScan keeps for a row of a strip
+DIRECTION_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Some pairs as the planner sees them.
+
+    Attributes:
+        n, m: int64 (p,), letters of query and target.
+        cells: int64 (p,), cells that a thread-per-pair kernel computes (those of the band).
+        lanes: alignments a thread in such a kernel, 2 or 1.
+        affine: gaps have an opening cost.
+    """
+
+    n: NDArray[np.int64]
+    m: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    lanes: int
+    affine: bool
+
+    def _thread_seconds(self, rate: float, warp_rate: float) -> float:
+        slow = (1.7 if self.affine else 1.0) * (1 if self.lanes == 2 else 2)
+        longest = float(self.cells.max()) * 32 * self.lanes
+        return slow * max(float(self.cells.sum()) / rate, longest / warp_rate)
+
+    def _strip_seconds(self, rate: float, warp_rate: float) -> float:
+        slow = 1.5 if self.affine else 1.0
+        full = (self.n * self.m).astype(np.float64)
+        strips = np.ceil(self.m / STRIP_COLUMNS)
+        # a warp's strip costs the same however few of its columns are used
+        padded = self.n * strips * STRIP_COLUMNS
+        longest = float((full / np.minimum(strips, PAIRWISE.warps)).max())
+        return slow * max(float(padded.sum()) / rate, longest / warp_rate)
+
+
+def scores_by_strips(work: Workload, forced: str) -> bool:
+    """TiledDScan rather than LazyRScan."""
+    if forced in ("lazy", "tiled"):
+        return forced == "tiled"
+    rates = PAIRWISE
+    by_threads = work._thread_seconds(rates.lazy_rate, rates.lazy_warp_rate)
+    return work._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate) < by_threads
+
+
+def aligns_by_strips(work: Workload, forced: str) -> bool:
+    """DScan rather than RScan."""
+    if forced in ("rscan", "dscan"):
+        return forced == "dscan"
+    rates = PAIRWISE
+    by_threads = work._thread_seconds(rates.rscan_rate, rates.rscan_warp_rate)
+    return work._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate) < by_threads
+
+
+def strip_tasks(
+    queries: NDArray[np.int32],
+    targets: NDArray[np.int32],
+    n: NDArray[np.int64],
+    m: NDArray[np.int64],
+    task: np.dtype[np.void],
+) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """All strips of all pairs in order (fields of ``task``), and int64 (p + 1,) where each pair's directions begin, in
+    words.
+    """
+    strips = -(-m // STRIP_COLUMNS)
+    words = strips * (n + 31) * (DIRECTION_BYTES // 4)
+    starts = np.zeros(len(n) + 1, np.int64)
+    np.cumsum(words, out=starts[1:])
+    pair = np.repeat(np.arange(len(n)), strips)
+    strip = np.arange(len(pair)) - np.repeat(np.cumsum(strips) - strips, strips)
+    tasks = np.zeros(len(pair), task)
+    tasks["query"], tasks["target"] = queries[pair], targets[pair]
+    tasks["strip"], tasks["pair"] = strip, pair
+    tasks["directions_at"] = starts[pair] + strip * (n[pair] + 31) * (DIRECTION_BYTES // 4)
+    return tasks, starts
