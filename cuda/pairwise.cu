@@ -153,8 +153,11 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
         const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
         const int m = int(targets.offsets[task.target + 1] - targets.offsets[task.target]);
         Columns columns;
-        columns.build(target, task.strip * strip_columns + lane * lane_columns, m, scheme, table_of_scores);
-        if (at >= ring) wait_for(progress, at - ring + 1, done);
+        columns.build(target, (task.strip * warp_size + lane) * Columns::columns_of_lane, m, scheme, table_of_scores);
+        if (at >= ring) {  // who wrote this border before, and who read it
+            wait_for(progress, at - ring, done);
+            wait_for(progress, at - ring + 1, done);
+        }
         diagonal_strip<Affine, Keep>(task, at, columns, query, n, m, scheme, borders + int64_t((at + ring - 1) % ring) * rows,
                                      borders + int64_t(at % ring) * rows, progress, directions + task.directions_at, scores);
     }
@@ -233,7 +236,7 @@ LAZY(lazy_linear_nucleotides, Pair16, 24, false, registers)
 LAZY(lazy_linear_letters, Pair16, 16, false, bytes)
 LAZY(lazy_affine_nucleotides, Pair16, 32, true, bytes)
 LAZY(lazy_affine_letters, Pair16, 16, true, bytes)
-LAZY(lazy_linear_wide, int32_t, 16, false, table)
+LAZY(lazy_linear_wide, int32_t, 12, false, table)
 LAZY(lazy_affine_wide, int32_t, 16, true, table)
 
 #define RSCAN(name, Word, Affine)                                                                                       \
@@ -266,14 +269,14 @@ RSCAN(affine_wide, int32_t, true)
                                          directions, scores);                                                           \
     }
 
-DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns)
-DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns)
-DIAGONALS(tiled_linear_letters, false, false, TableColumns)
-DIAGONALS(tiled_affine_letters, true, false, TableColumns)
-DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns)
-DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns)
-DIAGONALS(dscan_linear_letters, false, true, TableColumns)
-DIAGONALS(dscan_affine_letters, true, true, TableColumns)
+DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns<scored_columns>)
+DIAGONALS(tiled_linear_letters, false, false, TableColumns<scored_columns>)
+DIAGONALS(tiled_affine_letters, true, false, TableColumns<scored_columns>)
+DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
+DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
+DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
+DIAGONALS(dscan_affine_letters, true, true, TableColumns<kept_columns>)
 
 // The walk back through DScan's directions, a thread a pair; directions_at is where each pair's first strip begins.
 extern "C" __global__ void dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs,

@@ -107,7 +107,7 @@ class Measures:
             self.mismatches,
             self.openings + (self._free > 0).sum(0),
             self.columns + self._free.sum(0),
-            self.columns - self._terminal_gaps(),
+            self.columns - self._terminal_gaps() if definition == 2 else self.columns,
             self.n,
             self.m,
         )

@@ -98,9 +98,9 @@ def test_little_memory_and_many_batches(tmp_path: Path) -> None:
     sequences = family(11, 120, 500, 0.5)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-    for memory in ("64M", "8G"):
-        run([fasta, "--device", "cuda", "--max-gpu-mem", memory, "-o", str(tmp_path / "gpu")])
-        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    for memory, kernel in (("64M", "auto"), ("64M", "rscan"), ("8G", "rscan"), ("8G", "dscan")):
+        run([fasta, "--device", "cuda", "--max-gpu-mem", memory, "--kernel", kernel, "-o", str(tmp_path / "gpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), (memory, kernel)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -14,8 +14,8 @@
 namespace gpualign {
 namespace nw {
 
-constexpr int lane_columns = 16;
-constexpr int strip_columns = warp_size * lane_columns;
+// Columns of a lane: more spread a step's overhead over more cells, fewer leave less of a last strip unused.
+constexpr int scored_columns = 32, kept_columns = 16;
 constexpr int done = 0x7fffffff;
 
 struct StripTask {
@@ -25,8 +25,10 @@ struct StripTask {
 };
 
 // The score of a row's letter against a lane's columns, transformed: nucleotides as a byte for each letter.
+template <int K>
 struct ByteColumns {
-    uint32_t columns[lane_columns];
+    static constexpr int columns_of_lane = K;
+    uint32_t columns[K];
     uint32_t never;  // the score of any other letter, four times
 
     __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
@@ -34,7 +36,7 @@ struct ByteColumns {
         const uint32_t mismatch = uint32_t(scheme.scores[1] + 2 * scheme.shift) & 0xffu;
         never = mismatch * 0x01010101u;
 #pragma unroll
-        for (int k = 0; k < lane_columns; k++) {
+        for (int k = 0; k < K; k++) {
             const int letter = c0 + k < m ? target[c0 + k] : no_letter;
             columns[k] = letter < 4 ? (never & ~(0xffu << (8 * letter))) | match << (8 * letter) : never;
         }
@@ -54,17 +56,19 @@ struct ByteColumns {
 };
 
 // Any alphabet: the score table in shared memory.
+template <int K>
 struct TableColumns {
+    static constexpr int columns_of_lane = K;
     const int32_t* table;
     int letters;
-    int columns[lane_columns];
+    int columns[K];
 
     __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme,
                                           const int32_t* shared_table) {
         table = shared_table;
         letters = scheme.letters;
 #pragma unroll
-        for (int k = 0; k < lane_columns; k++) columns[k] = c0 + k < m ? target[c0 + k] : 0;
+        for (int k = 0; k < K; k++) columns[k] = c0 + k < m ? target[c0 + k] : 0;
     }
     static __device__ __forceinline__ uint32_t code(int letter) { return uint32_t(letter); }
     struct Row {
@@ -88,7 +92,7 @@ template <bool Affine, bool Keep, class Columns>
 __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Columns& columns, const uint8_t* query,
                                                int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
                                                int* progress, uint32_t* directions, int32_t* scores) {
-    constexpr int K = lane_columns;
+    constexpr int K = Columns::columns_of_lane;
     const int lane = threadIdx.x % warp_size;
     const bool first = task.strip == 0;
     const int32_t border = scheme.bias - scheme.opening, minus_open = -scheme.opening;
@@ -113,10 +117,11 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
                 if (row < n) chunk = __ldcg(left + row);
             }
         }
-        int32_t left_h = __shfl_up_sync(0xffffffffu, last_h, 1), left_e = __shfl_up_sync(0xffffffffu, last_e, 1);
+        int32_t left_h = __shfl_up_sync(0xffffffffu, last_h, 1);
+        int32_t left_e = Affine ? __shfl_up_sync(0xffffffffu, last_e, 1) : 0;
         uint32_t code = __shfl_up_sync(0xffffffffu, last_code, 1);
         const int32_t chunk_h = __shfl_sync(0xffffffffu, chunk.x, step % warp_size);
-        const int32_t chunk_e = __shfl_sync(0xffffffffu, chunk.y, step % warp_size);
+        const int32_t chunk_e = Affine ? __shfl_sync(0xffffffffu, chunk.y, step % warp_size) : 0;
         const uint32_t chunk_code = __shfl_sync(0xffffffffu, code_chunk, step % warp_size);
         if (lane == 0) {
             left_h = chunk_h;
@@ -148,7 +153,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = step - (warp_size - 2);
         }
     }
-    const int at = m - 1 - (task.strip * strip_columns + lane * K);
+    const int at = m - 1 - (task.strip * warp_size * K + lane * K);
     if (at >= 0 && at < K) {
         int32_t value = 0;
 #pragma unroll
@@ -163,8 +168,9 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
 
 // Where DScan's four bits of a cell are, from the pair's first strip on.
 __device__ __forceinline__ uint32_t diagonal_bits(const uint32_t* directions, int n, int i, int j) {
-    const int strip = (j - 1) / strip_columns, column = (j - 1) % strip_columns;
-    const int lane = column / lane_columns, k = column % lane_columns;
+    constexpr int K = kept_columns;
+    const int strip = (j - 1) / (warp_size * K), column = (j - 1) % (warp_size * K);
+    const int lane = column / K, k = column % K;
     const int64_t step = int64_t(strip) * (n + warp_size - 1) + i - 1 + lane;
     return directions[(step * warp_size + lane) * 2 + k / 8] >> (4 * (7 - k % 8)) & 15;
 }

@@ -263,13 +263,13 @@ class PairwiseShape:
     border_share: float = 0.6
     most_cells_per_thread: int = 1 << 27
     warps: int = 2000
-    lazy_rate: float = 9.5e12
-    lazy_warp_rate: float = 20e9
-    tiled_rate: float = 3.0e12
+    lazy_rate: float = 9.4e12
+    lazy_warp_rate: float = 14e9
+    tiled_rate: float = 2.6e12
     tiled_warp_rate: float = 4e9
     rscan_rate: float = 2.0e12
-    rscan_warp_rate: float = 4e9
-    dscan_rate: float = 1.5e12
+    rscan_warp_rate: float = 5e9
+    dscan_rate: float = 0.95e12
     dscan_warp_rate: float = 2e9
 
 

@@ -86,7 +86,7 @@ def align_all(problem: PairProblem, source: PairSource, backend: Backend, progre
     done: list[int] = []
 
     def blocks() -> Iterator[PairBlock]:
-        for block in source.blocks(*block_size(problem, source, backend)):
+        for block in source.blocks(*block_size(problem, backend)):
             done.append(len(block))
             yield block
 
@@ -95,11 +95,13 @@ def align_all(problem: PairProblem, source: PairSource, backend: Backend, progre
         yield alignments
 
 
-def block_size(problem: PairProblem, source: PairSource, backend: Backend) -> tuple[int, int]:
+def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
     """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
-    if backend.on_gpu:
-        return 1 << 20, 1 << 42
-    return 1 << 14, 1 << 29
+    if not backend.on_gpu:
+        return 1 << 14, 1 << 29
+    # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
+    filtered = problem.bound is not None or not problem.traced
+    return (1 << 20 if filtered else 1 << 16), 1 << 42
 
 
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:

@@ -185,7 +185,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(max(int(n.max()), 1), max(int(m.max()), 1))
         strips = np.zeros(len(block), bool)
         by_strips = plan.aligns_by_strips(plan.Workload(n, m, cells, words.lanes, bool(words.opening)), problem.kernel)
-        kept = -(-m // plan.STRIP_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
+        kept = -(-m // plan.DSCAN_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
         affordable = kept <= self._trace_bytes()
         if problem.kernel in ("auto", "dscan", "tiled"):
             strips = affordable & (by_strips | (cells > PAIRWISE.most_cells_per_thread))
@@ -237,7 +237,7 @@ class PairwiseKernel:
         """DScan, in batches whose directions fit the device."""
         block = candidates.block
         n, m = self.problem.lengths(block).T
-        kept = -(-m // plan.STRIP_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
+        kept = -(-m // plan.DSCAN_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
         part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
         edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
         order = np.arange(len(block))

@@ -129,7 +129,8 @@ class PairwiseLauncher:
         problem = self.problem
         n, m = problem.lengths(block).T
         words = tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
-        work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK)
+        columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
+        work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
         nucleotides = problem.scoring.name == "match/mismatch" and words.small_scores
         name = f"{'dscan' if kept else 'tiled'}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}"
         shared = 4 * len(problem.scoring) ** 2

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gpualign.gpu.tuning import PAIRWISE
 
-#: columns of a strip of DScan and TiledDScan
-STRIP_COLUMNS = 512
+#: columns of a strip of TiledDScan and of DScan
+TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
 #: bytes of directions that DScan keeps for a row of a strip
 DIRECTION_BYTES = 256
 
@@ -38,16 +38,16 @@ class Workload:
     affine: bool
 
     def _thread_seconds(self, rate: float, warp_rate: float) -> float:
-        slow = (1.7 if self.affine else 1.0) * (1 if self.lanes == 2 else 2)
+        slow = (1.6 if self.affine else 1.0) * (1 if self.lanes == 2 else 2)
         longest = float(self.cells.max()) * 32 * self.lanes
         return slow * max(float(self.cells.sum()) / rate, longest / warp_rate)
 
-    def _strip_seconds(self, rate: float, warp_rate: float) -> float:
+    def _strip_seconds(self, rate: float, warp_rate: float, columns: int) -> float:
         slow = 1.5 if self.affine else 1.0
         full = (self.n * self.m).astype(np.float64)
-        strips = np.ceil(self.m / STRIP_COLUMNS)
+        strips = np.maximum(np.ceil(self.m / columns), 1)
         # a warp's strip costs the same however few of its columns are used
-        padded = self.n * strips * STRIP_COLUMNS
+        padded = self.n * strips * columns
         longest = float((full / np.minimum(strips, PAIRWISE.warps)).max())
         return slow * max(float(padded.sum()) / rate, longest / warp_rate)
 
@@ -58,7 +58,7 @@ def scores_by_strips(work: Workload, forced: str) -> bool:
         return forced == "tiled"
     rates = PAIRWISE
     by_threads = work._thread_seconds(rates.lazy_rate, rates.lazy_warp_rate)
-    return work._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate) < by_threads
+    return work._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS) < by_threads
 
 
 def aligns_by_strips(work: Workload, forced: str) -> bool:
@@ -67,7 +67,7 @@ def aligns_by_strips(work: Workload, forced: str) -> bool:
         return forced == "dscan"
     rates = PAIRWISE
     by_threads = work._thread_seconds(rates.rscan_rate, rates.rscan_warp_rate)
-    return work._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate) < by_threads
+    return work._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS) < by_threads
 
 
 def strip_tasks(
@@ -76,11 +76,12 @@ def strip_tasks(
     n: NDArray[np.int64],
     m: NDArray[np.int64],
     task: np.dtype[np.void],
+    columns: int,
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """All strips of all pairs in order (fields of ``task``), and int64 (p + 1,) where each pair's directions begin, in
-    words.
+    """All strips of ``columns`` columns of all pairs in order (fields of ``task``), and int64 (p + 1,) where each
+    pair's directions begin, in words.
     """
-    strips = -(-m // STRIP_COLUMNS)
+    strips = -(-m // columns)
     words = strips * (n + 31) * (DIRECTION_BYTES // 4)
     starts = np.zeros(len(n) + 1, np.int64)
     np.cumsum(words, out=starts[1:])
