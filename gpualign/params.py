@@ -6,9 +6,12 @@ Defaults exist here once; the command line reads them from the dataclass fields.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 from gpualign.errors import UsageError
+
+_CLUSTER = re.compile(r"local:[1-9]\d*|\w+://.+|.+\.json")
 
 
 def available_cores() -> int:
@@ -32,6 +35,7 @@ class RunOptions:
         progress: show a progress bar where standard error is a terminal.
         quiet: no summary on standard error.
         json: path of the run report, or None.
+        cluster: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
     """
 
     output: str | None = None
@@ -42,6 +46,7 @@ class RunOptions:
     progress: bool = True
     quiet: bool = False
     json: str | None = None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         if self.threads < 0:
@@ -52,3 +57,5 @@ class RunOptions:
             raise UsageError(f"batch size must be positive, not {self.batch_size}")
         if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")
+        if self.cluster is not None and not _CLUSTER.fullmatch(self.cluster):
+            raise UsageError(f"cluster must be local:N, tcp://host:port or a scheduler.json file, not {self.cluster!r}")

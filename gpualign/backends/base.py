@@ -28,6 +28,24 @@ class Stage(Generic[Item, Result]):
     make_kernel: Callable[[Device], Kernel[Item, Result]]
 
 
+@dataclass(frozen=True)
+class HostedStage(Stage[Item, Result]):
+    """A stage with the host's work around it, for workers of a cluster, which take an item from input to output.
+
+    Attributes:
+        cpu: item -> result, all of it.
+        make_kernel: device -> kernel object for the items that ``before`` makes.
+        before: item -> (what ``after`` needs, the kernel's item).
+        cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
+        after: (what ``before`` left for it, the kernel's result) -> result.
+    """
+
+    make_kernel: Callable[[Device], Kernel[Any, Any]]
+    before: Callable[[Item], tuple[Any, Any]]
+    cpu_kernel: Callable[[Any], Any]
+    after: Callable[[Any, Any], Result]
+
+
 class Backend(Protocol):
     """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices."""
 

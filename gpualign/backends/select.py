@@ -49,13 +49,17 @@ def parse_device(text: str) -> DeviceRequest:
 
 
 def open_backend(options: RunOptions, command: str) -> Backend:
-    """The backend that ``options.device`` asks for; use it in a ``with`` block.
+    """The backend that ``options.device`` and ``options.cluster`` ask for; use it in a ``with`` block.
 
     Raises:
         UsageError: an unknown device.
         DeviceError: GPUs were asked for by name and cannot be used.
     """
     request = parse_device(options.device)
+    if options.cluster is not None:
+        from gpualign.cluster import open_cluster
+
+        return open_cluster(options, command)
     if not request.cuda:
         return CpuBackend(options.threads)
     try:

@@ -74,6 +74,11 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             metavar="SIZE",
             help="Bases per batch (memory); never changes the output.",
         ),
+        click.option(
+            "--cluster",
+            metavar="WHERE",
+            help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
+        ),
         click.option("--no-progress", is_flag=True, help="No progress bar (there is none off a terminal)."),
         click.option(*quiet, is_flag=True, help="No summary on standard error."),
         click.option("--json", metavar="FILE", help="Write a run report as JSON."),
@@ -96,4 +101,5 @@ def take_run_options(values: dict[str, Any]) -> RunOptions:
         progress=not values.pop("no_progress"),
         quiet=values.pop("quiet"),
         json=values.pop("json"),
+        cluster=values.pop("cluster"),
     )

@@ -114,6 +114,44 @@ def run_on_devices(
             pool.shutdown()
 
 
+class DevicePool(Generic[Item, Result]):
+    """The same loops for callers that come one item at a time from many threads, in no order.
+
+    Args:
+        make_kernel, devices, slots: as for :func:`run_on_devices`.
+        cpu_work: also take items on the CPU, with ``cpu_workers`` threads.
+    """
+
+    def __init__(
+        self,
+        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        devices: Sequence[Device],
+        cpu_work: Callable[[Item], Result] | None = None,
+        cpu_workers: int = 1,
+        slots: int = SLOTS,
+    ) -> None:
+        self._tasks: _Tasks[Item, Result] = _Tasks()
+        self._loops: list[Future[None]] = [
+            device.call(_drive, device, make_kernel, self._tasks, slots) for device in devices
+        ]
+        self._threads: ThreadPoolExecutor | None = None
+        if cpu_work is not None:
+            self._threads = ThreadPoolExecutor(cpu_workers, thread_name_prefix="gpualign-cpu")
+            self._loops += [self._threads.submit(_work_on_cpu, cpu_work, self._tasks) for _ in range(cpu_workers)]
+
+    def run(self, item: Item) -> Result:
+        """The item's result, whenever a device or thread has computed it."""
+        return _next_result(deque([self._tasks.put(item)]), self._loops)
+
+    def close(self) -> None:
+        """Wait for the items under way and end the loops; the devices stay open."""
+        self._tasks.ended.set()
+        for loop in self._loops:
+            loop.exception()
+        if self._threads is not None:
+            self._threads.shutdown()
+
+
 def _next_result(pending: deque[Future[Result]], loops: list[Future[None]]) -> Result:
     """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for."""
     future = pending[0]

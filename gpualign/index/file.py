@@ -8,6 +8,7 @@ reference. A file is untrusted: sizes, order and every subscript are checked bef
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from typing import Any
@@ -106,7 +107,7 @@ def load_index(path: str) -> MinimizerIndex:
         params = IndexParams(k, w)
     except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
         raise InputError(f"the index is damaged: {error} (build it again with gpualign index)", path) from error
-    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits)
+    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, os.path.abspath(path))
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:

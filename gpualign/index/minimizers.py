@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class MinimizerIndex:
         entries: uint64 (n,), fingerprint << 33 | position << 1 | strand, sorted within a bucket
             (cuda/algo/minimizer.hpp).
         bucket_bits: number of hash bits that choose the bucket.
+        path: the file that it was loaded from, or None.
     """
 
     reference: Reference
@@ -53,6 +54,7 @@ class MinimizerIndex:
     offsets: NDArray[np.uint32]
     entries: NDArray[np.uint64]
     bucket_bits: int
+    path: str | None = field(default=None, compare=False)
 
     @property
     def native(self) -> tuple[Any, NDArray[np.uint32], NDArray[np.uint64], int, int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,10 @@ class Reference:
         return _native.ReferenceArrays(
             self.words, self.contig_offsets, self.run_starts, self.run_ends, self.run_letters
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the native view, which each process makes for itself
+        return Reference, tuple(getattr(self, entry.name) for entry in fields(self))
 
     def letters(self, begin: int, end: int) -> bytes:
         """The upper-case letters of packed positions [begin, end)."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.backends.select import parse_device
+from gpualign.backends.base import Stage
+from gpualign.backends.select import open_backend, parse_device
 from gpualign.errors import DeviceError, InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
@@ -24,7 +25,6 @@ from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch, join_bytes
-from gpualign.stream.runner import run_ordered
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,14 @@ class SamFormatter:
     """SAM text of mapped batches."""
 
     def __init__(self, index: MinimizerIndex, params: MapParams) -> None:
+        self.index, self.params = index, params
         self._reference = index.reference.native
         self._names, self._name_offsets = join_bytes([name.encode() for name in index.reference.names])
         self._eqx = params.eqx
         self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SamFormatter, (self.index, self.params)
 
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> bytes:
         a = alignments
@@ -196,14 +200,16 @@ def run_map(params: MapParams, options: RunOptions) -> None:
             save_index(index, params.save_index, inputs)
         group = parse_read_group(params.read_group)[0] if params.read_group else None
         header = sam_header(index.reference, params.command_line, group, source.header)
+        stage = Stage(cpu=partial(_map_item, SamFormatter(index, params)), make_kernel=_no_kernel)
         with (
+            open_backend(replace(options, device="cpu"), "map") as backend,
             open_output(options.output, (params.reference, params.reads)) as out,
             Progress(options, "read") as progress,
         ):
             out.write(header)
             reads = mapped = 0
             distances = np.zeros(0, np.int64)
-            for batch in _run(index, source, params, options):
+            for batch in backend.run(source.items(options.batch_size), stage):
                 out.write(batch.text)
                 reads += batch.reads
                 mapped += batch.mapped
@@ -211,8 +217,8 @@ def run_map(params: MapParams, options: RunOptions) -> None:
                 progress.update(batch.reads)
     if reads == 0:
         warn("map", f"no reads in {params.reads}: the output holds the header alone")
+    report |= backend.report()
     report |= {
-        "device": "cpu",
         "reads": reads,
         "mapped": mapped,
         "unmapped": reads - mapped,
@@ -224,16 +230,16 @@ def run_map(params: MapParams, options: RunOptions) -> None:
     report.finish(f"{reads:,} reads, {mapped:,} mapped{share}")
 
 
-def _run(index: MinimizerIndex, source: ReadSource, params: MapParams, options: RunOptions) -> Iterator[_Mapped]:
-    format_sam = SamFormatter(index, params)
+def _map_item(format_sam: SamFormatter, item: Chunk | SequenceBatch) -> _Mapped:
+    """One worker's work: a chunk of reads to SAM text."""
+    batch = to_batch(item)
+    alignments = map_batch(format_sam.index, batch, format_sam.params)
+    found = alignments.distance[alignments.contig >= 0]
+    return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, np.bincount(found))
 
-    def work(item: Chunk | SequenceBatch) -> _Mapped:
-        batch = to_batch(item)
-        alignments = map_batch(index, batch, params)
-        found = alignments.distance[alignments.contig >= 0]
-        return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, np.bincount(found))
 
-    yield from run_ordered(source.items(options.batch_size), work, options.threads)
+def _no_kernel(device: Any) -> Any:
+    raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
 
 
 def _add(total: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:

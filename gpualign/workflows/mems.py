@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
+from gpualign.workflows.mems_cluster import Item, stage_of, texts_of
 from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
 
@@ -58,7 +61,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     with open_backend(options, "mems") as backend:
         index = open_index(reference, params, options)
         search = Search(index, params, options.threads)
-        run = _DeviceRun if backend.on_gpu else _CpuRun
+        run = _ClusterRun if options.cluster is not None else _DeviceRun if backend.on_gpu else _CpuRun
         with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
@@ -114,12 +117,15 @@ class _Counts:
     def finished(self, piece: Piece) -> None:
         """A piece is done; the last one of a batch counts the batch."""
         source = piece.source
-        if piece.stop < source.text.length:
-            return
-        self.records += len(source.batch)
-        self.bases += len(source.batch.bases)
-        self._progress.update(len(source.batch.bases))
-        if not self._quiet and source.text.other_letters:
+        if piece.stop == source.text.length:
+            self.add(len(source.batch), len(source.batch.bases), source.text.other_letters)
+
+    def add(self, records: int, bases: int, other_letters: bool) -> None:
+        """A batch is done."""
+        self.records += records
+        self.bases += bases
+        self._progress.update(bases)
+        if not self._quiet and other_letters:
             self._quiet = True
             warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
 
@@ -147,9 +153,13 @@ class _Run:
 class _CpuRun(_Run):
     """Workers parse, search and format."""
 
-    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+    @cached_property
+    def _most(self) -> int:
+        """Positions of a piece."""
         by_chance = self.search.matches_by_chance * _LINE_BYTES
-        self._most = int(min(max(_PIECE_BYTES / (by_chance + 1), 1 << 12), _PIECE_POSITIONS))
+        return int(min(max(_PIECE_BYTES / (by_chance + 1), 1 << 12), _PIECE_POSITIONS))
+
+    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
         stage: Stage[Any, Matches] = Stage(cpu=self._work, make_kernel=self.make_kernel)
         held: list[Columns] = []
         for matches in self.backend.run(self._items(queries), stage):
@@ -189,6 +199,27 @@ class _CpuRun(_Run):
         if held and piece.stop == piece.source.text.length:
             yield self.search.report(Piece(piece.source, 0, piece.stop), join_columns(held))
             held.clear()
+
+
+class _ClusterRun(_CpuRun):
+    """Workers of a cluster parse, search and format."""
+
+    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+        under_way: deque[Item] = deque()
+        held: list[Columns] = []
+
+        def items() -> Iterator[Item]:
+            for item in self._items(queries):
+                under_way.append(item)
+                yield item
+
+        for found in self.backend.run(items(), stage_of(self.search)):
+            item = under_way.popleft()
+            yield from texts_of(self.search, item, found, held)
+            if isinstance(item, Piece):
+                self.counts.finished(item)
+            else:
+                self.counts.add(found.records, found.bases, found.other_letters)
 
 
 class _DeviceRun(_Run):

@@ -68,10 +68,20 @@ class QueryText:
     Attributes:
         batch: the records.
         text: native packed text; its positions number the strands one behind the other.
+        strands: which: 1 forward, 2 reverse, 3 both.
     """
 
     batch: SequenceBatch
     text: Any
+    strands: int
+
+    @classmethod
+    def pack(cls, batch: SequenceBatch, strands: int) -> QueryText:
+        """Pack a batch's strands."""
+        return cls(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, strands), strands)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return QueryText.pack, (self.batch, self.strands)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +129,9 @@ class Search:
         self.style = params.style(len(index.reference.names))
         self.native = self.native_of(index)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Search, (self.index, self.params, self.threads)
+
     @staticmethod
     def native_of(index: MinimizerIndex) -> Any:
         """The native view of an index."""
@@ -134,7 +147,7 @@ class Search:
         longest = int(batch.lengths.max(initial=0))
         if longest > _LONGEST_QUERY:
             raise InputError(f"a query record has {longest} bases, more than {_LONGEST_QUERY} (cut it)")
-        return QueryText(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands))
+        return QueryText.pack(batch, self.strands)
 
     def match(self, piece: Piece) -> Matches:
         """Search a piece on the CPU; it pauses when its result grows large.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.backends.base import Backend
+from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import open_backend
 from gpualign.backends.verify import STAGE, VerifyPairs, verify_on_cpu
 from gpualign.errors import InputError
@@ -78,12 +78,24 @@ class _Source:
             return
         reference = read_reference(params.reference)
         self.texts = Texts.of_reference(read_queries(params.queries, options.threads), reference)
+        self._index_names()
         queries = self.texts.queries
-        self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
-        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
             raise InputError(f"two queries are named '{name}' (candidates go by name; rename one)", params.queries)
+
+    def _index_names(self) -> None:
+        queries = self.texts.queries
+        self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
+        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.params.candidates is not None:
+            self._index_names()
 
     def steps(self) -> Iterator[Work]:
         params = self.params
@@ -104,12 +116,7 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
     """Output in order. On the CPU a thread takes a step from text to text; with a GPU host threads parse and write."""
     params = source.params
     if not backend.on_gpu:
-
-        def whole(step: Work) -> Lines:
-            batch = source.batch(step)
-            return write_lines(params, batch, verify_on_cpu(batch.pairs))
-
-        yield from run_ordered(source.steps(), whole, options.threads)
+        yield from backend.run(source.steps(), _whole_stage(source))
         return
     under_way: deque[Batch] = deque()
 
@@ -120,6 +127,27 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
 
     results = ((under_way.popleft(), result) for result in backend.run(pairs(), STAGE))
     yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
+
+
+def _whole_stage(source: _Source) -> HostedStage[Work, Lines]:
+    """From a step of the input to its lines."""
+    params = source.params
+
+    def whole(step: Work) -> Lines:
+        batch = source.batch(step)
+        return write_lines(params, batch, verify_on_cpu(batch.pairs))
+
+    def before(step: Work) -> tuple[Batch, VerifyPairs]:
+        batch = source.batch(step)
+        return batch, batch.pairs
+
+    return HostedStage(
+        cpu=whole,
+        make_kernel=STAGE.make_kernel,
+        before=before,
+        cpu_kernel=verify_on_cpu,
+        after=partial(write_lines, params),
+    )
 
 
 def read_queries(path: str, threads: int) -> SequenceBatch:

@@ -1,0 +1,279 @@
+"""The cluster backend: stages run on the workers of a Dask cluster, results in order."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import distributed
+
+from gpualign.backends.base import Item, Result, Stage
+from gpualign.cluster.connect import connected
+from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
+from gpualign.cluster.worker import Answer, keep, run_item, sees
+from gpualign.errors import GpualignError
+from gpualign.params import RunOptions
+from gpualign.report import warn
+
+#: a batch that fails so often ends the run
+ATTEMPTS = 3
+#: batches under way for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
+#: than two, Dask holds batches back at the scheduler until a worker asks for one.
+_PER_THREAD = 4
+#: results fetched in one go
+_FETCHED = 8
+#: seconds between looks at who has come and gone
+_WATCH_S = 1.0
+#: large objects of past items that workers still keep
+_SHARED_KEPT = 4
+
+
+class ClusterBackend:
+    """Runs stages on a Dask cluster; close it (or leave its ``with`` block) to disconnect.
+
+    Raises:
+        GpualignError: the cluster cannot be reached, now or later on.
+    """
+
+    on_gpu = False  # items are cut as for the CPU; each worker decides what it runs them on
+
+    def __init__(self, options: RunOptions, command: str) -> None:
+        self.options, self.command = options, command
+        self.batches: Counter[str] = Counter()
+        self.gpu_batches = self.lost = 0
+        self._open = contextlib.ExitStack()
+        self._connection = self._open.enter_context(connected(options))
+        self.client = self._connection.client
+        self.address = self._connection.address
+        threads = self.threads()
+        if not options.quiet:
+            line = f"cluster {self.address}, {len(threads)} workers, {sum(threads.values())} threads"
+            dashboard = f"; dashboard {self._connection.dashboard}" if self._connection.dashboard else ""
+            print(f"gpualign {command}: {line}{dashboard}", file=sys.stderr, flush=True)
+
+    @property
+    def name(self) -> str:
+        return f"a cluster ({len(self.batches)} workers)"
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+        run = _Run(self, stage)
+        try:
+            yield from run.results(items)
+        finally:
+            run.end()
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "device": "cluster",
+            "cluster": self.address,
+            "workers": dict(self.batches),
+            "cpu_batches": sum(self.batches.values()) - self.gpu_batches,
+            "gpu_batches": self.gpu_batches,
+            "batches_lost_and_run_again": self.lost,
+        }
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __enter__(self) -> ClusterBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def threads(self) -> dict[str, int]:
+        """Each worker's threads, now.
+
+        Raises:
+            GpualignError: the scheduler is gone.
+        """
+        self.check()
+        try:
+            return dict(self.client.nthreads())
+        except (OSError, distributed.TimeoutError, RuntimeError, AttributeError) as error:
+            raise self._gone() from error
+
+    def check(self) -> None:
+        """Notice a scheduler that is gone."""
+        if self.client.status != "running":
+            raise self._gone()
+
+    def _gone(self) -> GpualignError:
+        return GpualignError(f"the scheduler at {self.address} is gone (start it and its workers, and run again)")
+
+
+@dataclass(eq=False)
+class _Task:
+    """An item under way: kept until its result is here, to be sent again if all that knew it are lost."""
+
+    item: Parcel
+    future: Any
+    lost: int = 0
+
+
+class _Run:
+    """One stage over its items."""
+
+    def __init__(self, backend: ClusterBackend, stage: Stage[Any, Any]) -> None:
+        self._backend, self._client = backend, backend.client
+        self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
+        self._numbers = itertools.count()
+        self._stage = _Sent(self, pack(stage, self._seen_by_all))
+        self._shared: dict[int, _Sent] = {}
+        self._shared_objects: dict[int, tuple[int, Any]] = {}
+        self._pending: deque[_Task] = deque()
+        self._known: set[str] = set()
+        self._room = 1
+        self._next_look = 0.0
+
+    def results(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Each item's result, in order."""
+        for item in items:
+            self._watch()
+            self._pending.append(self._new_task(item))
+            while len(self._pending) >= self._room:
+                yield from self._fetch()
+        while self._pending:
+            yield from self._fetch()
+
+    def end(self) -> None:
+        """Let go of everything; what is still running is cancelled."""
+        futures = [task.future for task in self._pending]
+        self._pending.clear()
+        if futures and self._client.status == "running":
+            with contextlib.suppress(Exception):  # the run's own error is what counts
+                self._client.cancel(futures, force=True)
+
+    def _new_task(self, item: Any) -> _Task:
+        parcel = pack_item(item, self._number_of)
+        task = _Task(parcel, None)
+        self._submit(task)
+        return task
+
+    def _submit(self, task: _Task) -> None:
+        options = self._backend.options
+        task.future = self._client.submit(
+            run_item,
+            self._stage.future,
+            task.item,
+            options.device,
+            options.max_gpu_mem,
+            *(self._shared[number].future for number in task.item.shared),
+            key=(self._name, next(self._numbers)),
+            retries=ATTEMPTS - 1,
+            pure=False,
+        )
+
+    def _number_of(self, obj: Any) -> int:
+        """The number of a shared object, which is sent when it is first met."""
+        if id(obj) in self._shared_objects:
+            return self._shared_objects[id(obj)][0]
+        number = next(self._numbers)
+        self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
+        self._shared[number] = _Sent(self, pack(obj, self._seen_by_all))
+        self._forget_old()
+        return number
+
+    def _forget_old(self) -> None:
+        """Old shared objects are let go of when no item under way needs them."""
+        needed = {number for task in self._pending for number in task.item.shared}
+        for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
+            if number not in needed:
+                del self._shared_objects[key], self._shared[number]
+
+    def _fetch(self) -> Iterator[Any]:
+        """The oldest result, and those behind it that are there too."""
+        self._wait_for(self._pending[0])
+        done = list(itertools.takewhile(lambda task: task.future.status == "finished", self._pending))[:_FETCHED]
+        if not done:
+            self._look_into(self._pending[0])
+            return
+        try:
+            answers = self._client.gather([task.future for task in done])
+        except Exception:  # a worker was lost with its results, in this very moment
+            self._backend.check()
+            return
+        for answer in answers:
+            self._pending.popleft()
+            yield self._take(answer)
+
+    def _take(self, answer: Answer) -> Any:
+        if answer.error is not None:
+            raise answer.error
+        self._backend.batches[answer.worker] += 1
+        self._backend.gpu_batches += answer.on_gpu
+        return answer.result
+
+    def _wait_for(self, task: _Task) -> None:
+        while not task.future.done():
+            with contextlib.suppress(distributed.TimeoutError, CancelledError):
+                task.future.exception(timeout=_WATCH_S)
+            self._watch()
+
+    def _look_into(self, task: _Task) -> None:
+        """A task that ended without a result: run it again where its input was lost, raise what it raised."""
+        if task.future.status != "error":
+            self._backend.check()
+            self._send_again(task)
+            return
+        error = task.future.exception()
+        if isinstance(error, distributed.KilledWorker):
+            raise GpualignError(
+                f"a batch was lost with its worker {ATTEMPTS} times (out of memory? the workers' logs tell more)"
+            ) from None
+        raise error
+
+    def _send_again(self, task: _Task) -> None:
+        task.lost += 1
+        self._backend.lost += 1
+        if task.lost >= ATTEMPTS:
+            raise GpualignError(f"a batch was lost {ATTEMPTS} times (do the workers stay alive?)")
+        for sent in (self._stage, *self._shared.values()):
+            sent.send_again_if_lost()
+        self._submit(task)
+
+    def _watch(self) -> None:
+        """Notice a lost scheduler, and workers that have come: they get what the items need."""
+        if time.monotonic() < self._next_look:
+            return
+        threads = self._backend.threads()
+        self._room = _PER_THREAD * max(1, sum(threads.values()))
+        if self._known:
+            for worker in set(threads) - self._known:
+                self._send_to(worker)
+        elif not threads and not self._backend.options.quiet:
+            warn(self._backend.command, f"{self._backend.address} has lost all workers: waiting for another")
+        self._known = set(threads)
+        self._next_look = time.monotonic() + _WATCH_S
+
+    def _send_to(self, worker: str) -> None:
+        futures = [sent.future for sent in (self._stage, *self._shared.values())]
+        self._late = self._client.submit(keep, *futures, workers=[worker], pure=False, key=f"{self._name}-{worker}")
+
+    def _seen_by_all(self, path: str) -> bool:
+        """Whether every worker can load the file itself."""
+        expected = fingerprint(path)
+        return all(self._client.run(sees, path, expected).values())
+
+
+class _Sent:
+    """A parcel that every worker has."""
+
+    def __init__(self, run: _Run, parcel: Parcel) -> None:
+        self._client, self._parcel = run._client, parcel
+        self.future = self._send()
+
+    def send_again_if_lost(self) -> None:
+        if self.future.status != "finished":
+            self.future = self._send()
+
+    def _send(self) -> Any:
+        return self._client.scatter(self._parcel, broadcast=True, hash=False)

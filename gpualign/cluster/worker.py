@@ -1,0 +1,165 @@
+"""What runs on a worker: items through the worker's own devices, as on a single machine."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gpualign.backends.base import HostedStage, Stage
+from gpualign.backends.cuda import CudaBackend
+from gpualign.backends.select import open_backend
+from gpualign.cluster.parcels import Parcel, fingerprint
+from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
+from gpualign.gpu.runner import DevicePool
+from gpualign.params import RunOptions
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a task returns.
+
+    Attributes:
+        result: the stage's, or
+        error: one that another attempt would meet again.
+        worker: where it was computed.
+        on_gpu: by a worker that drives GPUs.
+    """
+
+    result: Any
+    error: GpualignError | None
+    worker: str
+    on_gpu: bool
+
+
+def run_item(stage: Parcel, item: Parcel, device: str, max_gpu_mem: int | None, *shared: Parcel) -> Answer:
+    """The task that Dask runs: one item through one stage.
+
+    Bad input and wrong usage are the same everywhere, so they come back as an answer; any other error is raised, and
+    Dask runs the task again.
+
+    Args:
+        device: as ``--device``; "auto" is decided by each worker.
+        shared: parcels that the item refers to, in the order of its ``shared``.
+    """
+    others = {number: parcel.open() for number, parcel in zip(item.shared, shared, strict=True)}
+    place = _place()
+    try:
+        with _ENGINES.of(stage, device, max_gpu_mem) as engine:
+            return Answer(engine.run(item.load(others)), None, place, engine.on_gpu)
+    except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
+        raise type(error)(f"worker {place}: {error}") from None
+    except GpualignError as error:
+        return Answer(None, error, place, False)
+
+
+def keep(*parcels: Parcel) -> None:
+    """Fetch parcels to this worker and open them, so that it takes its share of the tasks that need them."""
+    for parcel in parcels:
+        parcel.open()
+
+
+def sees(path: str, expected: str) -> bool:
+    """Whether this worker sees the client's file under the same path."""
+    return fingerprint(path) == expected
+
+
+def _place() -> str:
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:  # outside a task, in tests
+        return f"process {os.getpid()}"
+
+
+class _Engine:
+    """A stage on this worker's own backend.
+
+    On the CPU the work is done in the task's thread, of which a worker has as many as it was started with; with GPUs
+    the tasks hand their items to the devices' loops and wait.
+    """
+
+    def __init__(self, stage: Stage[Any, Any], device: str, max_gpu_mem: int | None) -> None:
+        self._backend = open_backend(RunOptions(device=device, max_gpu_mem=max_gpu_mem, quiet=True), "worker")
+        self.on_gpu = self._backend.on_gpu
+        self._pool: DevicePool[Any, Any] | None = None
+        if not isinstance(self._backend, CudaBackend):
+            self.run: Callable[[Any], Any] = stage.cpu
+            return
+        try:
+            cpu_work = stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu
+            cpu_threads = self._backend.cpu_threads
+            self._pool = DevicePool(
+                stage.make_kernel, self._backend.devices, cpu_work if cpu_threads else None, max(1, cpu_threads)
+            )
+        except BaseException:
+            self._backend.close()
+            raise
+        self.run = partial(_hosted, stage, self._pool) if isinstance(stage, HostedStage) else self._pool.run
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._backend.close()
+
+
+def _hosted(stage: HostedStage[Any, Any], pool: DevicePool[Any, Any], item: Any) -> Any:
+    """The host's work in the task's thread, so that tasks beside each other keep the devices busy."""
+    kept, prepared = stage.before(item)
+    return stage.after(kept, pool.run(prepared))
+
+
+class _Engines:
+    """The engine of the stage that is run now.
+
+    Devices are driven for one stage at a time: another one waits for the tasks under way. An engine ends with its
+    stage, which Dask deletes when no client wants it any more.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._stage: weakref.ref[Parcel] | None = None
+        self._engine: _Engine | None = None
+        self._users = 0
+
+    @contextmanager
+    def of(self, stage: Parcel, device: str, max_gpu_mem: int | None) -> Iterator[_Engine]:
+        with self._changed:
+            while not self._has(stage) and self._users > 0:
+                self._changed.wait()
+            if not self._has(stage):
+                self._close()
+                self._engine = _Engine(stage.open(), device, max_gpu_mem)
+                self._stage = weakref.ref(stage)
+                weakref.finalize(stage, self._end, self._engine).atexit = False
+            engine = self._engine
+            assert engine is not None
+            self._users += 1
+        try:
+            yield engine
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def _has(self, stage: Parcel) -> bool:
+        return self._stage is not None and self._stage() is stage
+
+    def _end(self, engine: _Engine) -> None:
+        with self._changed:
+            if self._engine is engine:
+                self._close()
+
+    def _close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = self._stage = None
+
+
+_ENGINES = _Engines()

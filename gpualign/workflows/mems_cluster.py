@@ -1,0 +1,108 @@
+"""`mems` on a cluster: a worker takes a chunk of queries to text; of long queries, pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.backends.base import HostedStage
+from gpualign.io.fastx import Chunk
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
+
+#: what a worker takes
+Item = Chunk | SequenceBatch | Piece
+
+
+class Found(NamedTuple):
+    """All of an item's matches.
+
+    Attributes:
+        texts: uint8 each, as they go to the output; or, of a part of a query in which matches must be unique,
+        columns: the matches.
+        records, bases: of an item that is a batch of queries.
+        other_letters: it has letters other than A, C, G and T.
+    """
+
+    texts: list[NDArray[np.uint8]]
+    columns: list[Columns]
+    records: int
+    bases: int
+    other_letters: bool
+
+
+def search_item(search: Search, item: Item) -> Found:
+    """On the CPU; a search that pauses goes on at once."""
+    piece = _piece(search, item)
+    found = []
+    start = piece.start
+    while True:
+        found.append(search.match(Piece(piece.source, start, piece.stop)))
+        start = found[-1].reached
+        if start >= piece.stop:
+            return _found(piece, found)
+
+
+def stage_of(search: Search) -> HostedStage[Item, Found]:
+    """The search of items on workers; those with devices parse and write beside them."""
+
+    def before(item: Item) -> tuple[Piece, Piece]:
+        piece = _piece(search, item)
+        return piece, piece
+
+    def make_kernel(device: Any) -> Any:
+        from gpualign.gpu.kernels.mems import MemsKernel
+
+        return MemsKernel(device, search)
+
+    return HostedStage(
+        cpu=partial(search_item, search),
+        make_kernel=make_kernel,
+        before=before,
+        cpu_kernel=search.find,
+        after=partial(_report, search),
+    )
+
+
+def _piece(search: Search, item: Item) -> Piece:
+    if isinstance(item, Piece):
+        return item
+    source = search.prepare(item)
+    return Piece(source, 0, source.text.length)
+
+
+def _report(search: Search, piece: Piece, matches: Matches) -> Found:
+    """What a device found, as :func:`search_item` would give it."""
+    if search.kind and not piece.whole:
+        # whether a match is unique is for the CPU to say of a part, which needs what lies before it
+        return search_item(search, piece)
+    parts = [matches]
+    while parts[-1].reached < piece.stop:
+        parts.append(search.find(Piece(piece.source, parts[-1].reached, piece.stop)))
+    columns = join_columns([part.columns for part in parts if part.columns is not None])
+    text = search.report(piece, columns, search.kind > 0)
+    return _found(piece, [Matches(piece, piece.stop, text=text)])
+
+
+def _found(piece: Piece, parts: list[Matches]) -> Found:
+    batch = piece.source.batch
+    return Found(
+        [part.text for part in parts if part.text is not None],
+        [part.columns for part in parts if part.columns is not None],
+        len(batch),
+        len(batch.bases),
+        bool(piece.source.text.other_letters),
+    )
+
+
+def texts_of(search: Search, item: Item, found: Found, held: list[Columns]) -> Iterator[NDArray[np.uint8]]:
+    """An item's output; ``held`` keeps the matches of a long query's parts until its last."""
+    yield from found.texts
+    held += found.columns
+    if held and isinstance(item, Piece) and item.stop == item.source.text.length:
+        yield search.report(Piece(item.source, 0, item.stop), join_columns(held))
+        held.clear()
