@@ -94,8 +94,7 @@ def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, 
         slot.clear("hit counts", 4 * len(made.groups))
         start.record(slot.stream)
         for group in made.groups:
-            numbers = (np.int32(pairs.mode), np.uint32(group.first), np.uint32(group.count))
-            slot.launch(kernel._function(group, "verify"), group.grid, 128, batch, *numbers, shared=group.shared_bytes)
+            kernel.launch_distances(slot, group, pairs.mode, batch)
         end.record(slot.stream)
         end.synchronize()
         times.append(end.time_since(start) * 1e-3)
@@ -153,7 +152,7 @@ def check_with_edlib(device: Device, pairs: VerifyPairs, letters: np.ndarray, sa
     measured = time_verify(device, pairs, repeats=1)
     rng = np.random.default_rng(5)
     chosen = rng.choice(len(pairs), min(sample, len(pairs)), replace=False)
-    made = plan(pairs)
+    made = plan(pairs)  # results come in its order
     position = np.empty(len(pairs), np.int64)
     position[made.order] = np.arange(len(made.order))
     different = 0
@@ -176,7 +175,7 @@ def sweep(
     table = []
     shapes = tuning.VERIFY_SHAPES
     for length in lengths:
-        work = (length, length + length // 5, int(4e9 / length**1.9))
+        work = (length, length + length // 5, int(4e11 / length**2))
         pairs = make_pairs(rng, reference, letters, work, length, 0.05)
         for lanes in (1, 2, 4, 8, 16, 32):
             words = -(-length // (32 * lanes))
@@ -185,12 +184,44 @@ def sweep(
             shape = tuning.VerifyShape(lanes, words)
             _use_only(shape)
             table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
+    work = (100, 140, 10_000_000)
+    pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
+    for blocks in (1, 10, 12, 16):
+        _use_only(tuning.VerifyShape(1, 4, blocks))
+        table.append(row(device, pairs, work, "ablation") | {"lanes": 1, "words": 4, "blocks": blocks})
     work = (10_000, 12_000, 8_000)
     pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
     for lanes, words in LONG_SHAPES:
         _use_only(tuning.VerifyShape(lanes, words))
         table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
     _use_all(shapes)
+    return table
+
+
+def band_rows(
+    device: Device, rng: np.random.Generator, reference: Reference, letters: np.ndarray, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The same pairs with a limit of 5 %, in the band's kernel and in the full columns' (without a limit)."""
+    table = []
+    share = tuning.VERIFY_BAND_SHARE
+    for length, count in ((100, 10_000_000), (150, 10_000_000), (250, 6_000_000), (400, 3_000_000)):
+        limit = length // 20
+        work = (length, length + 2 * limit, max(1000, int(count * arguments.scale)))
+        for true_share in (0.05, 1.0):
+            pairs = make_pairs(rng, reference, letters, work, limit, true_share)
+            tuning.VERIFY_BAND_SHARE = 10.0
+            band = row(device, pairs, work, "band")
+            words = plan(pairs).groups[0].band
+            if length == 250:
+                print("compared with edlib:", check_with_edlib(device, pairs, letters, arguments.sample // 5))
+            tuning.VERIFY_BAND_SHARE = 0.0
+            object.__setattr__(pairs, "limits", np.full_like(pairs.limits, length))
+            full = row(device, pairs, work, "full columns")
+            ratio = full["seconds"] / band["seconds"]
+            line = {"true_share": true_share, "words": words, "limit": limit, "full_over_band": round(ratio, 2)}
+            table.append(band | line | {"full_gpairs_per_s": full["gpairs_per_s"]})
+            print(table[-1], flush=True)
+    tuning.VERIFY_BAND_SHARE = share
     return table
 
 
@@ -214,6 +245,9 @@ def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
     return time.perf_counter() - start
 
 
+_SHOWN = ("query", "lanes", "words", "blocks", "tcups", "registers", "occupancy")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=100_000, help="pairs compared with edlib")
@@ -225,6 +259,8 @@ def main() -> None:
     reference, letters = random_reference(rng, 1 << 26)
     lengths = [100, 150, 250, 400, 600, 1000]
     shapes = {tuning.verify_shape(work[0]) for work in WORK}
+    blocks = [tuning.VerifyShape(1, 4, most) for most in (1, 10, 12, 16)]
+    shapes |= set(blocks)
     if not arguments.no_sweep:
         shapes |= {tuning.VerifyShape(lanes, -(-n // (32 * lanes))) for n in lengths for lanes in (1, 2, 4, 8, 16, 32)}
         shapes |= {tuning.VerifyShape(lanes, words) for lanes, words in LONG_SHAPES}
@@ -241,10 +277,17 @@ def main() -> None:
             limited = make_pairs(rng, reference, letters, work, work[0] // 5, 0.05)
             results["rows"].append(row(device, limited, work, "limit 0.2"))
             print(results["rows"][-1], flush=True)
+        results["band"] = band_rows(device, rng, reference, letters, arguments)
         if not arguments.no_sweep:
             results["ablation"] = sweep(device, rng, reference, letters, lengths)
             for line in results["ablation"]:
-                print({key: line[key] for key in ("query", "lanes", "words", "tcups", "registers", "occupancy")})
+                print(
+                    {
+                        key: line[key]
+                        for key in ("query", "lanes", "words", "blocks", "tcups", "registers", "occupancy")
+                        if key in line
+                    }
+                )
     print(record("verify-kernels", results, arguments.results))
 
 

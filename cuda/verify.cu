@@ -6,6 +6,8 @@
 #include "algo/dna.hpp"
 #include "algo/myers_striped.hpp"
 #include "device/text.cuh"
+#include "device/tracker.cuh"
+#include "device/verify_batch.cuh"
 
 #ifndef LANES
 #define LANES 1
@@ -13,11 +15,13 @@
 #ifndef WORDS
 #define WORDS 4
 #endif
+#ifndef BLOCKS  // that must fit on a multiprocessor, which bounds the registers
+#define BLOCKS 1
+#endif
 
 namespace gpualign {
 
 constexpr int kThreads = 128;
-constexpr int kBlock = 16;  // columns between two looks at the score, and between two lanes
 // words of a profile row that one shared-memory load brings
 constexpr int kLoad = WORDS == 1 ? 1 : WORDS == 2 ? 2 : 4;
 constexpr int kLoads = (WORDS + kLoad - 1) / kLoad;
@@ -25,54 +29,7 @@ constexpr int kLoads = (WORDS + kLoad - 1) / kLoad;
 constexpr uint32_t kLetterShift = kLoad == 1 ? 9 : kLoad == 2 ? 10 : 11;
 static_assert((kThreads * kLoad * 4) == (1 << kLetterShift), "rows of the profile are interleaved by thread");
 
-struct Task {
-    uint32_t begin, columns, profile;  // profile: query * 2 + strand
-    int32_t limit;
-};
-
-struct Batch {
-    const uint32_t* text;           // 2 bits a base
-    const uint32_t* known;          // a bit a base, or null
-    const uint32_t* planes;         // of all queries, both strands
-    const uint32_t* plane_offsets;  // of each query's first strand
-    const int32_t* lengths;         // of each query
-    const uint4* tasks;
-    int32_t* distances;  // -1 beyond the limit
-    int32_t* ends;
-    int32_t* starts;
-    uint32_t* hits;       // tasks whose start is wanted
-    uint32_t* hit_count;
-    uint32_t* boundary;   // between strips: a word per 16 columns, `boundary_stride` words a group
-    uint32_t boundary_stride;
-};
-
 enum Mode { kInfix = 0, kPrefix = 1, kGlobal = 2 };
-
-// Where the last row's score has been, and the best of it.
-struct Tracker {
-    int32_t score, bound, best;
-    uint32_t end;
-
-    // `ups`, `downs`: the last row's differences in columns [column, column + count), the first at bit 15.
-    template <bool Backward>
-    __device__ __forceinline__ void note(uint32_t ups, uint32_t downs, uint32_t column, uint32_t count) {
-        const uint32_t valid = count < kBlock ? 0xFFFFu << (kBlock - count) & 0xFFFFu : 0xFFFFu;
-        ups &= valid;
-        downs &= valid;
-        const int32_t falls = __popc(downs);
-        if (score - falls <= bound) {
-            int32_t running = score;
-            for (uint32_t i = 0; i < count; i++) {
-                running += int32_t(ups >> (15 - i) & 1) - int32_t(downs >> (15 - i) & 1);
-                if (running > bound) continue;
-                best = running;
-                end = column + i + 1;
-                bound = Backward ? running : running - 1;  // forward the first of equal ends counts, backward the last
-            }
-        }
-        score += __popc(ups) - falls;
-    }
-};
 
 // The profile of this lane's WORDS words: for each letter (and 4 for none) the rows that match it.
 __device__ __forceinline__ void load_profile(uint32_t* shared, const uint32_t* planes, const uint32_t* rows, bool infix, bool runs) {
@@ -110,9 +67,12 @@ __device__ __forceinline__ void load_row(const char* row, int letters, uint32_t*
     }
 }
 
+// What enters a column from above: nothing (the row above is level), +1 always, or what another lane or strip gave.
+enum Above { kLevel = 0, kRising = 1, kGiven = 2 };
+
 // Up to 16 columns. `in`: differences that enter from above, +1 in the high half and -1 in the low half, first column
 // highest; returns the same of the last row.
-template <bool Runs>
+template <bool Runs, Above Enters>
 __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t letters,
                                               uint32_t known, uint32_t in, uint32_t count) {
     uint32_t ups = 0, downs = 0, done = 0;
@@ -128,7 +88,8 @@ __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& co
             if (Runs) row = known >> j & 1 ? row : 4u << kLetterShift;
             uint32_t eq[4 * kLoads], up, down;
             load_row(mine + row, Runs ? 5 : 4, eq);
-            column.step(eq, in_up >> 31, in_down >> 31, up, down);
+            if (Enters == kGiven) column.step(eq, in_up >> 31, in_down >> 31, up, down);
+            else column.step(eq, Enters == kRising ? 1u : 0u, 0u, up, down);
             ups = __funnelshift_l(up, ups, 1);
             downs = __funnelshift_l(down, downs, 1);
             in_up <<= 1;
@@ -156,7 +117,7 @@ __device__ __forceinline__ Range strip_range(const Task& task, int32_t length, i
 }
 
 // One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane.
-template <bool Backward, bool Runs>
+template <bool Backward, bool Runs, bool Infix>
 __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& task, int mode, uint32_t* shared, uint32_t* boundary) {
     constexpr int32_t kRows = 32 * LANES * WORDS;
     const int lane = LANES == 1 ? 0 : int(threadIdx.x % LANES);
@@ -166,7 +127,7 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
     const int32_t pad = strips * kRows - length;
     const uint32_t* planes = batch.planes + batch.plane_offsets[task.profile / 2] +
                              size_t(task.profile & 1) * strips * LANES * WORDS * 3;
-    const bool infix = mode == kInfix;
+    constexpr Above kEnters = LANES > 1 ? kGiven : Infix ? kLevel : kRising;
     const char* mine = reinterpret_cast<const char*>(shared + threadIdx.x * kLoad);
 
     Tracker tracker;
@@ -181,9 +142,9 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
         StripedColumn<uint32_t, WORDS> column;
         uint32_t rows[WORDS];
 #pragma unroll
-        for (int w = 0; w < WORDS; w++) rows[w] = striped_rows<uint32_t>(w, WORDS, int64_t(pad) - tile * (32 * WORDS));
+        for (int w = 0; w < WORDS; w++) rows[w] = striped_rows<uint32_t>(w, WORDS, pad - tile * (32 * WORDS));
         column.start(rows);
-        load_profile(shared, planes + size_t(tile) * WORDS * 3, rows, infix, Runs);
+        load_profile(shared, planes + size_t(tile) * WORDS * 3, rows, Infix, Runs);
         Range range{0, above.last};
         if (LANES > 1 && strips > 1) {
             range = strip_range(task, length, pad, strip, strips, mode);
@@ -206,11 +167,11 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
             uint32_t in = LANES == 1 ? 0 : __shfl_up_sync(group_mask, out, 1, LANES);
             const uint32_t b = step - lane;
             if (LANES > 1 && (step < range.first + lane || b >= range.last)) continue;
-            if (lane == 0) in = strip > 0 ? boundary[b] : infix ? 0u : 0xFFFF0000u;
+            if (lane == 0) in = strip > 0 ? boundary[b] : Infix ? 0u : 0xFFFF0000u;
             const uint32_t at = b * kBlock, count = min(uint32_t(kBlock), task.columns - at);
             const uint32_t letters = letters16<Backward>(batch.text, task.begin, task.columns, at);
             const uint32_t known = Runs ? known16<Backward>(batch.known, task.begin, task.columns, at) : 0;
-            out = run_block<Runs>(column, mine, letters, known, in, count);
+            out = run_block<Runs, kEnters>(column, mine, letters, known, in, count);
             if (lane != LANES - 1) continue;
             if (strip < strips - 1) {
                 boundary[b] = out;
@@ -232,7 +193,7 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
     return tracker;
 }
 
-template <bool Backward, bool Runs>
+template <bool Backward, bool Runs, bool Infix>
 __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint32_t first, uint32_t count) {
     extern __shared__ uint4 profile[];
     uint32_t* shared = reinterpret_cast<uint32_t*>(profile);
@@ -250,7 +211,7 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
             task.begin += end - task.columns;
             task.profile ^= 1;
         }
-        const Tracker tracker = verify_pair<Backward, Runs>(batch, task, Backward ? int(kPrefix) : mode, shared, boundary);
+        const Tracker tracker = verify_pair<Backward, Runs, Infix>(batch, task, Backward ? int(kPrefix) : mode, shared, boundary);
         if (LANES > 1 && threadIdx.x % LANES != LANES - 1) continue;
         if (Backward) {
             batch.starts[at] = batch.ends[at] - int32_t(tracker.end);
@@ -259,7 +220,7 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
             batch.distances[at] = tracker.best;
             batch.ends[at] = hit ? int32_t(tracker.end) : 0;
             batch.starts[at] = 0;
-            if (mode == kInfix && hit && tracker.end > 0) batch.hits[first + atomicAdd(batch.hit_count, 1u)] = at;
+            if (Infix && hit && tracker.end > 0) batch.hits[first + atomicAdd(batch.hit_count, 1u)] = at;
         }
     }
 }
@@ -271,19 +232,17 @@ using gpualign::Batch;
 extern "C" {
 
 // Tasks [first, first + count), all of this module's shape. `mode`: 0 infix, 1 prefix, 2 global.
-__global__ void __launch_bounds__(128) verify(Batch batch, int mode, uint32_t first, uint32_t count) {
-    gpualign::verify_batch<false, false>(batch, mode, first, count);
-}
-__global__ void __launch_bounds__(128) verify_runs(Batch batch, int mode, uint32_t first, uint32_t count) {
-    gpualign::verify_batch<false, true>(batch, mode, first, count);
-}
+#define GPUALIGN_VERIFY(name, backward, runs, infix)                                                               \
+    __global__ void __launch_bounds__(128, BLOCKS) name(Batch batch, int mode, uint32_t first, uint32_t count) {           \
+        gpualign::verify_batch<backward, runs, infix>(batch, mode, first, count);                                  \
+    }
+GPUALIGN_VERIFY(verify, false, false, true)
+GPUALIGN_VERIFY(verify_runs, false, true, true)
+GPUALIGN_VERIFY(verify_anchored, false, false, false)
+GPUALIGN_VERIFY(verify_anchored_runs, false, true, false)
 // Starts of the hits that `verify` or `verify_runs` left under the same `first`.
-__global__ void __launch_bounds__(128) verify_starts(Batch batch, int mode, uint32_t first, uint32_t count) {
-    gpualign::verify_batch<true, false>(batch, mode, first, count);
-}
-__global__ void __launch_bounds__(128) verify_starts_runs(Batch batch, int mode, uint32_t first, uint32_t count) {
-    gpualign::verify_batch<true, true>(batch, mode, first, count);
-}
+GPUALIGN_VERIFY(verify_starts, true, false, false)
+GPUALIGN_VERIFY(verify_starts_runs, true, true, false)
 
 // Planes of every query on both strands: a block per query; words of a tile by query (0: none wanted), tiles by query.
 __global__ void __launch_bounds__(64) build_planes(const uint8_t* bases, const int64_t* offsets, const uint32_t* plane_offsets,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpualign.backends.cpu import CpuBackend
 from gpualign.backends.verify import STAGE, VerifyPairs
 from gpualign.gpu import tuning
-from tests.verify_cases import LENGTHS, LONG_LENGTHS, Case, as_pairs, edlib_answer, random_cases, random_text
+from tests.verify_cases import LENGTHS, LONG_LENGTHS, Case, as_pairs, edlib_answer, mutate, random_cases, random_text
 
 MODES = ("infix", "prefix", "global")
 
@@ -62,6 +62,26 @@ def test_very_long_pairs_in_strips_and_within_bands(backend):
     for mode in ("infix", "global"):
         for case, answer in zip(cases, answers(backend, as_pairs(cases, mode)), strict=True):
             assert answer == edlib_answer(case, mode), (len(case.query), case.limit)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_small_limits_in_narrow_windows(backend, seed):
+    """Windows little longer than their query: what the band kernels take, to their last row."""
+    rng = random.Random(seed)
+    cases = []
+    for i in range(600):
+        length = rng.choice((10, 17, 33, 64, 65, 100, 150, 250, 300, 500))
+        words = rng.choice((1, 2, 4))
+        limit = rng.randint(0, min(length - 1, 16 * words - 8))
+        text = random_text(rng, length + rng.randint(0, 32 * words - 16 - 2 * limit))
+        at = rng.randrange(len(text) - length + 1)
+        query = mutate(rng, text[at : at + length], rng.choice((0, 0.02, 0.05, 0.1)))
+        query = (query + random_text(rng, length))[:length] if rng.random() < 0.85 else random_text(rng, length)
+        if i % 11 == 0:
+            query = query[:3] + "N" + query[4:]
+        cases.append(Case(query, text, rng.random() < 0.5, limit))
+    for case, answer in zip(cases, answers(backend, as_pairs(cases, "infix")), strict=True):
+        assert answer == edlib_answer(case, "infix"), case
 
 
 def test_the_limit_is_inclusive(backend):
@@ -184,6 +204,11 @@ def test_a_plan_covers_every_pair_once():
             assert group.shape == tuning.verify_shape(len(case.query))
             assert group.longest >= len(case.text)
         assert group.shared_bytes <= 96 << 10
+        if group.band:
+            members = [cases[pair] for pair in made.order[group.first : group.first + group.count]]
+            assert max(len(c.text) - len(c.query) + 2 * c.limit + 16 for c in members) <= 32 * group.band
+            assert not group.runs
+    assert any(group.band for group in made.groups)
     # planes of different queries do not overlap
     words = 6 * made.tile_words.astype(np.int64) * made.tiles
     assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()

@@ -30,10 +30,10 @@
 namespace gpualign {
 
 // Bits of word w, of W, that belong to rows >= pad of a tile.
-template <class Scalar>
-GPUALIGN_HD Scalar striped_rows(int w, int words, int64_t pad) {
-    const int64_t below = pad > w ? (pad - w + words - 1) / words : 0;  // rows of this word before `pad`
-    return below >= int64_t(sizeof(Scalar) * 8) ? Scalar(0) : Scalar(~Scalar(0) << below);
+template <class Scalar, class Row>
+GPUALIGN_HD Scalar striped_rows(int w, int words, Row pad) {
+    const Row below = pad > w ? (pad - w + words - 1) / words : 0;  // rows of this word before `pad`
+    return below >= Row(sizeof(Scalar) * 8) ? Scalar(0) : Scalar(~Scalar(0) << below);
 }
 
 // The pattern as bit planes: two bits of each row's base code, and whether it is a base at all.

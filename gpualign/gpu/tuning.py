@@ -199,10 +199,12 @@ class VerifyShape:
     Attributes:
         lanes: threads a pair, 1 to 32.
         words: words a thread; each takes three registers and 16 bytes of shared memory.
+        blocks: blocks that must fit on a multiprocessor, which bounds the registers.
     """
 
     lanes: int
     words: int
+    blocks: int = 1
 
     @property
     def rows(self) -> int:
@@ -211,7 +213,7 @@ class VerifyShape:
 
     @property
     def defines(self) -> dict[str, str]:
-        return {"LANES": str(self.lanes), "WORDS": str(self.words)}
+        return {"LANES": str(self.lanes), "WORDS": str(self.words), "BLOCKS": str(self.blocks)}
 
 
 #: One thread a pair up to 1024 rows: nothing crosses lanes, and 32 words still leave three warps a scheduler. Words in
@@ -243,6 +245,12 @@ def verify_shape(length: int) -> VerifyShape:
     return min(VERIFY_SHAPES, key=cost)
 
 
+#: words of a band's window, and the columns for which it stands still (cuda/verify_band.cu)
+VERIFY_BANDS, VERIFY_BAND_COLUMNS = (1, 2, 4), 16
+#: a band is worth its profile where its window has at most this share of the pattern's words
+VERIFY_BAND_SHARE = 0.55
+
+VARIANTS += tuple(("verify_band", {"WORDS": str(words)}) for words in VERIFY_BANDS)
 VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)
 
 

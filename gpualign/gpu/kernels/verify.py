@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.backends.verify import MODES, VerifyPairs, VerifyResult
+from gpualign.backends.verify import MODES, VerifyPairs, VerifyResult, verify_on_cpu
+from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
 from gpualign.gpu.buffers import Slot
 from gpualign.gpu.device import Device
+from gpualign.gpu.runner import run_on_devices
 from gpualign.index.reference import Reference
 
 _THREADS = 128
@@ -29,12 +31,14 @@ class Group:
 
     Attributes:
         shape: of its queries.
+        band: words of the window where the band kernel takes the group, else 0.
         runs: its windows touch letters that are no bases.
         longest: most columns of a task.
         strips: most strips of a pattern.
     """
 
     shape: tuning.VerifyShape
+    band: int
     runs: bool
     first: int
     count: int
@@ -54,6 +58,14 @@ class Group:
         return loads * load * (5 if self.runs else 4) * _THREADS * 4
 
     @property
+    def band_grid(self) -> int:
+        return -(-self.count // _THREADS)
+
+    @property
+    def band_shared_bytes(self) -> int:
+        return 4 * self.band * _THREADS * 4
+
+    @property
     def boundary_words(self) -> int:
         """uint32 words that a group of lanes needs between strips."""
         return 0 if self.strips < 2 else -(-self.longest // _COLUMNS_PER_BLOCK)
@@ -69,6 +81,9 @@ class Plan:
         plane_offsets: uint32 (queries,), words of planes before each query's.
         tile_words, tiles: int32 (queries,), shape of each query's planes.
         plane_words: words of all planes.
+        bands: uint8 (queries,), words of each query's band, 0 for none.
+        band_offsets: uint32 (queries,), words of band profiles before each query's.
+        band_words: words of all band profiles.
         groups: the launches.
     """
 
@@ -78,6 +93,9 @@ class Plan:
     tile_words: NDArray[np.int32]
     tiles: NDArray[np.int32]
     plane_words: int
+    bands: NDArray[np.uint8]
+    band_offsets: NDArray[np.uint32]
+    band_words: int
     groups: tuple[Group, ...]
 
 
@@ -99,7 +117,11 @@ def plan(pairs: VerifyPairs) -> Plan:
     ends = np.cumsum(per_query)
     columns = pairs.end - pairs.begin
     order = np.flatnonzero((lengths[pairs.query] > 0) & (columns > 0))
-    key = shape_of[pairs.query] * 2 + _touches_run(pairs)
+    runs = _touches_run(pairs)
+    needed = _band_rows(pairs, lengths, runs)
+    bands = _query_bands(pairs, lengths, needed)
+    in_band = (needed <= 32 * bands[pairs.query].astype(np.int64)) & (needed > 0)
+    key = (shape_of[pairs.query] * 8 + in_band * bands[pairs.query]) * 2 + runs
     if len(order) and (key[order] != key[order[0]]).any():
         order = order[np.argsort(key[order], kind="stable")]
     tasks = np.empty((len(order), 4), np.uint32)
@@ -109,6 +131,9 @@ def plan(pairs: VerifyPairs) -> Plan:
     tasks[:, 2] = query.astype(np.uint32) * 2 + pairs.strand[order]
     tasks[:, 3] = pairs.limits[query].view(np.uint32)
     groups = _groups(key[order], tasks[:, 1], lengths[query], strips[query])
+    slides = (lengths - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
+    band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
+    band_ends = np.cumsum(band_words)
     return Plan(
         order,
         tasks,
@@ -116,8 +141,32 @@ def plan(pairs: VerifyPairs) -> Plan:
         words,
         tiles,
         int(ends[-1]) if len(ends) else 0,
+        bands,
+        (band_ends - band_words).astype(np.uint32),
+        int(band_ends[-1]) if len(band_ends) else 0,
         groups,
     )
+
+
+def _band_rows(pairs: VerifyPairs, lengths: NDArray[np.int64], runs: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64 (n,): rows of the window that each pair's band takes (BandPlan::fits), 0 where it has none."""
+    columns = (pairs.end - pairs.begin).astype(np.int64)
+    length, limit = lengths[pairs.query], pairs.limits.astype(np.int64)[pairs.query]
+    rows = columns - length + 2 * limit + tuning.VERIFY_BAND_COLUMNS
+    usable = (limit < length) & (columns >= length) & ~runs & (rows <= 32 * tuning.VERIFY_BANDS[-1])
+    return np.where(usable & (pairs.mode == MODES["infix"]), rows, 0)
+
+
+def _query_bands(pairs: VerifyPairs, lengths: NDArray[np.int64], needed: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """uint8 (queries,): words of a window that holds all of a query's bands, 0 where none is worth it."""
+    widest = np.zeros(len(lengths), np.int64)
+    if needed.any():
+        np.maximum.at(widest, pairs.query, needed)
+    bands = np.zeros(len(lengths), np.uint8)
+    for words in reversed(tuning.VERIFY_BANDS):
+        bands[(widest > 0) & (widest <= 32 * words)] = words
+    bands[bands > tuning.VERIFY_BAND_SHARE * (lengths / 32)] = 0
+    return bands
 
 
 def _groups(
@@ -128,13 +177,14 @@ def _groups(
     for first, last in itertools.pairwise(borders):
         if first == last:
             continue
-        shape, runs = tuning.VERIFY_SHAPES[int(key[first]) // 2], bool(key[first] % 2)
+        number = int(key[first])
+        shape, band, runs = tuning.VERIFY_SHAPES[number // 16], number // 2 % 8, bool(number % 2)
         cells = float(lengths[first:last].max()) * float(columns[first:last].max())
         most = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
         for at in range(first, last, most):
             stop = min(last, at + most)
             longest, most_strips = int(columns[at:stop].max()), int(strips[at:stop].max())
-            groups.append(Group(shape, runs, at, stop - at, longest, most_strips))
+            groups.append(Group(shape, band, runs, at, stop - at, longest, most_strips))
     return tuple(groups)
 
 
@@ -196,12 +246,23 @@ class VerifyKernel:
             numbers = (np.int32(item.mode), np.uint32(group.first), np.uint32(group.count))
             suffix = "_runs" if group.runs else ""
             shared = group.shared_bytes
-            slot.launch(self._function(group, "verify" + suffix), group.grid, _THREADS, batch, *numbers, shared=shared)
+            self.launch_distances(slot, group, item.mode, batch)
             if item.mode == MODES["infix"]:
                 starts = self._function(group, "verify_starts" + suffix)
                 slot.launch(starts, group.grid, _THREADS, batch, *numbers, shared=shared)
         for key in ("distances", "starts", "ends"):
             slot.download(key, len(made.tasks), np.int32)
+
+    def launch_distances(self, slot: Slot, group: Group, mode: int, batch: NDArray[np.uint64]) -> None:
+        """Enqueue the kernel that gives a group's distances and ends."""
+        place = (np.uint32(group.first), np.uint32(group.count))
+        if group.band:
+            band = self.device.function("verify_band", "verify_band", {"WORDS": str(group.band)})
+            slot.launch(band, group.band_grid, _THREADS, batch, *place, shared=group.band_shared_bytes)
+            return
+        name = ("verify" if mode == MODES["infix"] else "verify_anchored") + ("_runs" if group.runs else "")
+        function = self._function(group, name)
+        slot.launch(function, group.grid, _THREADS, batch, np.int32(mode), *place, shared=group.shared_bytes)
 
     def _arguments(self, slot: Slot, item: VerifyPairs, made: Plan) -> NDArray[np.uint64]:
         """Upload a batch, build its queries' planes, and return the kernels' struct Batch."""
@@ -226,7 +287,20 @@ class VerifyKernel:
         boundary = slot.device_array("boundary", 4 * stride * pairs_at_once)
         pointers = [planes, plane_offsets, lengths, tasks, *outputs, counts, boundary]
         # distances, ends, starts, hits follow tasks, as in the struct
-        return np.array([text, known, *(int(pointer) for pointer in pointers), stride], np.uint64)
+        bands = self._build_bands(slot, item, made, bases, offsets)
+        return np.array([text, known, *(int(pointer) for pointer in pointers), stride, *bands], np.uint64)
+
+    def _build_bands(self, slot: Slot, item: VerifyPairs, made: Plan, bases: Any, offsets: Any) -> tuple[int, int]:
+        """The band profiles of the queries that have one, and their places; zeros where there is none."""
+        if made.band_words == 0:
+            return 0, 0
+        limits, places = slot.upload("limits", item.limits), slot.upload("band offsets", made.band_offsets)
+        profiles = slot.device_array("band profiles", 4 * made.band_words)
+        for words in np.unique(made.bands[made.bands > 0]).tolist():
+            wanted = slot.upload(f"band {words}", (made.bands == words).astype(np.uint8))
+            build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
+            slot.launch(build, len(made.bands), 32, bases, offsets, limits, places, wanted, profiles)
+        return int(profiles), int(places)
 
     def _text(self, slot: Slot, item: VerifyPairs) -> tuple[int, int]:
         reference = item.reference
@@ -281,3 +355,38 @@ def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[n
     distance[empty] = np.where(within, errors, -1)[empty]
     if whole:
         end[empty] = np.where(within, columns, 0)[empty]
+
+
+def self_test(device: Device) -> None:
+    """Random pairs of several lengths on the device and on the CPU.
+
+    Raises:
+        DeviceError: the results differ.
+    """
+    rng = np.random.default_rng(1)
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    lengths = rng.choice([20, 100, 150, 250, 1000, 3000], 500)
+    places = rng.integers(0, len(letters) - 4000, len(lengths))
+    bases = np.concatenate([letters[at : at + size] for at, size in zip(places, lengths, strict=True)])
+    changed = rng.random(len(bases)) < 0.03
+    bases[changed] = ord("A")
+    begin = np.maximum(0, places - 10).astype(np.uint32)
+    pairs = VerifyPairs(
+        reference,
+        bases,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        (lengths // 20).astype(np.int32),
+        np.arange(len(lengths), dtype=np.int32),
+        begin,
+        begin + (lengths + 30).astype(np.uint32),
+        np.zeros(len(lengths), np.uint8),
+        MODES["infix"],
+    )
+    (got,) = run_on_devices([pairs], VerifyKernel, [device])
+    expected = verify_on_cpu(pairs)
+    for name in ("distance", "start", "end"):
+        if not np.array_equal(getattr(got, name), getattr(expected, name)):
+            raise DeviceError(f"{device.name}: verify's {name} differs from the CPU's")
