@@ -17,7 +17,10 @@ from gpualign.gpu.device import Device, list_devices
 from gpualign.params import available_cores
 
 #: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
-SELF_TESTS: dict[str, str] = {"lcs": "gpualign.gpu.kernels.lcs:self_test"}
+SELF_TESTS: dict[str, str] = {
+    "lcs": "gpualign.gpu.kernels.lcs:self_test",
+    "verify": "gpualign.gpu.kernels.verify:self_test",
+}
 
 
 def describe() -> dict[str, Any]:
