@@ -20,7 +20,7 @@ import accuracy
 import data
 import harness
 
-GPUALIGN = f"{sys.executable} -m gpualign"
+GPUALIGN = str(Path(sys.executable).with_name("gpualign"))
 BUNDLED = harness.FOLDER.parent / "examples" / "data"
 
 
@@ -36,7 +36,7 @@ class Mapper:
 
 MAPPERS = {
     "gpualign": Mapper(
-        sys.executable,
+        GPUALIGN,
         GPUALIGN + " index {ref} -d {index}.gpi -t {threads}",
         GPUALIGN + " map {index}.gpi {reads} -t {threads} --device cpu",
         3,
@@ -187,12 +187,12 @@ def main() -> None:
         bench = Bench(tools, arguments.rounds, arguments.threads, Path(scratch), arguments.indexes)
         for genome in dict.fromkeys(data.READ_SETS[name].genome for name in sets):
             figures["index"][genome] = bench.build_indexes(genome)
-        for name in sets:
-            figures["map"][name] = bench.map_set(name)
         if not arguments.no_brute_force:
             figures["bundled_reads"] = bench.brute_force()
-    peers = [tool for tool in tools if tool != "gpualign"]
-    harness.save(arguments.name, harness.machine(peers, ["edlib"]), figures)
+        facts = harness.machine([tool for tool in tools if tool != "gpualign"], ["edlib"])
+        for name in sets:
+            figures["map"][name] = bench.map_set(name)
+            harness.save(arguments.name, facts, figures)
 
 
 if __name__ == "__main__":

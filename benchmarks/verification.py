@@ -5,8 +5,9 @@
 edlib is called once a pair through its Python package. A call costs time whatever it aligns; that cost is measured on
 one-letter inputs, and figures are given with it (what a Python program gets) and with it taken off (the loop alone, in
 edlib's favour: the one-letter calls do a little alignment too). Ours is one call for all pairs, its packing of the
-queries included. Both sides give the distance and the end; distances are compared. Seconds are of the thread's own
-computing, so that what else the machine does disturbs little.
+queries included. Ours gives distance, end and start; edlib's task "distance" stops at distance and end, its task
+"locations" finds starts as well, and both are timed. Distances are compared. Seconds are of the thread's own computing,
+so that what else the machine does disturbs little.
 
 Windows of two kinds: "near" hold the query with 0 to 20 edits, as a mapper's good candidates do; "random" do not hold
 it, as its bad ones, where edlib may stop early and we do not.
@@ -27,7 +28,7 @@ import edlib
 import harness
 import numpy as np
 
-from gpualign import _native
+from gpualign.backends.verify import MODES, VerifyPairs, verify_on_cpu
 from gpualign.index.reference import read_reference
 
 QUERY, WINDOW, K = 100, 140, 20
@@ -68,63 +69,76 @@ class Ours:
         with tempfile.TemporaryDirectory() as scratch:
             fasta = Path(scratch) / "windows.fa"
             fasta.write_text(">windows\n" + "".join(windows) + "\n")
-            self._reference = read_reference(str(fasta)).native
-        number = np.arange(len(windows), dtype=np.int64)
-        self._letters = np.frombuffer("".join(queries).encode(), np.uint8)
-        self._offsets = np.arange(len(queries) + 1, dtype=np.int64) * QUERY
-        self._number, self._begin = number, number * WINDOW
-        self._end = self._begin + WINDOW
+            reference = read_reference(str(fasta))
+        count = len(queries)
+        begin = np.arange(count, dtype=np.uint32) * np.uint32(WINDOW)
+        self._pairs = VerifyPairs(
+            reference,
+            np.frombuffer("".join(queries).encode(), np.uint8),
+            np.arange(count + 1, dtype=np.int64) * QUERY,
+            np.full(count, K, np.int32),
+            np.arange(count, dtype=np.int32),
+            begin,
+            begin + np.uint32(WINDOW),
+            np.zeros(count, np.uint8),
+            MODES["infix"],
+        )
         self.distances = np.zeros(0, np.int32)
 
     def __call__(self) -> None:
-        self.distances, _ = _native.infix_distances(
-            self._reference, self._letters, self._offsets, self._number, self._begin, self._end
-        )
+        self.distances = verify_on_cpu(self._pairs).distance
 
 
 class Edlib:
-    def __init__(self, queries: list[str], windows: list[str]) -> None:
+    def __init__(self, queries: list[str], windows: list[str], task: str = "distance") -> None:
         self._pairs = list(zip(queries, windows, strict=True))
+        self._task = task
         self.distances = np.zeros(0, np.int32)
 
     def __call__(self) -> None:
-        align = edlib.align
-        found = [align(query, window, mode="HW", task="distance", k=K)["editDistance"] for query, window in self._pairs]
+        align, task = edlib.align, self._task
+        found = [align(query, window, mode="HW", task=task, k=K)["editDistance"] for query, window in self._pairs]
         self.distances = np.array(found, np.int32)
 
 
 def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
     queries, windows = make_pairs(count, kind == "near", seed=1)
-    ours, theirs = Ours(queries, windows), Edlib(queries, windows)
-    trivial = Edlib(["A"] * count, ["A"] * count)
-    ours(), theirs()
-    within = np.where(ours.distances <= K, ours.distances, -1)
-    if not (within == theirs.distances).all():
-        raise SystemExit(f"{kind}: distances differ for {(within != theirs.distances).sum()} of {count} pairs")
+    contenders = {
+        "gpualign": Ours(queries, windows),
+        "edlib": Edlib(queries, windows),
+        "edlib_locations": Edlib(queries, windows, "locations"),
+        "edlib_call": Edlib(["A"] * count, ["A"] * count),
+    }
+    for contender in contenders.values():
+        contender()
+    ours, theirs = contenders["gpualign"].distances, contenders["edlib"].distances
+    if not (ours == theirs).all():
+        raise SystemExit(f"{kind}: distances differ for {(ours != theirs).sum()} of {count} pairs")
     gc.disable()
-    taken = harness.interleave(
-        {
-            "gpualign": lambda: harness.seconds(ours, time.thread_time),
-            "edlib": lambda: harness.seconds(theirs, time.thread_time),
-            "edlib_call": lambda: harness.seconds(trivial, time.thread_time),
-        },
-        rounds,
-    )
+    cases = {
+        name: lambda contender=contender: harness.seconds(contender, time.thread_time)
+        for name, contender in contenders.items()
+    }
+    taken = harness.interleave(cases, rounds)
     gc.enable()
-    net = [whole - call for whole, call in zip(taken["edlib"], taken["edlib_call"], strict=True)]
-    speeds = {name: round(count / statistics.median(taken[name])) for name in ("gpualign", "edlib")}
+    for task in ("edlib", "edlib_locations"):
+        calls = zip(taken[task], taken["edlib_call"], strict=True)
+        taken[task + "_without_calls"] = [whole - call for whole, call in calls]
     row = {
         "pairs": count,
-        "within_k_percent": round(100 * float((within >= 0).mean()), 1),
-        "pairs_per_s": {**speeds, "edlib_without_calls": round(count / statistics.median(net))},
+        "within_k_percent": round(100 * float((ours >= 0).mean()), 1),
+        "pairs_per_s": {
+            name: round(count / statistics.median(times)) for name, times in taken.items() if name != "edlib_call"
+        },
         "edlib_call_ns": round(1e9 * statistics.median(taken["edlib_call"]) / count),
-        "ratio": {
-            "with_calls": harness.ratio(taken["gpualign"], taken["edlib"]),
-            "without_calls": harness.ratio(taken["gpualign"], net),
+        "ratio_to": {
+            name: harness.ratio(taken["gpualign"], times)
+            for name, times in taken.items()
+            if name not in ("gpualign", "edlib_call")
         },
         "seconds": {name: [round(value, 4) for value in times] for name, times in taken.items()},
     }
-    print(kind, {key: row[key] for key in ("pairs_per_s", "edlib_call_ns", "ratio")}, flush=True)
+    print(kind, {key: row[key] for key in ("pairs_per_s", "edlib_call_ns", "ratio_to")}, flush=True)
     return row
 
 
