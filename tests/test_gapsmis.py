@@ -370,6 +370,21 @@ def test_long_pair_in_bands():
     assert np.array_equal(answer.gap_list[0], answer.gap_list[16])
 
 
+def test_pair_beyond_the_memory_of_vectors():
+    """One pair at a time, in bands: a text of 8,300 letters with 60 cut out here and 40 put in there."""
+    rng = random.Random(7)
+    text = "".join(rng.choice("ACGT") for _ in range(8300))
+    insert = "".join(rng.choice("ACGT") for _ in range(40))
+    pattern = text[:2000] + text[2060:5000] + insert + text[5000:8200]
+    case = Case([(pattern, text)], (5, -4, 10, 1), 2, Ends.TEXT_END)
+    answer = align_on_cpu(case.block(), case.model())
+    assert answer.score[0] == 5 * (8200 - 60) - (10 + 59) - (10 + 39)
+    assert answer.end[0] == 8200
+    assert answer.gap_list is not None
+    columns = columns_of(pattern, 0, 8200, answer.gap_list[0])
+    assert score_of_columns(columns, pattern, text[:8200], case.score, 10, 1) == (answer.score[0], 2)
+
+
 def test_bad_models():
     table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
     for gaps, open_, extend in [(-1, 1, 1), (65, 1, 1), (1, -1, 1), (1, 1, -1)]:
