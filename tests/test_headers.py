@@ -1,0 +1,41 @@
+"""The algorithm headers stand alone and compile with the host compiler and, where it is present, with nvcc."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CUDA = Path(__file__).parent.parent / "cuda"
+HEADERS = sorted(path.name for path in (CUDA / "algo").glob("*.hpp"))
+COMPILERS = {
+    "g++": ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"],
+    "nvcc": ["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", "-o", "/dev/null", "-x", "cu"],
+}
+
+
+def test_there_are_headers() -> None:
+    assert {"affine.hpp", "dna.hpp", "minimizer.hpp"} <= set(HEADERS)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_headers_include_little(header: str) -> None:
+    """Only <cstdint> and each other: what both compilers and a GPU kernel can take."""
+    included = re.findall(r'#include\s+[<"]([^>"]+)', (CUDA / "algo" / header).read_text())
+    assert all(name == "cstdint" or name.startswith("algo/") for name in included), included
+
+
+@pytest.mark.parametrize("compiler", list(COMPILERS))
+def test_headers_compile(compiler: str, tmp_path: Path) -> None:
+    """Every header twice in one translation unit: complete by itself, and guarded."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    source = tmp_path / "all.cpp"
+    source.write_text("".join(f'#include "algo/{header}"\n' for header in HEADERS * 2) + "int main() { return 0; }\n")
+    done = subprocess.run(
+        [*COMPILERS[compiler], "-I", str(CUDA), str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
