@@ -22,7 +22,7 @@ class SequenceBatch:
         qualities: uint8 (total bases,) as in the FASTQ file (Phred + 33), or None for FASTA.
         comments: per-record text after the name, or None where it was not asked for.
         comment_offsets: int64 (n + 1,) with ``comments``.
-        tags: per-record SAM tag text (tab-joined) carried from an alignment file, same layout as comments.
+        mates: uint8 (n,), 0 for a single read, 1 and 2 for the ends of a pair, which are neighbours; None: no pairs.
         line: 1-based line number of the first record in its file (0 where there are no lines).
     """
 
@@ -33,6 +33,7 @@ class SequenceBatch:
     qualities: NDArray[np.uint8] | None = None
     comments: NDArray[np.uint8] | None = None
     comment_offsets: NDArray[np.int64] | None = None
+    mates: NDArray[np.uint8] | None = None
     line: int = field(default=0, compare=False)
 
     def __len__(self) -> int:
@@ -72,6 +73,30 @@ class SequenceBatch:
             cut(self.comments, self.comment_offsets),
             rebased(self.comment_offsets),
             line=self.line,
+        )
+
+    def __getitem__(self, which: slice) -> SequenceBatch:
+        """Records ``which`` (a slice without a step) as a batch; sequences and names are views."""
+        start, stop, step = which.indices(len(self))
+        if step != 1:
+            raise ValueError("a batch is sliced without a step")
+        stop = max(start, stop)
+
+        def cut(text: NDArray[np.uint8] | None, offsets: NDArray[np.int64] | None) -> NDArray[np.uint8] | None:
+            return None if text is None or offsets is None else text[offsets[start] : offsets[stop]]
+
+        def shift(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+            return offsets[start : stop + 1] - offsets[start]
+
+        return SequenceBatch(
+            self.names[self.name_offsets[start] : self.name_offsets[stop]],
+            shift(self.name_offsets),
+            self.bases[self.base_offsets[start] : self.base_offsets[stop]],
+            shift(self.base_offsets),
+            cut(self.qualities, self.base_offsets),
+            cut(self.comments, self.comment_offsets),
+            None if self.comment_offsets is None else shift(self.comment_offsets),
+            None if self.mates is None else self.mates[start:stop],
         )
 
     @classmethod
@@ -116,4 +141,28 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
         texts("comments"),
         offsets("comment_offsets"),
         line=first.line,
+    )
+
+
+def concatenate(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
+    """One batch of the records of both; fields that only one of them has are dropped."""
+
+    def join(a: NDArray[np.uint8] | None, b: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
+        return None if a is None or b is None else np.concatenate((a, b))
+
+    def follow(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate((a, b[1:] + a[-1]))
+
+    offsets = None
+    if first.comment_offsets is not None and second.comment_offsets is not None:
+        offsets = follow(first.comment_offsets, second.comment_offsets)
+    return SequenceBatch(
+        np.concatenate((first.names, second.names)),
+        follow(first.name_offsets, second.name_offsets),
+        np.concatenate((first.bases, second.bases)),
+        follow(first.base_offsets, second.base_offsets),
+        join(first.qualities, second.qualities),
+        join(first.comments, second.comments),
+        offsets,
+        join(first.mates, second.mates),
     )

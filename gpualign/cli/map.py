@@ -15,6 +15,20 @@ from gpualign.workflows.map import MapParams
 @click.command("map")
 @click.argument("reference", metavar="REF")
 @click.argument("reads", metavar="READS")
+@click.argument("mates", metavar="[READS2]", required=False)
+@click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs.")
+@click.option(
+    "-I",
+    "--insert-size",
+    metavar="MEAN[,SD[,MAX[,MIN]]]",
+    help="Insert size of pairs, outer distance in bases.  [default: estimated from the first pairs]",
+)
+@click.option(
+    "--fr", "orientation", flag_value="fr", default="fr", help="The ends of a pair face each other (default)."
+)
+@click.option("--rf", "orientation", flag_value="rf", help="They face away from each other.")
+@click.option("--ff", "orientation", flag_value="ff", help="They lie on one strand.")
+@click.option("--no-check-names", is_flag=True, help="Take pairs as they come, whatever their names.")
 @click.option(
     "-e",
     "--error-rate",
@@ -98,21 +112,21 @@ from gpualign.workflows.map import MapParams
 @click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
 @click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
 @run_options
-def command(**values: Any) -> None:
-    r"""Map reads to a reference and write SAM.
+def command(no_check_names: bool, **values: Any) -> None:
+    r"""Map reads or read pairs to a reference and write SAM.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
-    compressed), SAM, BAM or CRAM; '-' is standard input. Every candidate place is verified by its edit distance; a
-    read whose best place needs more than RATE * length edits is unmapped. Output is in the order of the input and
-    the same for any number of threads.
+    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
+    candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
+    unmapped. Output is in the order of the input and the same for any number of threads.
 
     \b
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads.fq.gz | samtools sort -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz | samtools sort -o out.bam
     """
     options = take_run_options(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.workflows.map import run_map
 
-    run_map(MapParams(command_line=command_line, **values), options)
+    run_map(MapParams(command_line=command_line, check_names=not no_check_names, **values), options)

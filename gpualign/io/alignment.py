@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 import pysam
@@ -33,6 +34,10 @@ class AlignmentReads:
         reference_path: FASTA for CRAM.
         keep_read_groups: keep RG tags and @RG lines (False where the user names a read group).
 
+    Attributes:
+        header: pysam's dictionary.
+        paired: the first read is one of a pair.
+
     Raises:
         InputError: not readable by htslib.
     """
@@ -46,6 +51,14 @@ class AlignmentReads:
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
         self.header: dict[str, Any] = self._file.header.to_dict()
+        self._records = self._file.fetch(until_eof=True)
+        try:
+            first = next(self._records, None)
+        except (OSError, ValueError) as error:
+            raise InputError(f"truncated or damaged after 0 reads: {error}", file.path) from error
+        self.paired = first is not None and first.is_paired
+        if first is not None:
+            self._records = chain([first], self._records)
 
     def batches(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
         """Batches of about ``bases_per_batch`` bases.
@@ -57,7 +70,7 @@ class AlignmentReads:
         bases = 0
         count = 0
         try:
-            for record in self._file.fetch(until_eof=True):
+            for record in self._records:
                 if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
                     continue
                 count += 1

@@ -22,6 +22,7 @@ class ReadSource:
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
+        paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
     Raises:
         InputError: the file cannot be opened or is in no known format.
@@ -30,6 +31,7 @@ class ReadSource:
     def __init__(self, path: str, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
         self.path = path
         self.header: dict[str, Any] | None = None
+        self.paired = False
         self._alignments = None
         self._file = InputFile(path)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
@@ -41,6 +43,7 @@ class ReadSource:
                 self._file.close()
                 raise
             self.header = self._alignments.header
+            self.paired = self._alignments.paired
 
     def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
         """Chunks still to be parsed, or parsed batches, in input order."""

@@ -35,6 +35,14 @@ inline void push_cigar(std::vector<uint32_t>& cigar, uint32_t op, uint32_t lengt
     else cigar.push_back(length << 4 | op);
 }
 
+// Reference bases under a CIGAR.
+inline int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
+    int64_t span = 0;
+    for (const uint32_t* c = begin; c < end; c++)
+        if ((*c & 15) == kCigarM || (*c & 15) == kCigarD) span += *c >> 4;
+    return span;
+}
+
 class AffineBatch {
 public:
     AffineBatch(const ReferenceView& reference, const AffineScores& scores) : reference_(reference), scores_(scores) {}

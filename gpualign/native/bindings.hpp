@@ -15,6 +15,7 @@ void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);
+void bind_pairs(nanobind::module_& m);
 void bind_candidates(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
 }  // namespace gpualign

@@ -1,4 +1,8 @@
 // Bindings of the mapper.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "mapper.hpp"
@@ -12,14 +16,36 @@ AffineScores scores_of(const nb::tuple& scores) {
     return {at(0), at(1), at(2), at(3), at(4)};
 }
 
+PairModel pairs_of(const nb::tuple& pairs) {
+    PairModel model;
+    model.mean = nb::cast<double>(pairs[0]);
+    model.sd = nb::cast<double>(pairs[1]);
+    model.min = nb::cast<int64_t>(pairs[2]);
+    model.max = nb::cast<int64_t>(pairs[3]);
+    model.orientation = Orientation(nb::cast<int>(pairs[4]));
+    model.unpaired = nb::cast<int32_t>(pairs[5]);
+    return model;
+}
+
+// What each record of a pair says of itself and of its mate.
+void set_pair_flags(uint16_t& first, uint16_t& second) {
+    const uint16_t f = first, s = second;
+    const auto of_mate = [](uint16_t mate) {
+        return uint16_t((mate & kFlagUnmapped ? kFlagMateUnmapped : 0) | (mate & kFlagReverse ? kFlagMateReverse : 0));
+    };
+    first = uint16_t(f | kFlagPaired | kFlagFirst | of_mate(s));
+    second = uint16_t(s | kFlagPaired | kFlagSecond | of_mate(f));
+}
+
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                     int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
-                    int most_candidates, nb::tuple scores) {
+                    int most_candidates, nb::tuple scores, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams params{{k, w, most_hits, most_candidates}, error_rate,
-                           scores_of(scores)};
+                           scores_of(scores), pairs_of(pairs)};
     const size_t reads = read_offsets.size() - 1;
+    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     std::vector<uint16_t> flag(reads);
     std::vector<uint8_t> mapq(reads);
     std::vector<int32_t> contig(reads), score(reads), distance(reads), second(reads);
@@ -30,7 +56,8 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
         cigar_offsets.reserve(reads + 1);
         Mapper mapper(index, view, params);
         size_t r = 0;
-        mapper.map(letters.data(), read_offsets.data(), reads, [&](const Alignment& a, const std::vector<uint32_t>& cigar) {
+        const uint8_t* mate = mates ? mates->data() : nullptr;
+        mapper.map(letters.data(), read_offsets.data(), mate, reads, [&](const Alignment& a, const std::vector<uint32_t>& cigar) {
             flag[r] = a.flag;
             mapq[r] = a.mapq;
             contig[r] = a.contig;
@@ -42,6 +69,9 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
             cigar_offsets.push_back(int64_t(cigars.size()));
             r++;
         });
+        if (mate)
+            for (size_t i = 0; i + 1 < reads; i++)
+                if (mate[i] == kFirstMate) set_pair_flags(flag[i], flag[i + 1]);
     }
     return nb::make_tuple(to_numpy(std::move(flag)), to_numpy(std::move(contig)), to_numpy(std::move(position)),
                           to_numpy(std::move(mapq)), to_numpy(std::move(score)), to_numpy(std::move(distance)),
@@ -75,13 +105,37 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
                           to_numpy(std::move(cigar_offsets)));
 }
 
+// Outer distance of each pair of uniquely placed ends on one contig, and how the ends lie: 0 the left one forward and the right
+// one reverse, 1 the other way round, 2 on one strand.
+nb::tuple insert_sizes(Input<uint8_t> mates, Input<uint16_t> flag, Input<int32_t> contig, Input<int64_t> position,
+                       Input<uint8_t> mapq, Input<uint32_t> cigar, Input<int64_t> cigar_offsets, int least_mapq) {
+    std::vector<int64_t> sizes;
+    std::vector<uint8_t> orientations;
+    for (size_t i = 0; i + 1 < mates.size(); i++) {
+        const size_t j = i + 1;
+        if (mates.data()[i] != kFirstMate || contig.data()[i] < 0 || contig.data()[i] != contig.data()[j]) continue;
+        if (mapq.data()[i] < least_mapq || mapq.data()[j] < least_mapq) continue;
+        const auto end = [&](size_t r) {
+            return position.data()[r] + reference_span(cigar.data() + cigar_offsets.data()[r], cigar.data() + cigar_offsets.data()[r + 1]);
+        };
+        const bool i_left = position.data()[i] <= position.data()[j];
+        const bool left_reverse = flag.data()[i_left ? i : j] & kFlagReverse, right_reverse = flag.data()[i_left ? j : i] & kFlagReverse;
+        sizes.push_back(std::max(end(i), end(j)) - std::min(position.data()[i], position.data()[j]));
+        orientations.push_back(left_reverse == right_reverse ? 2 : left_reverse ? 1 : 0);
+    }
+    return nb::make_tuple(to_numpy(std::move(sizes)), to_numpy(std::move(orientations)));
+}
+
 }  // namespace
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
-          nb::arg("most_candidates"), nb::arg("scores"),
+          nb::arg("most_candidates"), nb::arg("scores"), nb::arg("mates").none(), nb::arg("pairs"),
           "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets) of each read.");
+    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("flag"), nb::arg("contig"), nb::arg("position"),
+          nb::arg("mapq"), nb::arg("cigar"), nb::arg("cigar_offsets"), nb::arg("least_mapq"),
+          "(sizes int64, orientations uint8) of pairs whose ends are both placed with at least that quality on one contig.");
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");

@@ -19,6 +19,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_index(m);
     gpualign::bind_map(m);
     gpualign::bind_sam(m);
+    gpualign::bind_pairs(m);
     gpualign::bind_candidates(m);
     gpualign::bind_verify(m);
 }

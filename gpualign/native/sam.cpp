@@ -67,6 +67,12 @@ struct Mapped {
     const int32_t *score, *distance;
     const uint32_t* cigar;
     const int64_t* cigar_offsets;
+    const uint8_t* mates;  // null: no pairs
+
+    bool mapped(size_t i) const { return contig[i] >= 0; }
+    int64_t end(size_t i) const {
+        return position[i] + reference_span(cigar + cigar_offsets[i], cigar + cigar_offsets[i + 1]);
+    }
 };
 
 class SamWriter {
@@ -78,42 +84,41 @@ public:
 
     void record(size_t i) {
         const int64_t length = reads_.base_offsets[i + 1] - reads_.base_offsets[i];
-        const int64_t ops = mapped_.cigar_offsets[i + 1] - mapped_.cigar_offsets[i];
-        const int32_t contig = mapped_.contig[i];
-        int64_t span = 0;
-        if (contig >= 0) {
-            prepare(i, length);
-            span = int64_t(window_.size());
-        }
-        const int64_t extra = reads_.extra ? reads_.extra_offsets[i + 1] - reads_.extra_offsets[i] : 0;
-        const int64_t contig_name = contig >= 0 ? contig_name_offsets_[contig + 1] - contig_name_offsets_[contig] : 1;
-        out_.reserve(size_t(2 * length + 256 + contig_name + extra + 12 * (eqx_ ? length + span : ops) + 4 * span +
-                            (reads_.name_offsets[i + 1] - reads_.name_offsets[i])) + read_group_.size());
+        const bool mapped = mapped_.mapped(i);
+        mate_ = mate_of(i);
+        const bool mate_mapped = mate_ != kNone && mapped_.mapped(mate_);
+        if (mate_mapped) cigar(mate_, mate_cigar_);
+        if (mapped) cigar(i, cigar_);
+        make_room(i, length, mapped ? int64_t(window_.size()) : 0);
         name(i);
         out_.put('\t');
         out_.number(mapped_.flag[i]);
-        if (contig < 0) {
-            out_.put("\t*\t0\t0\t*");
-        } else {
-            out_.put('\t');
-            out_.put(reinterpret_cast<const char*>(contig_names_ + contig_name_offsets_[contig]), size_t(contig_name));
-            out_.put('\t');
-            out_.number(mapped_.position[i] + 1);
-            out_.put('\t');
-            out_.number(mapped_.mapq[i]);
-            out_.put('\t');
-            cigar(i);
-        }
-        out_.put("\t*\t0\t0\t");
+        out_.put('\t');
+        const size_t at = place_of(i);  // an unmapped end stands where its mate is
+        contig_name(at);
+        out_.put('\t');
+        out_.number(at == kNone ? 0 : mapped_.position[at] + 1);
+        out_.put('\t');
+        out_.number(mapped ? mapped_.mapq[i] : 0);
+        out_.put('\t');
+        if (mapped) out_.put(cigar_.data(), cigar_.size());
+        else out_.put('*');
+        out_.put('\t');
+        mate_fields(i, at);
+        out_.put('\t');
         sequence(i, length);
-        if (contig >= 0) {
-            tags(i);
+        if (mapped) tags(i);
+        if (mate_mapped) {
+            out_.put("\tMC:Z:");
+            out_.put(mate_cigar_.data(), mate_cigar_.size());
+            out_.put("\tMQ:i:");
+            out_.number(mapped_.mapq[mate_]);
         }
         if (!read_group_.empty()) {
             out_.put("\tRG:Z:");
             out_.put(read_group_.data(), read_group_.size());
         }
-        if (extra) {
+        if (const int64_t extra = extra_size(i)) {
             out_.put('\t');
             out_.put(reinterpret_cast<const char*>(reads_.extra + reads_.extra_offsets[i]), size_t(extra));
         }
@@ -124,6 +129,64 @@ public:
 
 private:
     static constexpr int64_t kLongestName = 254;  // the specification's
+    static constexpr size_t kNone = ~size_t(0);
+
+    size_t mate_of(size_t i) const {
+        if (!mapped_.mates || mapped_.mates[i] == kSingle) return kNone;
+        return mapped_.mates[i] == kFirstMate ? i + 1 : i - 1;
+    }
+
+    // The record whose place record i stands at: its own, its mate's, or none.
+    size_t place_of(size_t i) const {
+        if (mapped_.mapped(i)) return i;
+        const size_t mate = mate_of(i);
+        return mate != kNone && mapped_.mapped(mate) ? mate : kNone;
+    }
+
+    int64_t extra_size(size_t i) const {
+        return reads_.extra ? reads_.extra_offsets[i + 1] - reads_.extra_offsets[i] : 0;
+    }
+
+    void make_room(size_t i, int64_t length, int64_t span) {
+        const auto name_size = [&](size_t r) {
+            const size_t at = place_of(r);
+            return at == kNone ? 1 : contig_name_offsets_[mapped_.contig[at] + 1] - contig_name_offsets_[mapped_.contig[at]];
+        };
+        const int64_t mate = mate_ == kNone ? 0 : int64_t(mate_cigar_.size()) + name_size(mate_);
+        const int64_t name = reads_.name_offsets[i + 1] - reads_.name_offsets[i];
+        out_.reserve(size_t(2 * length + 320 + name_size(i) + mate + int64_t(cigar_.size()) + extra_size(i) + 4 * span + name) + read_group_.size());
+    }
+
+    void contig_name(size_t at) {
+        if (at == kNone) {
+            out_.put('*');
+            return;
+        }
+        const int64_t from = contig_name_offsets_[mapped_.contig[at]], to = contig_name_offsets_[mapped_.contig[at] + 1];
+        out_.put(reinterpret_cast<const char*>(contig_names_ + from), size_t(to - from));
+    }
+
+    // RNEXT, PNEXT, TLEN. TLEN spans the aligned bases of both ends, positive for the leftmost (of equal ones, the first).
+    void mate_fields(size_t i, size_t at) {
+        const size_t mate_at = mate_ == kNone ? kNone : place_of(mate_);
+        if (mate_at == kNone) {
+            out_.put("*\t0\t0");
+            return;
+        }
+        if (mapped_.contig[at] == mapped_.contig[mate_at]) out_.put('=');
+        else contig_name(mate_at);
+        out_.put('\t');
+        out_.number(mapped_.position[mate_at] + 1);
+        out_.put('\t');
+        if (!mapped_.mapped(i) || !mapped_.mapped(mate_) || mapped_.contig[i] != mapped_.contig[mate_]) {
+            out_.put('0');
+            return;
+        }
+        const int64_t mine = mapped_.position[i], other = mapped_.position[mate_];
+        const int64_t span = std::max(mapped_.end(i), mapped_.end(mate_)) - std::min(mine, other);
+        const bool leftmost = mine < other || (mine == other && i < mate_);
+        out_.number(leftmost ? span : -span);
+    }
 
     void name(size_t i) {
         const uint8_t* p = reads_.names + reads_.name_offsets[i];
@@ -141,35 +204,37 @@ private:
         } else {
             std::copy(bases, bases + length, oriented_.begin());
         }
-        int64_t span = 0;
-        for (int64_t c = mapped_.cigar_offsets[i]; c < mapped_.cigar_offsets[i + 1]; c++) {
-            const uint32_t op = mapped_.cigar[c] & 15;
-            if (op == kCigarM || op == kCigarD) span += mapped_.cigar[c] >> 4;
-        }
+        const int64_t span = mapped_.end(i) - mapped_.position[i];
         window_.resize(size_t(span));
         const uint64_t begin = uint64_t(reference_.contig_offsets[mapped_.contig[i]] + mapped_.position[i]);
         reference_.letters(begin, begin + uint64_t(span), window_.data());
     }
 
-    void cigar(size_t i) {
-        size_t query = 0, text = 0;
+    // The CIGAR of a record as text; leaves the record's letters in oriented_ and window_.
+    void cigar(size_t i, std::string& text) {
+        prepare(i, reads_.base_offsets[i + 1] - reads_.base_offsets[i]);
+        text.clear();
+        const auto put = [&](uint32_t n, char op) {
+            char digits[12];
+            text.append(digits, size_t(std::to_chars(digits, digits + 12, n).ptr - digits));
+            text.push_back(op);
+        };
+        size_t query = 0, reference = 0;
         for (int64_t c = mapped_.cigar_offsets[i]; c < mapped_.cigar_offsets[i + 1]; c++) {
             const uint32_t op = mapped_.cigar[c] & 15, n = mapped_.cigar[c] >> 4;
             if (op == kCigarM && eqx_) {
                 for (uint32_t from = 0; from < n;) {
-                    const bool same = match(oriented_[query + from], window_[text + from]);
+                    const bool same = match(oriented_[query + from], window_[reference + from]);
                     uint32_t to = from + 1;
-                    while (to < n && match(oriented_[query + to], window_[text + to]) == same) to++;
-                    out_.number(to - from);
-                    out_.put(same ? '=' : 'X');
+                    while (to < n && match(oriented_[query + to], window_[reference + to]) == same) to++;
+                    put(to - from, same ? '=' : 'X');
                     from = to;
                 }
             } else {
-                out_.number(n);
-                out_.put("MIDNS"[op]);
+                put(n, "MIDNS"[op]);
             }
             if (op != kCigarD) query += n;
-            if (op == kCigarM || op == kCigarD) text += n;
+            if (op == kCigarM || op == kCigarD) reference += n;
         }
     }
 
@@ -243,8 +308,9 @@ private:
     const Mapped mapped_;
     const bool eqx_;
     const std::string read_group_;
+    size_t mate_ = kNone;
     std::vector<char> oriented_, window_;
-    std::string md_;
+    std::string md_, cigar_, mate_cigar_;
     Text out_;
 };
 
@@ -258,16 +324,18 @@ nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_nam
                      std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> extra,
                      std::optional<Input<int64_t>> extra_offsets, Input<uint16_t> flag, Input<int32_t> contig,
                      Input<int64_t> position, Input<uint8_t> mapq, Input<int32_t> score, Input<int32_t> distance,
-                     Input<uint32_t> cigar, Input<int64_t> cigar_offsets, bool eqx, const std::string& read_group) {
+                     Input<uint32_t> cigar, Input<int64_t> cigar_offsets, std::optional<Input<uint8_t>> mates, bool eqx,
+                     const std::string& read_group) {
     const size_t n = base_offsets.size() - 1;
     if (flag.size() != n || contig.size() != n || position.size() != n || mapq.size() != n || score.size() != n ||
-        distance.size() != n || cigar_offsets.size() != n + 1 || name_offsets.size() != n + 1 || extra.has_value() != extra_offsets.has_value())
+        distance.size() != n || cigar_offsets.size() != n + 1 || name_offsets.size() != n + 1 || extra.has_value() != extra_offsets.has_value() ||
+        (mates && mates->size() != n))
         throw nb::value_error("the arrays of reads and alignments differ in length");
     const ReferenceView view = reference.view();
     const Reads reads{names.data(), bases.data(), data_or_null(qualities), data_or_null(extra), name_offsets.data(),
                       base_offsets.data(), data_or_null(extra_offsets)};
     const Mapped mapped{flag.data(), contig.data(), position.data(), mapq.data(), score.data(), distance.data(), cigar.data(),
-                        cigar_offsets.data()};
+                        cigar_offsets.data(), data_or_null(mates)};
     SamWriter writer(view, contig_names.data(), contig_name_offsets.data(), reads, mapped, eqx, read_group);
     {
         nb::gil_scoped_release release;
@@ -282,7 +350,7 @@ void bind_sam(nb::module_& m) {
     m.def("format_sam", &format_sam, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
           nb::arg("names"), nb::arg("name_offsets"), nb::arg("bases"), nb::arg("base_offsets"), nb::arg("qualities").none(),
           nb::arg("extra").none(), nb::arg("extra_offsets").none(), nb::arg("flag"), nb::arg("contig"), nb::arg("position"),
-          nb::arg("mapq"), nb::arg("score"), nb::arg("distance"), nb::arg("cigar"), nb::arg("cigar_offsets"), nb::arg("eqx"),
+          nb::arg("mapq"), nb::arg("score"), nb::arg("distance"), nb::arg("cigar"), nb::arg("cigar_offsets"), nb::arg("mates").none(), nb::arg("eqx"),
           nb::arg("read_group"), "SAM records of a batch, one line each, in order.");
 }
 

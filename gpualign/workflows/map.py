@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,11 +21,13 @@ from gpualign.index.reference import read_reference
 from gpualign.io.alignment import parse_read_group, sam_header
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
+from gpualign.io.pairs import interleaved_batches, paired_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,12 @@ class MapParams:
     Attributes:
         reference: FASTA, GenBank or EMBL file, or a saved index.
         reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input.
+        mates: the file of the second ends, or None.
+        interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
+        check_names: the two ends of a pair must have one name (but for /1 and /2).
+        insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
+        orientation: "fr", "rf" or "ff".
+        unpaired: score that places which are no proper pair must make good.
         error_rate: edits allowed in a read, as a share of its length, rounded up.
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         save_index: path to save the index under, or None.
@@ -48,6 +57,12 @@ class MapParams:
 
     reference: str
     reads: str
+    mates: str | None = None
+    interleaved: bool = False
+    check_names: bool = True
+    insert_size: str | None = None
+    orientation: str = "fr"
+    unpaired: int = 17
     error_rate: float = 0.08
     k: int | None = None
     w: int | None = None
@@ -75,8 +90,13 @@ class MapParams:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
         if self.most_hits < 1 or self.most_candidates < 1:
             raise UsageError("max hits and max candidates must be at least 1")
-        if self.reference == "-" and self.reads == "-":
-            raise UsageError("reference and reads cannot both come from standard input")
+        if [self.reference, self.reads, self.mates].count("-") > 1:
+            raise UsageError("only one of the reference and the reads can come from standard input")
+        if self.mates is not None and self.interleaved:
+            raise UsageError("interleaved pairs come from one file, not two")
+        PairModel(orientation=self.orientation, unpaired=self.unpaired)
+        if self.insert_size is not None:
+            parse_insert_size(self.insert_size, self.orientation, self.unpaired)
         if self.k is not None or self.w is not None:
             IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
         if self.read_group is not None:
@@ -119,8 +139,14 @@ def open_index(reference: str, k: int | None, w: int | None, threads: int) -> Mi
     return build_index(packed, choose_index_params(packed.bases, k, w), threads)
 
 
-def map_batch(index: MinimizerIndex, batch: SequenceBatch, params: MapParams) -> Alignments:
-    """Map one batch on the CPU; the best alignment of each read, in order."""
+def map_batch(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
+) -> Alignments:
+    """Map one batch on the CPU; the best alignment of each read, in order.
+
+    Args:
+        pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
+    """
     return Alignments(
         *_native.map_reads(
             *index.native,
@@ -130,6 +156,8 @@ def map_batch(index: MinimizerIndex, batch: SequenceBatch, params: MapParams) ->
             params.most_hits,
             params.most_candidates,
             params.scores,
+            batch.mates if pairs is not None else None,
+            (pairs or PairModel()).native,
         )
     )
 
@@ -137,15 +165,15 @@ def map_batch(index: MinimizerIndex, batch: SequenceBatch, params: MapParams) ->
 class SamFormatter:
     """SAM text of mapped batches."""
 
-    def __init__(self, index: MinimizerIndex, params: MapParams) -> None:
-        self.index, self.params = index, params
+    def __init__(self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None = None) -> None:
+        self.index, self.params, self.pairs = index, params, pairs
         self._reference = index.reference.native
         self._names, self._name_offsets = join_bytes([name.encode() for name in index.reference.names])
         self._eqx = params.eqx
         self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SamFormatter, (self.index, self.params)
+        return SamFormatter, (self.index, self.params, self.pairs)
 
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> bytes:
         a = alignments
@@ -168,6 +196,7 @@ class SamFormatter:
             a.distance,
             a.cigar,
             a.cigar_offsets,
+            batch.mates,
             self._eqx,
             self._read_group,
         )
@@ -175,16 +204,17 @@ class SamFormatter:
 
 
 class _Mapped(NamedTuple):
-    """A batch, done: SAM text, reads, mapped reads, and how many of them have each edit distance."""
+    """A batch, done: SAM text, reads, mapped and properly paired ones, and how many have each edit distance."""
 
     text: bytes
     reads: int
     mapped: int
+    proper: int
     distances: NDArray[np.int64]
 
 
 def run_map(params: MapParams, options: RunOptions) -> None:
-    """Map a file of reads and write SAM.
+    """Map reads or read pairs and write SAM.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
@@ -193,26 +223,26 @@ def run_map(params: MapParams, options: RunOptions) -> None:
     if request.cuda and not request.automatic:
         raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
     report = Report("map", options)
-    inputs = (params.reference, params.reads)
-    with closing(ReadSource(params.reads, _fasta(params.reference), params.read_group is None)) as source:
+    inputs = tuple(path for path in (params.reference, params.reads, params.mates) if path is not None)
+    with ExitStack() as stack:
+        source = _Source(params, stack)
         index = open_index(params.reference, params.k, params.w, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index, inputs)
+        pairs, items = _pairs(index, source, params, options)
         group = parse_read_group(params.read_group)[0] if params.read_group else None
-        header = sam_header(index.reference, params.command_line, group, source.header)
-        stage = Stage(cpu=partial(_map_item, SamFormatter(index, params)), make_kernel=_no_kernel)
-        with (
-            open_backend(replace(options, device="cpu"), "map") as backend,
-            open_output(options.output, (params.reference, params.reads)) as out,
-            Progress(options, "read") as progress,
-        ):
+        header = sam_header(index.reference, params.command_line, group, source.first.header)
+        stage = Stage(cpu=partial(_map_item, SamFormatter(index, params, pairs)), make_kernel=_no_kernel)
+        backend = stack.enter_context(open_backend(replace(options, device="cpu"), "map"))
+        reads = mapped = proper = 0
+        distances = np.zeros(0, np.int64)
+        with open_output(options.output, inputs) as out, Progress(options, "read") as progress:
             out.write(header)
-            reads = mapped = 0
-            distances = np.zeros(0, np.int64)
-            for batch in backend.run(source.items(options.batch_size), stage):
+            for batch in backend.run(items, stage):
                 out.write(batch.text)
                 reads += batch.reads
                 mapped += batch.mapped
+                proper += batch.proper
                 distances = _add(distances, batch.distances)
                 progress.update(batch.reads)
     if reads == 0:
@@ -226,16 +256,63 @@ def run_map(params: MapParams, options: RunOptions) -> None:
         "w": index.params.w,
         "edit_distance_histogram": distances.tolist(),
     }
+    if pairs is not None:
+        report |= {"properly_paired": proper, "insert_size": asdict(pairs)}
     share = f" ({100 * mapped / reads:.2f} %)" if reads else ""
-    report.finish(f"{reads:,} reads, {mapped:,} mapped{share}")
+    paired = f", {proper:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})" if pairs else ""
+    report.finish(f"{reads:,} reads, {mapped:,} mapped{share}{paired}")
+
+
+class _Source:
+    """The reads of a run, one file or two, open as long as ``stack``."""
+
+    def __init__(self, params: MapParams, stack: ExitStack) -> None:
+        def open_reads(path: str) -> ReadSource:
+            source = ReadSource(path, _fasta(params.reference), params.read_group is None)
+            return stack.enter_context(closing(source))
+
+        self.first = open_reads(params.reads)
+        self.second = None if params.mates is None else open_reads(params.mates)
+        self.check_names = params.check_names
+        self.paired = self.second is not None or params.interleaved or self.first.paired
+
+    def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
+        return self.first.items(batch_bases)
+
+    def pairs(self, batch_bases: int) -> Iterator[SequenceBatch]:
+        if self.second is None:
+            return interleaved_batches(self.first, batch_bases)
+        return paired_batches(self.first, self.second, batch_bases, self.check_names)
+
+
+def _pairs(
+    index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions
+) -> tuple[PairModel | None, Iterator[Chunk | SequenceBatch]]:
+    """How pairs should lie (None: there are no pairs) and the items to map."""
+    if not source.paired:
+        return None, source.unpaired_items(options.batch_size)
+    batches = source.pairs(options.batch_size)
+    if params.insert_size is not None:
+        return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
+    model, batches = estimate_pairs(
+        batches, lambda batch: map_batch(index, batch, params), params.orientation, params.unpaired
+    )
+    if model is None:
+        model = PairModel(orientation=params.orientation, unpaired=params.unpaired)
+        if not options.quiet:
+            warn(
+                "map", f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)"
+            )
+    return model, batches
 
 
 def _map_item(format_sam: SamFormatter, item: Chunk | SequenceBatch) -> _Mapped:
     """One worker's work: a chunk of reads to SAM text."""
     batch = to_batch(item)
-    alignments = map_batch(format_sam.index, batch, format_sam.params)
+    alignments = map_batch(format_sam.index, batch, format_sam.params, format_sam.pairs)
     found = alignments.distance[alignments.contig >= 0]
-    return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, np.bincount(found))
+    proper = int(np.count_nonzero(alignments.flag & 2))
+    return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, proper, np.bincount(found))
 
 
 def _no_kernel(device: Any) -> Any:
