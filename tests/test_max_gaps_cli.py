@@ -195,3 +195,25 @@ def collect(source, most):
     return [
         pair for first, second in source.stretches(most) for pair in zip(first.tolist(), second.tolist(), strict=True)
     ]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [[], ["--best"], ["--score-only"], ["--free-start"], ["--one-to-one"]])
+def test_devices_write_the_same_bytes(tmp_path, options):
+    """CPU, GPU, both at once, and a GPU with little memory and small batches."""
+    rng = random.Random(13)
+    records = []
+    for prefix, most in (("p", 200), ("t", 250)):
+        sequences = ("".join(rng.choice("ACGTN") for _ in range(rng.randrange(most))) for _ in range(150))
+        records.append(fasta(tmp_path / f"{prefix}.fa", {f"{prefix}{k}": text for k, text in enumerate(sequences)}))
+    outputs = set()
+    for number, device in enumerate(
+        (["cpu"], ["cuda"], ["cuda,cpu", "--batch-size", "8K"], ["cuda", "--batch-size", "30K", "--max-gpu-mem", "64M"])
+    ):
+        out = tmp_path / f"{number}.tsv"
+        arguments = ["--mode", "semi-global", "--max-gaps", "2", "-q", "-o", str(out), "--device", *device]
+        with pytest.raises(SystemExit) as done:
+            main(["pairwise", *arguments, *options, *records])
+        assert not done.value.code
+        outputs.add(out.read_bytes())
+    assert len(outputs) == 1
