@@ -1,14 +1,10 @@
-# One command each. Virtual environments are made in this folder; nothing is installed elsewhere.
+# One command each. The virtual environment is made in this folder; nothing is installed elsewhere.
 PYTHON ?= python3
-# the installed program, as a user has it
 VENV := .venv
 BIN := $(VENV)/bin
-# the tests' environment: installed in place, so that a change of Python code needs no new install
-DEV := .venv-dev
-DEVBIN := $(DEV)/bin
-PIP_FLAGS := --quiet --disable-pip-version-check
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-SOURCES := pyproject.toml CMakeLists.txt $(shell find gpualign cuda -type f -not -name '*.pyc' -not -name '*.so')
+# installed in place: a change of Python code needs no new install, a change of these does
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
@@ -21,42 +17,43 @@ demo: $(VENV)/installed
 
 install: $(VENV)/installed
 
-$(VENV)/installed: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(PIP_FLAGS) .
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(NATIVE) | $(BIN)/python
+	$(PIP_INSTALL) --editable .
 	touch $@
 
-$(DEV)/installed: $(NATIVE)
-	test -x $(DEVBIN)/python || $(PYTHON) -m venv $(DEV)
-	$(DEVBIN)/pip install $(PIP_FLAGS) --editable '.[dev]'
-	touch $@
+$(VENV)/developing: $(NATIVE) | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[dev]'
+	touch $(VENV)/installed $@
 
-test: $(DEV)/installed
-	$(DEVBIN)/python -m pytest -m 'not gpu'
+test: $(VENV)/developing
+	$(BIN)/python -m pytest -m 'not gpu'
 
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
-test-gpu: $(DEV)/installed
-	$(DEVBIN)/pip install $(PIP_FLAGS) --editable '.[dev,cuda]'
-	$(DEVBIN)/python -m pytest -m gpu
+test-gpu: $(VENV)/developing
+	$(PIP_INSTALL) pycuda
+	$(BIN)/python -m pytest -m gpu
 
 # Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device.
 kernels:
 	$(PYTHON) -m gpualign.gpu.prebuild
 
-lint: $(DEV)/installed
-	$(DEVBIN)/ruff check .
-	$(DEVBIN)/ruff format --check .
-	$(DEVBIN)/mypy
-	$(DEVBIN)/pip install $(PIP_FLAGS) nanobind cmake ninja
-	$(DEVBIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(DEVBIN))/ninja \
-	    -DPython_EXECUTABLE=$(abspath $(DEVBIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON > /dev/null
-	$(DEVBIN)/cmake --build build/lint
+lint: $(VENV)/developing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PIP_INSTALL) nanobind cmake ninja
+	$(BIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON > /dev/null
+	$(BIN)/cmake --build build/lint
 
 # Beside other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.
 bench: $(VENV)/installed
-	$(BIN)/pip install $(PIP_FLAGS) '.[bench]'
+	$(PIP_INSTALL) edlib parasail rapidfuzz matplotlib
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/verification.py
 
 clean:
-	rm -rf $(VENV) $(DEV) build dist demo.sam .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo.sam .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
