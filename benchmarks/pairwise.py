@@ -1,0 +1,331 @@
+"""`pairwise` beside parasail and vsearch on the CPU, its four GPU kernels by regime, and whole commands on a GPU.
+
+    python benchmarks/pairwise.py cpu                            # parasail with as many processes as threads
+    python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
+    python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
+    python benchmarks/pairwise.py regimes                        # every kernel where it could run, and the planner
+    python benchmarks/pairwise.py plot results/pairwise-regimes-<machine>.json
+
+Each writes ``results/pairwise-<part>-<machine>.json`` (``--folder`` writes elsewhere). Cells are query length times
+target length times pairs; CUPS are cells a second. ``kernel_s`` is what the device's own events say, ``wall_s`` the
+whole command in this process, with reading and writing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from recording import record
+
+from gpualign.cli import main
+
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+
+
+def write_family(
+    path: Path,
+    count: int,
+    length: int,
+    groups: int,
+    between: float,
+    within: float,
+    letters: str = "ACGT",
+    seed: int = 1,
+) -> Path:
+    """Sequences in groups: ancestors differ by ``between`` from a root, members by up to ``within`` from their own."""
+    rng = np.random.default_rng(seed)
+    alphabet = np.frombuffer(letters.encode(), np.uint8)
+
+    def change(text: np.ndarray, rate: float) -> np.ndarray:
+        text = text.copy()
+        hit = rng.random(len(text)) < rate
+        text[hit] = rng.integers(0, len(alphabet), int(hit.sum()))
+        text = text[rng.random(len(text)) >= rate / 20]
+        places = np.flatnonzero(rng.random(len(text)) < rate / 20)
+        return np.insert(text, places, rng.integers(0, len(alphabet), len(places)))
+
+    root = rng.integers(0, len(alphabet), length)
+    ancestors = [change(root, between) for _ in range(groups)]
+    with open(path, "wb") as out:
+        for i in range(count):
+            member = change(ancestors[rng.integers(groups)], within * rng.random())
+            out.write(b">s%d\n%s\n" % (i, alphabet[member].tobytes()))
+    return path
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One command in this process; its report."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/report.json"
+        output = [] if "-o" in arguments else ["-o", f"{folder}/out.tsv"]
+        start = time.perf_counter()
+        try:
+            main(["pairwise", "-q", "--json", report, *output, *arguments])
+        except SystemExit as end:
+            if end.code != 0:
+                raise RuntimeError(f"pairwise {' '.join(arguments)} failed") from end
+        wall = time.perf_counter() - start
+        fields = json.loads(Path(report).read_text())
+        fields["wall_s"] = round(wall, 4)
+        return fields
+
+
+def lengths_of(path: Path) -> np.ndarray:
+    return np.array([len(line) - 1 for line in open(path) if not line.startswith(">")], np.float64)
+
+
+def triangle_cells(path: Path) -> float:
+    lengths = lengths_of(path)
+    return float((lengths.sum() ** 2 - (lengths**2).sum()) / 2)
+
+
+# -- the CPU backend
+
+
+def _parasail_scores(job: tuple[list[str], str, int, int, str]) -> int:
+    import parasail
+
+    sequences, kind, gap_open, gap_extend, function = job
+    matrix = parasail.blosum62 if kind == "protein" else parasail.matrix_create("ACGT", 5, -4)
+    total = 0
+    for query in sequences[:-1]:
+        profile = parasail.profile_create_16(query, matrix)
+        for target in sequences:
+            total += getattr(parasail, function)(profile, target, gap_open, gap_extend).score
+    return total
+
+
+def cpu(rounds: int) -> dict[str, Any]:
+    """Scores, 2 threads here and 2 processes there, interleaved; parasail's better function is the peer."""
+    import os
+
+    workers = len(os.sched_getaffinity(0))
+    results: dict[str, Any] = {"workers": workers}
+    cases = {
+        "linear 1536": ("dna", 1536, ["--gap", "10"], 10, 10),
+        "affine 1536": ("dna", 1536, [], 10, 1),
+        "BLOSUM62 affine 512": ("protein", 512, ["--matrix", "BLOSUM62", "--gapopen", "11"], 11, 1),
+    }
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(workers) as pool:
+        for name, (kind, length, options, gap_open, gap_extend) in cases.items():
+            letters = AMINO_ACIDS if kind == "protein" else "ACGT"
+            count = 260 if length < 1000 else 130
+            path = write_family(Path(folder) / "a.fa", count, length, count, 1.0, 0.0, letters)
+            sequences = [line.strip() for line in open(path) if not line.startswith(">")]
+            ours: list[float] = []
+            theirs: dict[str, list[float]] = {}
+            for _ in range(rounds):
+                report = run([str(path), *options, "--score-only", "--device", "cpu", "-t", str(workers)])
+                ours.append(triangle_cells(path) / report["wall_s"])
+                for function in ("nw_striped_profile_16", "nw_scan_profile_16"):
+                    part = 13
+                    jobs = [
+                        (sequences[i : i + part], kind, gap_open, gap_extend, function) for i in range(0, 104, part)
+                    ]
+                    start = time.perf_counter()
+                    pool.map(_parasail_scores, jobs, chunksize=1)
+                    cells = len(jobs) * (part - 1) * part * length**2
+                    theirs.setdefault(function, []).append(cells / (time.perf_counter() - start))
+            best = max(theirs, key=lambda function: statistics.median(theirs[function]))
+            results[name] = {
+                "gcups": round(statistics.median(ours) / 1e9, 2),
+                "parasail_gcups": {f: round(statistics.median(rates) / 1e9, 2) for f, rates in theirs.items()},
+                "times_parasail": round(statistics.median(a / b for a, b in zip(ours, theirs[best], strict=True)), 2),
+                "rounds_gcups": [round(rate / 1e9, 2) for rate in ours],
+            }
+    return results
+
+
+def vsearch(path: str) -> dict[str, Any]:
+    """Scores and identities of the same pairs under the same scores and definition."""
+    fields = "query+target+id+raw"
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, ours = Path(folder) / "vsearch.tsv", Path(folder) / "gpualign.tsv"
+        scores = ["--match", "5", "--mismatch", "-4", "--gapopen", "10", "--gapext", "1", "--iddef", "1"]
+        start = time.perf_counter()
+        subprocess.run(
+            ["vsearch", "--allpairs_global", path, "--acceptall", *scores, "--userout", theirs, "--userfields", fields,
+             "--quiet"],
+            check=True,
+        )  # fmt: skip
+        peer_wall = time.perf_counter() - start
+        report = run([path, *scores, "--userfields", fields, "--device", "cpu", "-o", str(ours)])
+
+        def name(text: str) -> str:
+            return text.split(";")[0]
+
+        known = {}
+        for line in open(theirs):
+            query, target, identity, score = line.rstrip("\n").split("\t")
+            known[frozenset((name(query), name(target)))] = (float(identity), int(score))
+        pairs = scores_equal = identities_equal = higher_than_ours = 0
+        for line in ours.read_text().splitlines()[1:]:
+            query, target, identity_text, score_text = line.split("\t")
+            peer = known.get(frozenset((name(query), name(target))))
+            if peer is None:
+                continue
+            pairs += 1
+            scores_equal += int(score_text) == peer[1]
+            higher_than_ours += int(score_text) < peer[1]
+            identities_equal += abs(float(identity_text) - peer[0]) < 0.051  # vsearch prints one decimal
+    return {
+        "file": Path(path).name,
+        "pairs": pairs,
+        "scores_equal": scores_equal,
+        "vsearch_scores_higher": higher_than_ours,
+        "identities_equal": identities_equal,
+        "note": "pairs with equal scores and unequal identities have several optimal alignments",
+        "wall_s": report["wall_s"],
+        "vsearch_wall_s": round(peer_wall, 3),
+    }
+
+
+# -- a GPU
+
+
+def _measure(path: Path, options: list[str], cells: float, repeats: int = 3) -> dict[str, Any]:
+    reports = [run([str(path), "--device", "cuda", *options]) for _ in range(repeats)]
+    kernel = statistics.median(report["devices"][0]["kernel_s"] for report in reports)
+    wall = statistics.median(report["wall_s"] for report in reports)
+    return {
+        "pairs": reports[0]["pairs"],
+        "kernel_s": round(kernel, 4),
+        "wall_s": round(wall, 3),
+        "tcups": round(cells / kernel / 1e12, 3),
+        "whole_command_tcups": round(cells / wall / 1e12, 3),
+        "pairs_per_s": round(reports[0]["pairs"] / kernel),
+        "peak_vram_mb": reports[0]["devices"][0]["peak_vram_mb"],
+    }
+
+
+def gpu(long: list[str] | None) -> dict[str, Any]:
+    """The rates that the README cites, one H200 in mind."""
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        dna = write_family(base / "dna.fa", 2500, 1536, 2500, 1.0, 0.0)
+        protein = write_family(base / "protein.fa", 3000, 512, 3000, 1.0, 0.0, AMINO_ACIDS)
+        few = write_family(base / "few.fa", 700, 1536, 700, 1.0, 0.0)
+        similar = write_family(base / "similar.fa", 700, 1536, 1, 0.0, 0.2)
+        genes = write_family(base / "genes.fa", 25_000, 1500, 1500, 0.15, 0.05, seed=5)
+        run([str(similar), "--device", "cuda", "--score-only"])  # loads the module
+        blosum = ["--matrix", "BLOSUM62", "--gapopen", "11"]
+        cases = {
+            "score only, linear, 1536": (dna, ["--score-only", "--gap", "10"]),
+            "score only, affine, 1536": (dna, ["--score-only"]),
+            "score only, BLOSUM62 affine, 512": (protein, ["--score-only", *blosum]),
+            "alignments, linear, 1536, unrelated": (few, ["--gap", "10"]),
+            "alignments, affine, 1536, unrelated": (few, []),
+            "alignments, linear, 1536, similar": (similar, ["--gap", "10"]),
+            "alignments, affine, 1536, similar": (similar, []),
+        }
+        for name, (path, options) in cases.items():
+            results[name] = _measure(path, options, triangle_cells(path))
+        results["25,000 x 1,500 all against all, --id 0.97"] = _measure(
+            genes, ["--id", "0.97"], triangle_cells(genes), repeats=1
+        )
+        if long:
+            cells = float(lengths_of_genome(long[0]) * lengths_of_genome(long[1]))
+            for name, options in {"linear": ["--gap", "10"], "affine": []}.items():
+                results[f"one pair of genomes, score, {name}"] = _measure(
+                    Path(long[0]), [long[1], "--score-only", *options], cells, repeats=1
+                )
+    return results
+
+
+def lengths_of_genome(path: str) -> int:
+    from gpualign.io.fastx import read_batches
+
+    return sum(int(batch.lengths.sum()) for batch in read_batches(path))
+
+
+def regimes() -> list[dict[str, Any]]:
+    """Kernel seconds of each kernel and of the planner's choice, by number of pairs, length and traceback."""
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.fa"
+        for length in (100, 300, 1000, 3000, 10_000, 30_000):
+            for count in (2, 12, 64, 400, 1500):
+                cells = count * (count - 1) / 2 * length**2
+                if not 1e6 < cells < 4e11:
+                    continue
+                write_family(path, count, length, 1, 0.0, 0.3)
+                for traceback in (False, True):
+                    kernels = ("rscan", "dscan") if traceback else ("lazy", "tiled")
+                    extra = [] if traceback else ["--score-only"]
+                    row: dict[str, Any] = {"length": length, "pairs": count * (count - 1) // 2, "traceback": traceback}
+                    for kernel in (*kernels, "auto"):
+                        if kernel in ("rscan", "lazy") and length**2 > 1 << 27:
+                            continue
+                        times = []
+                        for _ in range(3):
+                            report = run([str(path), "--device", "cuda", "--kernel", kernel, *extra])
+                            times.append(report["devices"][0]["kernel_s"])
+                        row[kernel] = round(statistics.median(times), 6)
+                    best = min(row[kernel] for kernel in kernels if kernel in row)
+                    row["auto_over_best"] = round(row["auto"] / best, 3)
+                    rows.append(row)
+    return rows
+
+
+def plot(path: str) -> None:
+    """A picture of the regimes: cells a second of each kernel over the number of pairs, one panel a length."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = json.loads(Path(path).read_text())["results"]
+    lengths = sorted({row["length"] for row in rows})
+    figure, panels = pyplot.subplots(2, len(lengths), figsize=(3 * len(lengths), 6), sharey="row", squeeze=False)
+    for line, traceback in enumerate((False, True)):
+        for column, length in enumerate(lengths):
+            panel = panels[line][column]
+            chosen = [row for row in rows if row["length"] == length and row["traceback"] == traceback]
+            for kernel in ("lazy", "tiled", "rscan", "dscan", "auto"):
+                points = [
+                    (row["pairs"], row["pairs"] * length**2 / row[kernel] / 1e12) for row in chosen if kernel in row
+                ]
+                if points:
+                    style = "k:" if kernel == "auto" else "o-"
+                    panel.loglog(*zip(*points, strict=True), style, label="planner" if kernel == "auto" else kernel)
+            panel.set_title(f"{length} letters, {'alignments' if traceback else 'scores'}", fontsize=9)
+            panel.set_xlabel("pairs")
+        panels[line][0].set_ylabel("TCUPS")
+        panels[line][0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(Path(path).with_suffix(".png"), dpi=110)
+
+
+def command_line() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("cpu", "vsearch", "gpu", "regimes", "plot"))
+    parser.add_argument("file", nargs="?")
+    parser.add_argument("--long", nargs=2, metavar="FASTA")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder")
+    chosen = parser.parse_args()
+    if chosen.part == "plot":
+        plot(chosen.file)
+        return
+    parts = {
+        "cpu": lambda: cpu(chosen.rounds),
+        "vsearch": lambda: vsearch(chosen.file),
+        "gpu": lambda: gpu(chosen.long),
+        "regimes": regimes,
+    }
+    path = record(f"pairwise-{chosen.part}", parts[chosen.part](), chosen.folder)
+    print(path.read_text())
+
+
+if __name__ == "__main__":
+    command_line()
