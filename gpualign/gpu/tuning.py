@@ -261,6 +261,7 @@ class PairwiseShape:
     Attributes:
         shared_bytes: shared memory of a multiprocessor that blocks may share.
         border_share: part of the device's budget for what a batch of tracebacks keeps.
+        ring_share: part of the budget for the borders under way in TiledDScan; with fewer, fewer warps run.
         most_cells_per_thread: largest table (inside its band) of a thread's alignment.
         warps: warps of DScan that a device holds.
         *_rate: cells a second with the whole device busy, linear gaps, 16-bit halves where the kernel has them.
@@ -269,6 +270,7 @@ class PairwiseShape:
 
     shared_bytes: int = 200 << 10
     border_share: float = 0.6
+    ring_share: float = 0.8
     most_cells_per_thread: int = 1 << 27
     warps: int = 2000
     lazy_rate: float = 9.4e12

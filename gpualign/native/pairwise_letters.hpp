@@ -47,6 +47,7 @@ public:
         }
         if (kind_ != Kind::profile) return;
         table_.resize(size_t(scheme_->letters) * K);
+        if (build_by_permutation()) return;
         for (int letter = 0; letter < scheme_->letters; letter++)
             for (int k = 0; k < K; k++) fill(table_[letter * K + k], columns_[k], letter);
     }
@@ -70,6 +71,22 @@ private:
     T score(int row, int column) const {
         if (row == beyond || column == beyond) return worst_;
         return T(scheme_->scores[row * scheme_->letters + column] + 2 * scheme_->shift());
+    }
+
+    // A letter's scores fit one vector of 32 lanes, so that a permutation by the columns' letters looks up all lanes.
+    bool build_by_permutation() {
+        if constexpr (L::count == 32 && sizeof(T) == 2) {
+            if (scheme_->letters > 31) return false;
+            Word columns[K];
+            for (int k = 0; k < K; k++) columns[k] = min(columns_[k], Word(T(31)));  // `beyond` is the last
+            for (int letter = 0; letter < scheme_->letters; letter++) {
+                Word scores = Word(worst_);
+                for (int other = 0; other < scheme_->letters; other++) scores.set(other, score(letter, other));
+                for (int k = 0; k < K; k++) table_[letter * K + k] = Word(__builtin_shuffle(scores.v, columns[k].v));
+            }
+            return true;
+        }
+        return false;
     }
 
     void fill(Word& out, const Word& columns, int letter) const {

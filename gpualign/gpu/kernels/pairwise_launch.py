@@ -136,7 +136,8 @@ class PairwiseLauncher:
         shared = 4 * len(problem.scoring) ** 2
         function, blocks = self.function(name, shared)
         rows = int(n.max())
-        affordable = int(self.device.budget * (1 - PAIRWISE.border_share)) // 2 // (8 * rows)
+        share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
+        affordable = int(self.device.budget * share) // (8 * rows)
         ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, affordable, len(work) + 1))
         blocks = max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-len(work) // _WARPS_PER_BLOCK)))
         suffix = f" {strand}"
