@@ -1,95 +1,57 @@
-"""Read pairs as batches whose neighbours are the two ends: from two files, or from one with the ends in turn."""
+"""Pair lists: a text file with the names of two sequences on each line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import numpy as np
+from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.reads import ReadSource, to_batch
-from gpualign.sequences import SequenceBatch, concatenate
+from gpualign.io.files import InputFile
 
 
-def paired_batches(
-    first: ReadSource, second: ReadSource, batch_bases: int, check_names: bool = True
-) -> Iterator[SequenceBatch]:
-    """Record i of one file with record i of the other.
+def read_pairs(path: str, queries: list[str], targets: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Read a pair list; names are separated by white space, blank lines and lines that begin with ``#`` are skipped.
+
+    Args:
+        queries: names that the first column may hold.
+        targets: names that the second column may hold.
+
+    Returns:
+        int32 (p,) indices into ``queries`` and into ``targets``, in the file's order.
 
     Raises:
-        InputError: the files differ in their number of records, or the names of two ends differ.
+        InputError: a line without exactly two names, a name that no sequence has, or one that several have.
     """
-    sources = (first, second)
-    items = [source.items(max(1, batch_bases // 2)) for source in sources]
-    batches: list[SequenceBatch | None] = [None, None]
-    used = [0, 0]
-    pairs = 0
-    while True:
-        for side in (0, 1):
-            while (batch := batches[side]) is None or used[side] == len(batch):
-                item = next(items[side], None)
-                if item is None:
-                    batches[side] = None
-                    break
-                batches[side], used[side] = to_batch(item), 0
-        a, b = batches
-        if a is None or b is None:
-            break
-        count = min(len(a) - used[0], len(b) - used[1])
-        yield _join(a, b, used, count, check_names, sources)
-        used = [used[0] + count, used[1] + count]
-        pairs += count
-    if batches[0] is not None or batches[1] is not None:
-        counts = [pairs + _rest(items[side], batches[side], used[side]) for side in (0, 1)]
-        raise InputError(
-            f"the files of a pair differ in length: {counts[0]:,} reads here, {counts[1]:,} in {second.path}",
-            first.path,
-        )
+    query_of, target_of = _index(queries), _index(targets)
+    with InputFile(path) as file:
+        parts = []
+        while block := file.read(1 << 24):
+            parts.append(block)
+        text = b"".join(parts).decode("latin-1")
+    first: list[int] = []
+    second: list[int] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        if len(fields) != 2:
+            raise InputError(f"{len(fields)} names (expected two, query and target)", path, number)
+        first.append(_look_up(fields[0], query_of, path, number))
+        second.append(_look_up(fields[1], target_of, path, number))
+    return np.array(first, np.int32), np.array(second, np.int32)
 
 
-def _join(
-    a: SequenceBatch,
-    b: SequenceBatch,
-    used: list[int],
-    count: int,
-    check_names: bool,
-    sources: tuple[ReadSource, ReadSource],
-) -> SequenceBatch:
-    try:
-        *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
-    except ValueError as error:
-        raise InputError(str(error), f"{sources[0].path} and {sources[1].path}") from None
-    return SequenceBatch(*fields, mates=mates)
+def _index(names: list[str]) -> dict[str, int]:
+    index: dict[str, int] = {}
+    for i, name in enumerate(names):
+        index[name] = -1 if name in index else i
+    return index
 
 
-def _fields(batch: SequenceBatch) -> tuple[object, ...]:
-    return (batch.names, batch.name_offsets, batch.bases, batch.base_offsets, batch.qualities)
-
-
-def _rest(items: Iterator[object], batch: SequenceBatch | None, used: int) -> int:
-    """Records not yet taken of one side, by reading it to its end."""
-    count = 0 if batch is None else len(batch) - used
-    return count + sum(len(to_batch(item)) for item in items)  # type: ignore[arg-type]
-
-
-def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[SequenceBatch]:
-    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
-
-    A batch's last record is kept back for the next one: its mate may come first there.
-    """
-    rest: SequenceBatch | None = None
-    for item in source.items(batch_bases):
-        batch = to_batch(item)
-        whole = batch if rest is None else concatenate(rest, batch)
-        paired = _pair(whole)
-        assert paired.mates is not None
-        rest = whole[len(whole) - 1 :] if len(whole) and paired.mates[-1] == 0 else None
-        ready = paired if rest is None else _pair(whole[: len(whole) - 1])
-        if len(ready):
-            yield ready
-    if rest is not None:
-        yield _pair(rest)
-
-
-def _pair(batch: SequenceBatch) -> SequenceBatch:
-    *fields, mates = _native.pair_neighbours(*_fields(batch))
-    return SequenceBatch(*fields, batch.comments, batch.comment_offsets, mates)
+def _look_up(name: str, index: dict[str, int], path: str, line: int) -> int:
+    found = index.get(name)
+    if found is None:
+        raise InputError(f"no sequence is named '{name}'", path, line)
+    if found < 0:
+        raise InputError(f"several sequences are named '{name}' (make names unique to use --pairs)", path, line)
+    return found

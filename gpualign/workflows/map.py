@@ -21,7 +21,7 @@ from gpualign.index.reference import read_reference
 from gpualign.io.alignment import parse_read_group, sam_header
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
-from gpualign.io.pairs import interleaved_batches, paired_batches
+from gpualign.io.mates import interleaved_batches, paired_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn

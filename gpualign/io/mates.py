@@ -1,0 +1,95 @@
+"""Read pairs as batches whose neighbours are the two ends: from two files, or from one with the ends in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.reads import ReadSource, to_batch
+from gpualign.sequences import SequenceBatch, concatenate
+
+
+def paired_batches(
+    first: ReadSource, second: ReadSource, batch_bases: int, check_names: bool = True
+) -> Iterator[SequenceBatch]:
+    """Record i of one file with record i of the other.
+
+    Raises:
+        InputError: the files differ in their number of records, or the names of two ends differ.
+    """
+    sources = (first, second)
+    items = [source.items(max(1, batch_bases // 2)) for source in sources]
+    batches: list[SequenceBatch | None] = [None, None]
+    used = [0, 0]
+    pairs = 0
+    while True:
+        for side in (0, 1):
+            while (batch := batches[side]) is None or used[side] == len(batch):
+                item = next(items[side], None)
+                if item is None:
+                    batches[side] = None
+                    break
+                batches[side], used[side] = to_batch(item), 0
+        a, b = batches
+        if a is None or b is None:
+            break
+        count = min(len(a) - used[0], len(b) - used[1])
+        yield _join(a, b, used, count, check_names, sources)
+        used = [used[0] + count, used[1] + count]
+        pairs += count
+    if batches[0] is not None or batches[1] is not None:
+        counts = [pairs + _rest(items[side], batches[side], used[side]) for side in (0, 1)]
+        raise InputError(
+            f"the files of a pair differ in length: {counts[0]:,} reads here, {counts[1]:,} in {second.path}",
+            first.path,
+        )
+
+
+def _join(
+    a: SequenceBatch,
+    b: SequenceBatch,
+    used: list[int],
+    count: int,
+    check_names: bool,
+    sources: tuple[ReadSource, ReadSource],
+) -> SequenceBatch:
+    try:
+        *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
+    except ValueError as error:
+        raise InputError(str(error), f"{sources[0].path} and {sources[1].path}") from None
+    return SequenceBatch(*fields, mates=mates)
+
+
+def _fields(batch: SequenceBatch) -> tuple[object, ...]:
+    return (batch.names, batch.name_offsets, batch.bases, batch.base_offsets, batch.qualities)
+
+
+def _rest(items: Iterator[object], batch: SequenceBatch | None, used: int) -> int:
+    """Records not yet taken of one side, by reading it to its end."""
+    count = 0 if batch is None else len(batch) - used
+    return count + sum(len(to_batch(item)) for item in items)  # type: ignore[arg-type]
+
+
+def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[SequenceBatch]:
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
+
+    A batch's last record is kept back for the next one: its mate may come first there.
+    """
+    rest: SequenceBatch | None = None
+    for item in source.items(batch_bases):
+        batch = to_batch(item)
+        whole = batch if rest is None else concatenate(rest, batch)
+        paired = _pair(whole)
+        assert paired.mates is not None
+        rest = whole[len(whole) - 1 :] if len(whole) and paired.mates[-1] == 0 else None
+        ready = paired if rest is None else _pair(whole[: len(whole) - 1])
+        if len(ready):
+            yield ready
+    if rest is not None:
+        yield _pair(rest)
+
+
+def _pair(batch: SequenceBatch) -> SequenceBatch:
+    *fields, mates = _native.pair_neighbours(*_fields(batch))
+    return SequenceBatch(*fields, batch.comments, batch.comment_offsets, mates)
