@@ -70,7 +70,7 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             "--batch-size",
             type=SIZE,
             default=default_of(RunOptions, "batch_size"),
-            show_default=True,
+            show_default=f"{default_of(RunOptions, 'batch_size') >> 20}M",
             metavar="SIZE",
             help="Bases per batch (memory); never changes the output.",
         ),
