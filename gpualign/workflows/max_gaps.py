@@ -16,7 +16,7 @@ from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, UsageError
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.io.files import OutputFile, open_output
-from gpualign.io.pairs import read_pairs
+from gpualign.io.pair_lists import read_pairs
 from gpualign.matrices import Scoring
 from gpualign.pairsource import Listed, PairSource, Product, Triangle
 from gpualign.params import RunOptions

@@ -14,9 +14,9 @@ from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError
 from gpualign.io.files import OutputFile, open_output
+from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
 from gpualign.io.pair_output import PairFormat
-from gpualign.io.pairs import read_pairs
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
