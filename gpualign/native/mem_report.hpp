@@ -1,7 +1,10 @@
 // Matches as text: MUMmer 3's lines, or a table.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -24,23 +27,40 @@ struct NameList {
     const int64_t* offsets;
 };
 
-// Bytes that grow; the callers reserve, then write without checks.
+// Bytes that grow; the callers reserve, then write without checks. Memory that was never written is never touched.
 class TextBuffer {
 public:
+    TextBuffer() = default;
+    TextBuffer(const TextBuffer&) = delete;
+    TextBuffer& operator=(const TextBuffer&) = delete;
+    ~TextBuffer() { std::free(bytes_); }
+
     char* reserve(size_t more) {
-        if (bytes_.size() < used_ + more) bytes_.resize(std::max(used_ + more, 2 * bytes_.size()));
-        return reinterpret_cast<char*>(bytes_.data()) + used_;
+        if (size_ < used_ + more) grow(std::max({used_ + more, size_ + size_ / 2, size_t(1) << 16}));
+        return bytes_ + used_;
     }
-    void advance(const char* end) { used_ = size_t(end - reinterpret_cast<const char*>(bytes_.data())); }
+    void advance(const char* end) { used_ = size_t(end - bytes_); }
     size_t size() const { return used_; }
-    std::vector<uint8_t> take() {
-        bytes_.resize(used_);
-        return std::move(bytes_);
+
+    // Hands the bytes over; std::free releases them.
+    uint8_t* release() {
+        grow(std::max<size_t>(used_, 1));
+        uint8_t* bytes = reinterpret_cast<uint8_t*>(bytes_);
+        bytes_ = nullptr;
+        used_ = size_ = 0;
+        return bytes;
     }
 
 private:
-    std::vector<uint8_t> bytes_;
-    size_t used_ = 0;
+    void grow(size_t size) {
+        char* bytes = static_cast<char*>(std::realloc(bytes_, size));
+        if (bytes == nullptr) throw std::bad_alloc();
+        bytes_ = bytes;
+        size_ = size;
+    }
+
+    char* bytes_ = nullptr;
+    size_t used_ = 0, size_ = 0;
 };
 
 inline char* put_text(char* p, const void* text, size_t n) {

@@ -1,6 +1,7 @@
 // Maximal exact matches: query texts, the CPU's search, and the report.
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -87,6 +88,12 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
                           to_numpy(std::move(columns.lengths)), reached);
 }
 
+Output<uint8_t> text_to_numpy(TextBuffer& text) {
+    const size_t size = text.size();
+    uint8_t* bytes = text.release();
+    return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
+}
+
 MemStyle style_of(int flags) {
     return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
 }
@@ -99,14 +106,12 @@ nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> 
                          MemKind(kind) == MemKind::unique_in_both, from);
     reporter.limit = limit;
     uint64_t reached;
-    std::vector<uint8_t> out;
     {
         nb::gil_scoped_release release;
         reached = search(task, text, from, to, MemKind(kind), reporter);
         reporter.finish(reached);
-        out = reporter.out.take();
     }
-    return nb::make_tuple(to_numpy(std::move(out)), reached);
+    return nb::make_tuple(text_to_numpy(reporter.out), reached);
 }
 
 // Matches found elsewhere (a device, pieces joined) as text; `kind` says what is still to be filtered.
@@ -117,7 +122,6 @@ nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t>
     check_range(text, from, to);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
                          unique_in_query, from);
-    std::vector<uint8_t> out;
     {
         nb::gil_scoped_release release;
         UniqueInReference<MemReporter> filter(reporter, furthest);
@@ -129,9 +133,8 @@ nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t>
         filter.finish();
         furthest = filter.furthest();
         reporter.finish(to);
-        out = reporter.out.take();
     }
-    return nb::make_tuple(to_numpy(std::move(out)), furthest);
+    return nb::make_tuple(text_to_numpy(reporter.out), furthest);
 }
 
 struct MutableColumns {
