@@ -103,8 +103,12 @@ class MemsShape:
 
 
 def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
-    """The shape for an index of window ``w``."""
-    return MemsShape(tile=128, warps=4, most_window=next(most for most in (8, 20, 48, 96, 256) if w <= most))
+    """The shape for an index of window ``w`` (one table so far, swept on compute capability 9.0)."""
+    del capability
+    # a dense index gives enough seeds a position to fill a warp from a small tile
+    return MemsShape(
+        tile=32 if w <= 4 else 128, warps=4, most_window=next(most for most in (8, 20, 48, 96, 256) if w <= most)
+    )
 
 
 @dataclass(frozen=True)
