@@ -88,9 +88,9 @@ class KernelBench:
         slot.wait()
         lengths = kernel.collect(slot, batch).lengths[0]
         shape = kernel.shape_for(0, len(batch))
-        classes = kernel.upload_classes(slot, batch, shape)
-        encode = self._median(slot, lambda: kernel.encode(slot, 0, shape, classes))
-        score = self._median(slot, lambda: kernel.score(slot, 0, shape, classes))
+        classes = kernel.upload_classes(slot, batch, np.arange(len(batch)), shape)
+        encode = self._median(slot, lambda: kernel.encode(slot, 0, classes))
+        score = self._median(slot, lambda: kernel.score(slot, 0, classes, len(batch)))
         cells = len(query) * int(batch.base_offsets[-1])
         return {
             "shape": f"{shape.tile}x{shape.lanes} t{shape.threads} b{shape.blocks}",

@@ -10,7 +10,7 @@ import pytest
 from rapidfuzz.distance import LCSseq
 
 from gpualign.cli import main
-from gpualign.gpu.kernels.lcs import LcsKernel, profile_image, query_masks, self_test, sort_into_classes
+from gpualign.gpu.kernels.lcs import LcsKernel, much_longer, profile_image, query_masks, self_test, sort_into_classes
 from gpualign.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.lcs_query import encode_query
 from gpualign.sequences import SequenceBatch, join_batches, join_bytes
@@ -85,14 +85,20 @@ def test_no_two_threads_meet_in_a_bank(shape: LcsShape, symbols: int) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 4, 32])
 def test_classes(lanes: int) -> None:
-    lengths = np.array([5, 0, 40, 16, 17, 300, 5], np.int64)
-    classes = sort_into_classes(lengths, lanes)
+    lengths = np.array([5, 0, 40, 16, 17, 300, 5, 9], np.int64)
+    classes = sort_into_classes(lengths, np.arange(7), LcsShape(4, lanes, 128, 2))
     assert classes.order.tolist() == [5, 2, 4, 3, 0, 6, 1]
     width = 32 // lanes
     longest = [300, 40, 17, 16, 5, 5, 0][::width]
     assert classes.warp_chunks.tolist() == [-(-n // 16) for n in longest]
     assert classes.chunks == width * sum(-(-n // 16) for n in longest)
     assert classes.warp_start.tolist() == [0, *np.cumsum(classes.warp_chunks * width)[:-1]]
+
+
+def test_outliers_of_length() -> None:
+    assert not much_longer(np.array([0, 16_384, 10])).any()
+    assert much_longer(np.array([100] * 99 + [20_000])).tolist() == [False] * 99 + [True]
+    assert not much_longer(np.array([90_000, 100_000, 300_000])).any()
 
 
 @pytest.mark.parametrize("limit", [48 << 10, 99 << 10, 163 << 10, 227 << 10])
@@ -167,6 +173,17 @@ def test_repeats_carry_through_every_word(device: object) -> None:
         for n in (64, 1000, 4097):
             subjects = [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]
             assert gpu_lengths(device, b"A" * n, subjects, shape, "crochemore") == [n, n - 1, n, n]
+
+
+@pytest.mark.gpu
+def test_a_chromosome_among_reads(device: object) -> None:
+    rng = np.random.default_rng(6)
+    lengths = [*rng.integers(0, 200, 300), 70_000, *rng.integers(0, 200, 100), 30_001]
+    subjects = random_texts(rng, 4, lengths)
+    for m in (100, 3000):
+        query = random_texts(rng, 4, [m])[0]
+        expected = [LCSseq.similarity(query, subject) for subject in subjects]
+        assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
 
 
 @pytest.mark.gpu

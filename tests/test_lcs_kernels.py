@@ -108,6 +108,15 @@ def test_repeats_carry_through_every_word() -> None:
         assert lengths(b"A" * n, [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]) == [n, n - 1, n, n]
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_subjects_too_long_to_keep_interleaved(formulation: str) -> None:
+    rng = np.random.default_rng(10)
+    query = random_text(rng, 1100, 4)
+    subjects = [random_text(rng, n, 4) for n in ((1 << 20) + 77, 100, 0, 3000)]
+    expected = [LCSseq.similarity(query, subject) for subject in subjects]
+    assert lengths(query, subjects, formulation) == expected
+
+
 def test_dna_letters() -> None:
     query = b"ACGTNacgtu"
     assert lengths(query, [b"ACGTNACGTT", b"acguNACGUu", b"NNNNNNN", b"RYSW-"], alphabet="dna") == [9, 9, 0, 0]

@@ -83,11 +83,60 @@ GPUALIGN_HD void transpose_steps(Word* square) {
     }
 }
 
-// Up to `lanes` subjects of one class of lengths, symbol by symbol.
-struct Group {
+struct Subjects {
+    const uint8_t* symbols;
+    const int64_t* offsets;
+    const uint16_t* code;  // [256]
+
+    int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }
+};
+
+// Up to `lanes` subjects of like length, their codes interleaved; the shorter ones end in absent symbols.
+class Group {
+public:
     int64_t columns = 0;
-    std::vector<uint16_t> symbols;  // (columns, lanes)
     std::vector<uint64_t> carries;  // (columns / 64, lanes): the tile below's carries, then this tile's
+
+    // The subjects order[0..count), the longest first.
+    void take(const Subjects& subjects, const int64_t* order, int count, uint16_t absent, uint64_t idle) {
+        subjects_ = &subjects;
+        order_ = order;
+        count_ = count;
+        absent_ = absent;
+        columns = subjects.length(order[0]);
+        carries.assign(size_t((columns + 63) / 64 * lanes), idle);
+        whole_ = columns <= longest_kept;
+        symbols_.resize(size_t((whole_ ? columns : block) * lanes));
+        if (whole_) interleave(0, columns);
+    }
+
+    // (up to 64, lanes) symbols from a column on that is a multiple of 64.
+    const uint16_t* symbols(int64_t first) {
+        if (whole_) return symbols_.data() + first * lanes;
+        interleave(first, std::min(columns, first + block));
+        return symbols_.data();
+    }
+
+private:
+    static constexpr int64_t block = 64;
+    static constexpr int64_t longest_kept = 1 << 20;  // longer ones are interleaved again for each tile
+
+    const Subjects* subjects_ = nullptr;
+    const int64_t* order_ = nullptr;
+    int count_ = 0;
+    uint16_t absent_ = 0;
+    bool whole_ = true;
+    std::vector<uint16_t> symbols_;
+
+    void interleave(int64_t first, int64_t end) {
+        std::fill(symbols_.begin(), symbols_.end(), absent_);
+        for (int lane = 0; lane < count_; lane++) {
+            const uint8_t* from = subjects_->symbols + subjects_->offsets[order_[lane]] + first;
+            const int64_t length = std::min(end, subjects_->length(order_[lane])) - first;
+            uint16_t* to = symbols_.data() + lane;
+            for (int64_t j = 0; j < length; j++) to[j * lanes] = subjects_->code[from[j]];
+        }
+    }
 };
 
 template <class Policy, int W>
@@ -98,7 +147,7 @@ Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
         const int count = int(std::min<int64_t>(64, group.columns - first));
         uint64_t* packed = group.carries.data() + first / 64 * lanes;
         Word carries_in = Word::load(packed), carries_out(0);
-        const uint16_t* column = group.symbols.data() + first * lanes;
+        const uint16_t* column = group.symbols(first);
         for (int j = 0; j < count; j++, column += lanes) {
             const uint64_t* lane_masks[lanes];
             for (int lane = 0; lane < lanes; lane++) lane_masks[lane] = masks + column[lane] * stride;
@@ -136,27 +185,6 @@ Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) 
     }
 }
 
-struct Subjects {
-    const uint8_t* symbols;
-    const int64_t* offsets;
-    const uint16_t* code;  // [256]
-
-    int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }
-};
-
-// Interleaves the subjects order[0..count); the shorter ones end in absent symbols.
-void gather(const Subjects& subjects, const int64_t* order, int count, uint16_t absent, uint64_t idle, Group& group) {
-    group.columns = subjects.length(order[0]);
-    group.symbols.assign(size_t(group.columns * lanes), absent);
-    for (int lane = 0; lane < count; lane++) {
-        const uint8_t* from = subjects.symbols + subjects.offsets[order[lane]];
-        const int64_t length = subjects.length(order[lane]);
-        uint16_t* to = group.symbols.data() + lane;
-        for (int64_t j = 0; j < length; j++) to[j * lanes] = subjects.code[from[j]];
-    }
-    group.carries.assign(size_t((group.columns + 63) / 64 * lanes), idle);
-}
-
 template <class Policy>
 std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {
     std::vector<int32_t> result(size_t(n), 0);
@@ -168,7 +196,7 @@ std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subject
     Group group;
     for (int64_t first = 0; first < n; first += lanes) {
         const int count = int(std::min<int64_t>(lanes, n - first));
-        gather(subjects, order.data() + first, count, profile.absent, Policy::template idle_carries<uint64_t>(), group);
+        group.take(subjects, order.data() + first, count, profile.absent, Policy::template idle_carries<uint64_t>());
         Word total(0);
         for (const Tile& tile : profile.tiles)
             total = total + run_tile<Policy>(tile, profile.masks.data(), group, &tile == &profile.tiles.back());

@@ -29,6 +29,8 @@ _ENCODE_THREADS = 256
 _PADDING = 64
 #: shared memory that a block has without asking
 _PLAIN_SHARED = 48 << 10
+#: subjects up to this length never get a warp each on account of their length
+_LONG = 1 << 14
 #: codes travel as bytes and one of them is "absent"
 MOST_SYMBOLS = 255
 
@@ -92,31 +94,43 @@ def profile_image(query: LcsQuery, shape: LcsShape) -> ProfileImage:
 
 @dataclass(frozen=True)
 class Classes:
-    """A batch's subjects sorted by length, the longest first, and cut into warps.
+    """Subjects of a batch sorted by length, the longest first, and cut into warps.
 
     Attributes:
+        shape: how the threads work on them.
         order: uint32 (n,): place in the batch of each sorted subject.
         warp_start: uint32 (warps,): first chunk of each warp's text.
         warp_chunks: uint32 (warps,): chunks of each warp's longest subject.
         chunks: chunks of the whole text.
     """
 
+    shape: LcsShape
     order: NDArray[np.uint32]
     warp_start: NDArray[np.uint32]
     warp_chunks: NDArray[np.uint32]
     chunks: int
 
 
-def sort_into_classes(lengths: NDArray[np.int64], lanes: int) -> Classes:
-    """Put subjects of like length into the same warp, so that its threads finish together."""
-    width = _WARP // lanes
-    order = np.argsort(-lengths, kind="stable").astype(np.uint32)
-    longest = lengths[order[::width]]
-    warp_chunks = -(-longest // _CHUNK)
+def sort_into_classes(lengths: NDArray[np.int64], places: NDArray[np.int64], shape: LcsShape) -> Classes:
+    """Put subjects of like length into the same warp, so that its threads finish together.
+
+    Args:
+        lengths: int64, of the whole batch.
+        places: int64 (n,): which of them, in input order.
+    """
+    width = _WARP // shape.lanes
+    order = places[np.argsort(-lengths[places], kind="stable")]
+    warp_chunks = -(-lengths[order[::width]] // _CHUNK)
     ends = np.cumsum(warp_chunks * width)
     total = int(ends[-1]) if len(ends) else 0
     starts = ends - warp_chunks * width
-    return Classes(order, starts.astype(np.uint32), warp_chunks.astype(np.uint32), total)
+    return Classes(shape, order.astype(np.uint32), starts.astype(np.uint32), warp_chunks.astype(np.uint32), total)
+
+
+def much_longer(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool (n,): subjects so much longer than the others that one thread would still be at work when all are done."""
+    outliers: NDArray[np.bool_] = lengths > max(_LONG, 16 * int(lengths.mean()))
+    return outliers
 
 
 class LcsKernel:
@@ -132,7 +146,7 @@ class LcsKernel:
     ) -> None:
         self.device, self.queries, self.formulation, self.read = device, queries, formulation, read
         self._shape = shape
-        self._shapes: dict[int, LcsShape] = {}
+        self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
         self._id = next(_serial)
         attribute = device.driver.device_attribute
@@ -149,14 +163,22 @@ class LcsKernel:
         slot.device_array("bases", batch.bases.nbytes + _PADDING)
         slot.upload("bases", batch.bases)
         slot.upload("offsets", batch.base_offsets)
-        classes: dict[int, Classes] = {}
+        classes: dict[tuple[LcsShape, bool], Classes] = {}
         for q in wanted:
-            shape = self.shape_for(q, len(batch))
-            if shape.lanes not in classes:
-                classes[shape.lanes] = self.upload_classes(slot, batch, shape)
-            self.encode(slot, q, shape, classes[shape.lanes])
-            self.score(slot, q, shape, classes[shape.lanes])
+            for long, places in self._parts(batch):
+                shape = self.shape_for(q, 1 if long else len(batch), long)
+                if (shape, long) not in classes:
+                    classes[shape, long] = self.upload_classes(slot, batch, places, shape, long)
+                self.encode(slot, q, classes[shape, long], long)
+                self.score(slot, q, classes[shape, long], len(batch), long)
             slot.download(f"lengths {q}", len(batch), np.int32)
+
+    @staticmethod
+    def _parts(batch: SequenceBatch) -> list[tuple[bool, NDArray[np.int64]]]:
+        """(are they outliers of length, their places): the outliers first, as they take longest."""
+        long = much_longer(batch.lengths)
+        parts = [(True, np.flatnonzero(long)), (False, np.flatnonzero(~long))]
+        return [(is_long, places) for is_long, places in parts if len(places)]
 
     def collect(self, slot: Slot, item: Any) -> ScoredBatch:
         """The lengths of a batch, (queries, n)."""
@@ -175,44 +197,47 @@ class LcsKernel:
 
     # -- the steps, apart for benchmarks
 
-    def shape_for(self, q: int, subjects: int) -> LcsShape:
+    def shape_for(self, q: int, subjects: int, long: bool = False) -> LcsShape:
         """How many threads and words a subject gets: decided by the first batch, as each shape is a kernel to load."""
-        if q not in self._shapes:
+        if (q, long) not in self._shapes:
             query = self.queries[q]
-            self._shapes[q] = self._shape or choose_lcs_shape(
+            self._shapes[q, long] = self._shape or choose_lcs_shape(
                 len(query), query.symbols + 1, subjects, self._multiprocessors, self._shared_limit
             )
-        return self._shapes[q]
+        return self._shapes[q, long]
 
-    def upload_classes(self, slot: Slot, batch: SequenceBatch, shape: LcsShape) -> Classes:
-        """Sort the batch for ``shape`` and copy the order."""
-        classes = sort_into_classes(batch.lengths, shape.lanes)
-        slot.upload(f"order {shape.lanes}", classes.order)
-        slot.upload(f"warp_start {shape.lanes}", classes.warp_start)
-        slot.upload(f"warp_chunks {shape.lanes}", classes.warp_chunks)
+    def upload_classes(
+        self, slot: Slot, batch: SequenceBatch, places: NDArray[np.int64], shape: LcsShape, long: bool = False
+    ) -> Classes:
+        """Sort some of the batch for ``shape`` and copy the order."""
+        classes = sort_into_classes(batch.lengths, places, shape)
+        key = _key(shape, long)
+        slot.upload(f"order {key}", classes.order)
+        slot.upload(f"warp_start {key}", classes.warp_start)
+        slot.upload(f"warp_chunks {key}", classes.warp_chunks)
         return classes
 
-    def encode(self, slot: Slot, q: int, shape: LcsShape, classes: Classes) -> None:
+    def encode(self, slot: Slot, q: int, classes: Classes, long: bool = False) -> None:
         """Bytes to the query's codes, interleaved by warps."""
-        query = self.queries[q]
+        query, key = self.queries[q], _key(classes.shape, long)
         slot.launch(
-            self._function("lcs_encode", shape),
+            self._function("lcs_encode", classes.shape),
             len(classes.warp_start),
             _ENCODE_THREADS,
             slot.device_array("bases", 0),
             slot.device_array("offsets", 0),
-            slot.device_array(f"order {shape.lanes}", 0),
+            slot.device_array(f"order {key}", 0),
             self._resident(f"table {q}", lambda: query.table.astype(np.uint8)),
-            slot.device_array(f"warp_start {shape.lanes}", 0),
-            slot.device_array(f"warp_chunks {shape.lanes}", 0),
+            slot.device_array(f"warp_start {key}", 0),
+            slot.device_array(f"warp_chunks {key}", 0),
             np.uint32(len(classes.order)),
             np.uint32(query.symbols),
             slot.device_array("text", _CHUNK * classes.chunks),
         )
 
-    def score(self, slot: Slot, q: int, shape: LcsShape, classes: Classes) -> None:
-        """LCS lengths of query ``q`` against the encoded text."""
-        query = self.queries[q]
+    def score(self, slot: Slot, q: int, classes: Classes, subjects: int, long: bool = False) -> None:
+        """LCS lengths of query ``q`` against the encoded text; ``subjects``: of the whole batch."""
+        query, shape, key = self.queries[q], classes.shape, _key(classes.shape, long)
         image = self._image(q, shape)
         n, warps = len(classes.order), len(classes.warp_start)
         # with threads together the carries of a warp end up to a delay and a chunk behind its text
@@ -223,11 +248,11 @@ class LcsKernel:
             -(-warps * _WARP // shape.threads),
             shape.threads,
             slot.device_array("text", 0),
-            slot.device_array(f"warp_start {shape.lanes}", 0),
-            slot.device_array(f"warp_chunks {shape.lanes}", 0),
+            slot.device_array(f"warp_start {key}", 0),
+            slot.device_array(f"warp_chunks {key}", 0),
             slot.device_array("carries", carries),
-            slot.device_array(f"order {shape.lanes}", 0),
-            slot.device_array(f"lengths {q}", 4 * n),
+            slot.device_array(f"order {key}", 0),
+            slot.device_array(f"lengths {q}", 4 * subjects),
             np.uint32(n),
             self._resident(f"image {q} {shape}", lambda: image.words),
             np.uint32(image.nbytes // _BYTE_SLOT),
@@ -265,6 +290,11 @@ class LcsKernel:
         """The halves' lengths as those of the whole batch."""
         batch = join_batches([result.batch for result in results])
         return ScoredBatch(batch, np.concatenate([result.lengths for result in results], axis=1))
+
+
+def _key(shape: LcsShape, long: bool) -> str:
+    """Of the slot's arrays that hold a part's order; which subjects a warp holds depends on the lanes alone."""
+    return f"{shape.lanes}{' long' if long else ''}"
 
 
 def self_test(device: Device) -> None:
