@@ -25,6 +25,6 @@ def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> Non
       gpualign index ref.fa -d ref.gpi
       gpualign map ref.gpi reads.fq.gz -o out.sam
     """
-    from gpualign.workflows.map import IndexCommandParams, run_index
+    from gpualign.workflows.index import IndexCommandParams, run_index
 
     run_index(IndexCommandParams(**values), RunOptions(threads=threads or 0).threads, quiet)

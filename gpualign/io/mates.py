@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, concatenate
 
@@ -58,17 +60,17 @@ def _join(
         *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
     except ValueError as error:
         raise InputError(str(error), f"{sources[0].path} and {sources[1].path}") from None
-    return SequenceBatch(*fields, mates=mates)
+    return replace(SequenceBatch(*fields), mates=mates)
 
 
 def _fields(batch: SequenceBatch) -> tuple[object, ...]:
     return (batch.names, batch.name_offsets, batch.bases, batch.base_offsets, batch.qualities)
 
 
-def _rest(items: Iterator[object], batch: SequenceBatch | None, used: int) -> int:
+def _rest(items: Iterator[Chunk | SequenceBatch], batch: SequenceBatch | None, used: int) -> int:
     """Records not yet taken of one side, by reading it to its end."""
     count = 0 if batch is None else len(batch) - used
-    return count + sum(len(to_batch(item)) for item in items)  # type: ignore[arg-type]
+    return count + sum(len(to_batch(item)) for item in items)
 
 
 def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[SequenceBatch]:
@@ -92,4 +94,4 @@ def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[Sequen
 
 def _pair(batch: SequenceBatch) -> SequenceBatch:
     *fields, mates = _native.pair_neighbours(*_fields(batch))
-    return SequenceBatch(*fields, batch.comments, batch.comment_offsets, mates)
+    return replace(SequenceBatch(*fields), comments=batch.comments, comment_offsets=batch.comment_offsets, mates=mates)
