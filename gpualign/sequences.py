@@ -86,7 +86,8 @@ class SequenceBatch:
             return None if text is None or offsets is None else text[offsets[start] : offsets[stop]]
 
         def shift(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-            return offsets[start : stop + 1] - offsets[start]
+            shifted: NDArray[np.int64] = offsets[start : stop + 1] - offsets[start]
+            return shifted
 
         return SequenceBatch(
             self.names[self.name_offsets[start] : self.name_offsets[stop]],

@@ -51,7 +51,7 @@ class AlignmentReads:
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
         self.header: dict[str, Any] = self._file.header.to_dict()
-        self._records = self._file.fetch(until_eof=True)
+        self._records: Iterator[Any] = self._file.fetch(until_eof=True)
         try:
             first = next(self._records, None)
         except (OSError, ValueError) as error:
