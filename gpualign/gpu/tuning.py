@@ -102,13 +102,18 @@ class MemsShape:
         return {"TILE": str(self.tile), "WARPS": str(self.warps), "MOST_WINDOW": str(self.most_window)}
 
 
+#: shared memory is reserved for windows of so many k-mers
+_MEMS_WINDOWS = (8, 20, 48, 96, 256)
+
+
 def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     """The shape for an index of window ``w`` (one table so far, swept on compute capability 9.0)."""
     del capability
     # a dense index gives enough seeds a position to fill a warp from a small tile
-    return MemsShape(
-        tile=32 if w <= 4 else 128, warps=4, most_window=next(most for most in (8, 20, 48, 96, 256) if w <= most)
-    )
+    return MemsShape(tile=32 if w <= 4 else 128, warps=4, most_window=next(most for most in _MEMS_WINDOWS if w <= most))
+
+
+VARIANTS += tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))
 
 
 @dataclass(frozen=True)
