@@ -72,32 +72,8 @@ class SequenceBatch:
             cut(self.qualities, self.base_offsets),
             cut(self.comments, self.comment_offsets),
             rebased(self.comment_offsets),
+            None if self.mates is None else self.mates[start:end],
             line=self.line,
-        )
-
-    def __getitem__(self, which: slice) -> SequenceBatch:
-        """Records ``which`` (a slice without a step) as a batch; sequences and names are views."""
-        start, stop, step = which.indices(len(self))
-        if step != 1:
-            raise ValueError("a batch is sliced without a step")
-        stop = max(start, stop)
-
-        def cut(text: NDArray[np.uint8] | None, offsets: NDArray[np.int64] | None) -> NDArray[np.uint8] | None:
-            return None if text is None or offsets is None else text[offsets[start] : offsets[stop]]
-
-        def shift(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-            shifted: NDArray[np.int64] = offsets[start : stop + 1] - offsets[start]
-            return shifted
-
-        return SequenceBatch(
-            self.names[self.name_offsets[start] : self.name_offsets[stop]],
-            shift(self.name_offsets),
-            self.bases[self.base_offsets[start] : self.base_offsets[stop]],
-            shift(self.base_offsets),
-            cut(self.qualities, self.base_offsets),
-            cut(self.comments, self.comment_offsets),
-            None if self.comment_offsets is None else shift(self.comment_offsets),
-            None if self.mates is None else self.mates[start:stop],
         )
 
     @classmethod
@@ -120,7 +96,9 @@ def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 
 def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
-    """One batch of all sequences in order; the batches carry the same fields."""
+    """One batch of all sequences in order; the batches carry the same fields. Empty for no batches."""
+    if not batches:
+        return SequenceBatch.from_records([])
     first = batches[0]
 
     def texts(name: str) -> Any:
@@ -141,29 +119,6 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
         texts("qualities"),
         texts("comments"),
         offsets("comment_offsets"),
+        texts("mates"),
         line=first.line,
-    )
-
-
-def concatenate(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
-    """One batch of the records of both; fields that only one of them has are dropped."""
-
-    def join(a: NDArray[np.uint8] | None, b: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
-        return None if a is None or b is None else np.concatenate((a, b))
-
-    def follow(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.concatenate((a, b[1:] + a[-1]))
-
-    offsets = None
-    if first.comment_offsets is not None and second.comment_offsets is not None:
-        offsets = follow(first.comment_offsets, second.comment_offsets)
-    return SequenceBatch(
-        np.concatenate((first.names, second.names)),
-        follow(first.name_offsets, second.name_offsets),
-        np.concatenate((first.bases, second.bases)),
-        follow(first.base_offsets, second.base_offsets),
-        join(first.qualities, second.qualities),
-        join(first.comments, second.comments),
-        offsets,
-        join(first.mates, second.mates),
     )

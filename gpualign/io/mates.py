@@ -9,7 +9,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
-from gpualign.sequences import SequenceBatch, concatenate
+from gpualign.sequences import SequenceBatch, join_batches
 
 
 def paired_batches(
@@ -81,11 +81,11 @@ def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[Sequen
     rest: SequenceBatch | None = None
     for item in source.items(batch_bases):
         batch = to_batch(item)
-        whole = batch if rest is None else concatenate(rest, batch)
+        whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None
-        rest = whole[len(whole) - 1 :] if len(whole) and paired.mates[-1] == 0 else None
-        ready = paired if rest is None else _pair(whole[: len(whole) - 1])
+        rest = whole.part(len(whole) - 1, len(whole)) if len(whole) and paired.mates[-1] == 0 else None
+        ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1))
         if len(ready):
             yield ready
     if rest is not None:

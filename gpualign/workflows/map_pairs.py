@@ -108,7 +108,7 @@ def _count(batch: SequenceBatch) -> int:
 def _first_pairs(batch: SequenceBatch, most: int) -> SequenceBatch:
     assert batch.mates is not None
     seconds = np.flatnonzero(batch.mates == 2)
-    return batch if len(seconds) <= most else batch[: int(seconds[most - 1]) + 1]
+    return batch if len(seconds) <= most else batch.part(0, int(seconds[most - 1]) + 1)
 
 
 def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:

@@ -8,8 +8,6 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import open_backend
@@ -21,7 +19,7 @@ from gpualign.io.fastx import parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, open_output
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
-from gpualign.sequences import SequenceBatch
+from gpualign.sequences import SequenceBatch, join_batches
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.verify_batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.workflows.verify_params import VerifyParams
@@ -154,30 +152,7 @@ def read_queries(path: str, threads: int) -> SequenceBatch:
     """All queries of a FASTA or FASTQ file; candidates may name any of them at any time."""
     with InputFile(path) as file:
         batches = list(run_ordered(read_chunks(file, 1 << 24), partial(parse, comments=False), threads))
-    return concatenate(batches)
-
-
-def concatenate(batches: list[SequenceBatch]) -> SequenceBatch:
-    """One batch of all records, without qualities."""
-    none = np.zeros(0, np.uint8)
-    return SequenceBatch(
-        np.concatenate([none, *(batch.names for batch in batches)]),
-        _join_offsets([batch.name_offsets for batch in batches]),
-        np.concatenate([none, *(batch.bases for batch in batches)]),
-        _join_offsets([batch.base_offsets for batch in batches]),
-    )
-
-
-def _join_offsets(parts: list[Any]) -> Any:
-    sizes = [np.diff(part) for part in parts]
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]).astype(np.int64)
-
-
-def _part(batch: SequenceBatch, first: int, last: int) -> SequenceBatch:
-    names, bases = batch.name_offsets[first : last + 1], batch.base_offsets[first : last + 1]
-    return SequenceBatch(
-        batch.names[names[0] : names[-1]], names - names[0], batch.bases[bases[0] : bases[-1]], bases - bases[0]
-    )
+    return join_batches(batches)
 
 
 def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
@@ -198,8 +173,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
         if queries is None or targets is None:
             break
         count = min(len(queries), len(targets))
-        yield _part(queries, 0, count), _part(targets, 0, count)
-        held = [_part(batch, count, len(batch)) if len(batch) > count else None for batch in (queries, targets)]
+        yield queries.part(0, count), targets.part(0, count)
+        held = [batch.part(count, len(batch)) if len(batch) > count else None for batch in (queries, targets)]
     if held[0] is not None or held[1] is not None:
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
