@@ -138,6 +138,19 @@ def test_filtered_output_is_the_filtered_whole(tmp_path: Path, options: list[str
         assert rows_of(tmp_path / "some") == kept
 
 
+def test_long_sequences_are_filtered_by_score(tmp_path: Path) -> None:
+    # beyond the edit filter's limit the score's bound takes over
+    rng = random.Random(6)
+    base = "".join(rng.choices("ACGT", k=900))
+    sequences = [mutate(rng, base, rate) for rate in (0.05, 0.2, 0.4, 0.6, 0.9)] + ["".join(rng.choices("ACGT", k=880))]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    run([fasta, "-o", str(tmp_path / "all")])
+    for identity in (0.5, 0.65, 0.75):
+        run([fasta, "--id", str(identity), "-o", str(tmp_path / "some")])
+        kept = [row for row in rows_of(tmp_path / "all") if float(row["identity"]) >= 100 * identity]
+        assert rows_of(tmp_path / "some") == kept
+
+
 def test_tasks_hold_every_pair_once() -> None:
     rng = np.random.default_rng(1)
     queries = np.sort(rng.integers(0, 9, 500)).astype(np.int32)

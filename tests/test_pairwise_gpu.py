@@ -72,7 +72,10 @@ def test_scores_and_alignments(tmp_path: Path, scheme: str, length: int) -> None
 @pytest.mark.parametrize("identity", ["0.97", "0.8", "0.5"])
 @pytest.mark.parametrize("extra", [[], ["--strand", "both"], ["--iddef", "0"], ["--iddef", "2"], ["--gap", "8"]])
 def test_identity_filter_drops_what_it_should(tmp_path: Path, identity: str, extra: list[str]) -> None:
+    # the longer family is beyond the edit filter at the lower identities, so that scores have to prove them away
     sequences = family(7, 70, 300, 0.4) + family(8, 10, 90, 0.2)
+    if identity == "0.5" and not extra:
+        sequences = family(9, 30, 700, 0.9)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     run([fasta, *extra, "--device", "cuda", "--id", identity, "-o", str(tmp_path / "gpu")])
     run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "all")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -160,11 +160,30 @@ def candidates_within(
     return Candidates(left, *band_of(least, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
 
 
+def scores_prove(problem: PairProblem) -> bool:
+    """Whether a score can prove that a pair misses the identity (the bound L, ``IdentityBound.least_score``)."""
+    return problem.traced and problem.mode == "global" and problem.bound is not None and problem.definition in (0, 1, 4)
+
+
+def candidates_by_score(problem: PairProblem, block: PairBlock, scores: NDArray[np.int32]) -> Candidates:
+    """The pairs whose scores (p,) reach the bound L, with the band that their scores prove."""
+    assert problem.bound is not None
+    n, m = problem.lengths(block).T
+    least = problem.bound.least_score(n, m, problem.scoring, problem.gap_open)
+    near = np.flatnonzero(scores >= least)
+    left, n, m = block.take(near), n[near], m[near]
+    known = scores[near].astype(np.int64)
+    return Candidates(left, *band_of(known, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
+
+
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
     """Drop the pairs that are proved to miss the identity."""
     limits = edit_limits(problem, block)
     if limits is None:
-        return Candidates(block)
+        if not scores_prove(problem):
+            return Candidates(block)
+        scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
+        return candidates_by_score(problem, block, scored.score)
     queries, targets = problem.queries[strand], problem.targets
     distances = _native.edit_distances(
         queries.codes,

@@ -23,6 +23,9 @@ from gpualign.report import Progress, Report, warn
 from gpualign.workflows.pair_blocks import PairBlock, PairSource
 from gpualign.workflows.pairwise_params import PairwiseParams
 
+#: beyond this a device's memory does not hold a table's directions
+MOST_TRACED_CELLS = 10**11
+
 
 @dataclass(frozen=True)
 class PairInputs:
@@ -101,7 +104,9 @@ def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
         return 1 << 14, 1 << 29
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
-    return (1 << 20 if filtered else 1 << 16), 1 << 42
+    pairs = 1 << 20 if filtered else 1 << 16
+    # a core must not sit on the last block long after the GPU has done all others
+    return (pairs >> 5 if "cpu" in backend.name else pairs), 1 << 42
 
 
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
@@ -119,6 +124,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     total, kept = inputs.source.total, 0
     if total == 0 and not options.quiet:
         warn("pairwise", "no pairs to align")
+    _warn_of_giants(problem, options)
     paths = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     with (
         open_backend(options, "pairwise") as backend,
@@ -132,6 +138,13 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     report["pairs"], report["pairs_written"] = total, kept
     report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
     report.finish(f"{total} pairs, {kept} written, on {name}")
+
+
+def _warn_of_giants(problem: PairProblem, options: RunOptions) -> None:
+    """A traceback of two genomes is exact, but hours of work."""
+    cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
+    if problem.traced and cells > MOST_TRACED_CELLS and not options.quiet:
+        warn("pairwise", f"the longest pair has {cells:.1e} cells: its alignment takes long (--score-only does not)")
 
 
 def _write(

@@ -16,8 +16,10 @@ from gpualign.backends.pairwise import (
     align_on_cpu,
     align_strand,
     better_strand,
+    candidates_by_score,
     candidates_within,
     edit_limits,
+    scores_prove,
 )
 from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
@@ -35,7 +37,7 @@ _FILTER_MARGIN = 256
 class _Step:
     """What ``submit`` did with a block, for ``collect``."""
 
-    kind: Literal["cpu", "filter", "scores", "align"]
+    kind: Literal["cpu", "filter", "scores", "score filter", "align"]
     order: NDArray[np.int64] | None = None
 
 
@@ -67,7 +69,12 @@ class PairwiseKernel:
             if step.kind == "scores":
                 results.append(self._collect_scores(slot, item, strand, step.order))
                 continue
-            candidates = self._collect_filter(slot, item, strand) if step.kind == "filter" else Candidates(item)
+            candidates = Candidates(item)
+            if step.kind == "filter":
+                candidates = self._collect_filter(slot, item, strand)
+            elif step.kind == "score filter":
+                scored = self._collect_scores(slot, item, strand, step.order)
+                candidates = candidates_by_score(self.problem, item, scored.score)
             results.append(self.problem.keep(self._align(candidates, strand)))
         return results[0] if len(results) == 1 else better_strand(*results)
 
@@ -94,22 +101,29 @@ class PairwiseKernel:
             return _Step("filter")
         if problem.mode != "global":
             return _Step("cpu")
-        if problem.traced:
-            return _Step("align")
         lengths = problem.lengths(block)
-        if lengths.min() == 0:
+        empty = lengths.min() == 0
+        if problem.traced and (empty or not scores_prove(problem)):
+            return _Step("align")
+        if empty:
             return _Step("cpu")
+        return _Step("score filter" if problem.traced else "scores", self._submit_scores(slot, block, lengths))
+
+    def _submit_scores(self, slot: Slot, block: PairBlock, lengths: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Enqueue scores on all strands; returns the order of the pairs in them."""
+        problem = self.problem
+        strands = range(len(problem.queries))
         n, m = lengths.T
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, problem.kernel):
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
-            return _Step("scores")
+            return None
         order = tasks.score_order(block.queries, m)
         for strand in strands:
             self.launcher.submit_lazy(slot, block, strand, order)
-        return _Step("scores", order)
+        return order
 
     # -- the edit filter
 
