@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpualign.gpu.device import Device, list_devices
+from gpualign.gpu.kernels.mems import self_test
 from gpualign.params import RunOptions
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams
@@ -132,3 +134,8 @@ def test_long_matches(tmp_path: Path) -> None:
     assert b"300000" in expected
     assert run(files, tmp_path, "cuda:0", params) == expected
     assert run(files, tmp_path, "cuda:0,cpu", params) == expected
+
+
+def test_self_test() -> None:
+    with Device(list_devices()[0]) as device:
+        self_test(device)

@@ -13,8 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.errors import DeviceError
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
+from gpualign.index.minimizers import build_index
 from gpualign.index.pages import Page, cut_pages, index_bytes
+from gpualign.index.reference import Reference
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns, sort_columns
 
 if TYPE_CHECKING:
@@ -293,3 +298,39 @@ class MemsKernel:
         """Without the starts of neighbouring pieces that share a tile."""
         begin, end = np.searchsorted(columns.starts, [item.start, complete_to], "left").tolist()
         return Matches(item, complete_to, columns=columns.part(begin, end))
+
+
+def self_test(device: Device) -> None:
+    """Compare a small search with the CPU backend.
+
+    Raises:
+        DeviceError: the matches differ.
+    """
+    generator = np.random.default_rng(0)
+    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, 20_000)]
+    packer = _native.ReferencePacker()
+    packer.append(text)
+    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
+    params = MemsParams(min_length=12, kind="maxmatch", strands="both")
+    search = Search(build_index(reference, choose_index(params.min_length, reference.bases)), params)
+    changed = text.copy()
+    changed[::97] = ord("A")
+    query = changed.tobytes().decode()
+    source = search.prepare(
+        SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
+    )
+    piece = Piece(source, 0, source.text.length)
+
+    def on_device() -> Matches:
+        kernel = MemsKernel(device, search)
+        slot = device.slots(1)[0]
+        kernel.submit(slot, piece)
+        slot.submitted()
+        slot.wait()
+        return kernel.collect(slot, piece)
+
+    found, expected = device.call(on_device).result().columns, search.find(piece).columns
+    assert found is not None
+    assert expected is not None
+    if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+        raise DeviceError("maximal exact matches differ from the CPU's")
