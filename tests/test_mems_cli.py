@@ -8,6 +8,7 @@ import itertools
 import sys
 from pathlib import Path
 
+import pysam
 import pytest
 
 from gpualign.cli import main
@@ -186,3 +187,15 @@ def test_other_letters_are_warned_of_once(data: Path, capfd: pytest.CaptureFixtu
 def test_mummer_4_options(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plain = output(capfd, "-maxmatch", "-n", data / "ref.fa", data / "query.fa")
     assert output(capfd, "-maxmatch", "-n", "-k", "4", "-qthreads", "2", data / "ref.fa", data / "query.fa") == plain
+
+
+def test_bam_queries(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bam = tmp_path / "reads.bam"
+    with pysam.AlignmentFile(str(bam), "wb", header={"HD": {"VN": "1.6"}}) as out:
+        lines = (data / "reads.fa").read_text().splitlines()
+        for name, sequence in zip(lines[::2], lines[1::2], strict=True):
+            record = pysam.AlignedSegment()
+            record.query_name, record.query_sequence, record.flag = name[1:].split()[0], sequence, 4
+            out.write(record)
+    arguments = ["-maxmatch", "-b", "-n", "-l", "12", data / "genomes.fa"]
+    assert output(capfd, *arguments, bam) == output(capfd, *arguments, data / "reads.fa")
