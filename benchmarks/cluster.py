@@ -2,10 +2,10 @@
 
     python benchmarks/cluster.py [--cores 2] [--rounds 3] [--copies 24] [--commands map,pairwise,lcs-filter,mems]
 
-Needs gpualign[cluster] and the repository's examples, nothing else. Two clusters run all the while, one of CORES workers
-with one thread and one of one worker with CORES threads; a client is the whole `gpualign` command, from start to end.
-Processor time counts the client, the scheduler and the workers, without what they use while idle. Outputs are compared
-byte for byte.
+Needs gpualign[cluster] and the repository's examples, nothing else. Two clusters run all the while, one of CORES
+workers with one thread and one of one worker with CORES threads; a client is the whole `gpualign` command, from start
+to end. Processor time counts the client, the scheduler and the workers, without what they use while idle. Outputs are
+compared byte for byte.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Cluster:
 
     def __init__(self, workers: int, threads: int) -> None:
         self._cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=threads, memory_limit=0, dashboard_address=None
+            n_workers=workers, threads_per_worker=threads, memory_limit=0, dashboard_address=":0"
         )
         self.address: str = self._cluster.scheduler_address
         self._processes = [psutil.Process(nanny.pid) for nanny in self._cluster.workers.values()]
@@ -88,7 +88,7 @@ class Cluster:
 
 def measure(command: list[str | Path], clusters: dict[str, Cluster], folder: Path, cores: int, rounds: int) -> Any:
     """Interleaved rounds of one command; the ratio says how many times as fast as without a cluster."""
-    local = [*command, "--threads", str(cores), "--device", "cpu", "-q"]
+    local = [*command, "--threads", str(cores), "--device", "cpu", "--quiet"]
     cases: dict[str, Callable[[], harness.Timing]] = {
         "no cluster": partial(harness.run_timed, [*GPUALIGN, *local], folder / "no cluster")
     }

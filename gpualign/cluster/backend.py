@@ -16,7 +16,7 @@ from typing import Any
 import distributed
 
 from gpualign.backends.base import Item, Result, Stage
-from gpualign.cluster.connect import connected
+from gpualign.cluster.connect import PATIENCE_S, connected
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import Answer, keep, run_item, sees
 from gpualign.errors import GpualignError
@@ -126,7 +126,7 @@ class _Run:
         self._backend, self._client = backend, backend.client
         self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count()
-        self._stage = _Sent(self, pack(stage, self._seen_by_all))
+        self._stage = _Sent(backend, pack(stage, self._seen_by_all))
         self._shared: dict[int, _Sent] = {}
         self._shared_objects: dict[int, tuple[int, Any]] = {}
         self._pending: deque[_Task] = deque()
@@ -178,7 +178,7 @@ class _Run:
             return self._shared_objects[id(obj)][0]
         number = next(self._numbers)
         self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
-        self._shared[number] = _Sent(self, pack(obj, self._seen_by_all))
+        self._shared[number] = _Sent(self._backend, pack(obj, self._seen_by_all))
         self._forget_old()
         return number
 
@@ -267,8 +267,8 @@ class _Run:
 class _Sent:
     """A parcel that every worker has."""
 
-    def __init__(self, run: _Run, parcel: Parcel) -> None:
-        self._client, self._parcel = run._client, parcel
+    def __init__(self, backend: ClusterBackend, parcel: Parcel) -> None:
+        self._backend, self._parcel = backend, parcel
         self.future = self._send()
 
     def send_again_if_lost(self) -> None:
@@ -276,4 +276,13 @@ class _Sent:
             self.future = self._send()
 
     def _send(self) -> Any:
-        return self._client.scatter(self._parcel, broadcast=True, hash=False)
+        """Scatter; a worker that is lost in the middle of it fails the whole, so it may take another try."""
+        client = self._backend.client
+        for _ in range(ATTEMPTS):
+            self._backend.check()
+            with contextlib.suppress(OSError, distributed.TimeoutError):
+                client.wait_for_workers(1, timeout=PATIENCE_S)
+                return client.scatter(self._parcel, broadcast=True, hash=False)
+            time.sleep(_WATCH_S)
+        self._backend.check()
+        raise GpualignError(f"the workers of {self._backend.address} are lost (start some and run again)")

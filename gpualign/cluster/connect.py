@@ -46,9 +46,9 @@ def connected(options: RunOptions) -> Iterator[Connection]:
         target: Any = options.cluster
         if target.startswith("local:"):
             target = _start_local(options)
-            stack.callback(target.close, timeout=5)
+            stack.callback(_close, target, 5)
         client = _connect(target)
-        stack.callback(_close, client)
+        stack.callback(_close, client, 2)
         _wait_for_worker(client, options.cluster)
         yield Connection(client, client.scheduler.address, _dashboard(client))
 
@@ -99,6 +99,7 @@ def _dashboard(client: Any) -> str | None:
     return link or None
 
 
-def _close(client: Any) -> None:
+def _close(what: Any, timeout: float) -> None:
+    """Close a client or cluster; one that has lost the other side cannot do it in order."""
     with contextlib.suppress(OSError, distributed.TimeoutError, RuntimeError):
-        client.close(timeout=2)
+        what.close(timeout=timeout)
