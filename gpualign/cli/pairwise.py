@@ -58,6 +58,7 @@ def _default(name: str) -> Any:
 @click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
 @click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")
 @click.option("--best", is_flag=True, help="With --max-gaps: only the best target of each query.")
+@click.option("--resume", metavar="DIR", help="Keep finished tiles here; go on from those that are there.")
 @click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment tables.")
 @click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
 @run_options

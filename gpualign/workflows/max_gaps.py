@@ -22,6 +22,7 @@ from gpualign.pairsource import Listed, PairSource, Product, Triangle
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import join_bytes
+from gpualign.stream.tiles import Tiles, digest
 from gpualign.workflows.pairwise_params import PairwiseParams
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
         with Progress(options, "pairs", total=len(pairs)) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
             if not params.best:
-                for block, answer in aligner.run(pairs, model):
+                for block, answer in aligner.run(pairs, model, params.resume):
                     writer.write(block, answer)
             else:
-                winners = best_of_each(aligner.run(pairs, replace(model, traceback=False)), len(patterns))
+                scored = aligner.run(pairs, replace(model, traceback=False), params.resume)
+                winners = best_of_each(scored, len(patterns))
                 for block, answer in aligner.run(winners, model):
                     writer.write(block, answer)
         report.fields |= backend.report()
@@ -153,8 +155,10 @@ class Aligner:
         most_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
         self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(most_cells / mean_cells)))
 
-    def run(self, pairs: PairSource, model: GapModel) -> Iterator[tuple[PairBlock, GapAlignments]]:
-        """Each block with its answers, in order."""
+    def run(
+        self, pairs: PairSource, model: GapModel, resume: str | None = None
+    ) -> Iterator[tuple[PairBlock, GapAlignments]]:
+        """Each block with its answers, in order; ``resume`` is a folder of finished blocks."""
         blocks: list[PairBlock] = []  # under way; the backend answers in order
 
         def items() -> Iterator[PairBlock]:
@@ -162,7 +166,14 @@ class Aligner:
                 blocks.append(PairBlock(self.patterns, self.texts, pattern_ids, text_ids))
                 yield blocks[-1]
 
-        for answer in self.backend.run(items(), stage_of(model)):
+        def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
+            return self.backend.run(some, stage_of(model))
+
+        results = align(items())
+        if resume is not None:
+            run = digest(self.patterns, self.texts, model, vars(pairs), self.block_pairs)
+            results = Tiles(resume, run, GapAlignments, "pairwise").run(items(), align)
+        for answer in results:
             block = blocks.pop(0)
             self.cells += int((block.pattern_lengths * block.text_lengths).sum())
             self.progress.update(len(block))

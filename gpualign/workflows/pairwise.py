@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from gpualign.io.pair_output import PairFormat
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
+from gpualign.stream.tiles import Tiles, digest
 from gpualign.workflows.pair_blocks import PairBlock, PairSource
 from gpualign.workflows.pairwise_params import PairwiseParams
 
 #: beyond this a device's memory does not hold a table's directions
 MOST_TRACED_CELLS = 10**11
+#: pairs and cells of a block for a core; with --resume for all devices, so that a run may go on on another one
+CPU_BLOCK = (1 << 14, 1 << 29)
 
 
 @dataclass(frozen=True)
@@ -84,16 +87,30 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
     )
 
 
-def align_all(problem: PairProblem, source: PairSource, backend: Backend, progress: Progress) -> Iterator[Alignments]:
-    """Alignments of all pairs in order, block by block; pairs under the identity are left out."""
+def align_all(
+    problem: PairProblem, source: PairSource, backend: Backend, progress: Progress, resume: str | None = None
+) -> Iterator[Alignments]:
+    """Alignments of all pairs in order, block by block; pairs under the identity are left out.
+
+    Args:
+        resume: folder of finished blocks, or None.
+    """
     done: list[int] = []
+    size = CPU_BLOCK if resume is not None else block_size(problem, backend)
 
     def blocks() -> Iterator[PairBlock]:
-        for block in source.blocks(*block_size(problem, backend)):
+        for block in source.blocks(*size):
             done.append(len(block))
             yield block
 
-    for alignments in backend.run(blocks(), pairwise_stage(problem)):
+    def align(some: Iterable[PairBlock]) -> Iterator[Alignments]:
+        return backend.run(some, pairwise_stage(problem))
+
+    results = align(blocks())
+    if resume is not None:
+        run = digest(replace(problem, table_bytes=0, kernel="auto"), source, size)
+        results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
+    for alignments in results:
         progress.update(done.pop(0))
         yield alignments
 
@@ -101,7 +118,7 @@ def align_all(problem: PairProblem, source: PairSource, backend: Backend, progre
 def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
     """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
     if not backend.on_gpu:
-        return 1 << 14, 1 << 29
+        return CPU_BLOCK
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
     pairs = 1 << 20 if filtered else 1 << 16
@@ -131,7 +148,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         open_output(options.output, paths) as out,
         Progress(options, "pair", total) as progress,
     ):
-        alignments = align_all(problem, inputs.source, backend, progress)
+        alignments = align_all(problem, inputs.source, backend, progress, params.resume)
         kept = _write(params, scoring, inputs, alignments, out)
         report.fields |= backend.report()
         name = backend.name

@@ -93,6 +93,7 @@ class PairwiseParams:
         max_gaps: at most this many gaps (runs) in an alignment; None: any number.
         free_start: with ``max_gaps``: the alignment may begin anywhere in the target.
         best: with ``max_gaps``: only the best target of each query.
+        resume: folder that keeps finished tiles, from which an interrupted run goes on, or None.
     """
 
     queries: str
@@ -121,6 +122,7 @@ class PairwiseParams:
     max_gaps: int | None = None
     free_start: bool = False
     best: bool = False
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         self._check_inputs()
