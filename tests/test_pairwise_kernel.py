@@ -1,0 +1,181 @@
+"""The host side of the GPU kernels without a GPU: a launcher that computes on the CPU stands in for the device."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gpualign import _native
+from gpualign.backends.pairwise import Candidates, PairProblem, align_on_cpu, align_strand
+from gpualign.encoded import encode
+from gpualign.gpu.kernels import pairwise as kernels
+from gpualign.gpu.kernels import pairwise_plan as plan
+from gpualign.gpu.kernels import pairwise_tasks as tasks
+from gpualign.matrices import match_mismatch
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.pair_blocks import PairBlock
+from tests.test_pairwise import mutate
+
+
+class Slot:
+    """Arrays by key, as a slot's pinned memory."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def pinned(self, key: str, shape: object, dtype: object) -> np.ndarray:
+        return self.arrays[key]
+
+    def release(self) -> None:
+        self.arrays.clear()
+
+
+class Launcher:
+    """Scores and alignments of the CPU engine in the shape in which the device returns them."""
+
+    def __init__(self, device: object, problem: PairProblem) -> None:
+        self.problem = problem
+        self.used: list[str] = []
+
+    def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+        return tasks.arithmetic(self.problem.scoring, self.problem.gap_open, self.problem.gap_extend, n, m)
+
+    def _scores(self, block: PairBlock, strand: int) -> np.ndarray:
+        return align_strand(replace(self.problem, traced=False, identity=None), Candidates(block), strand).score
+
+    def submit_lazy(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray | None) -> None:
+        self.used.append("lazy")
+        scores = self._scores(block, strand)
+        slot.arrays[f"scores {strand}"] = scores if order is None else scores[order]
+
+    def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> None:
+        self.used.append("tiled")
+        slot.arrays[f"scores {strand}"] = self._scores(block, strand)
+
+    def _traced(self, block: PairBlock, strand: int) -> tuple[np.ndarray, np.ndarray]:
+        aligned = align_strand(replace(self.problem, identity=None), Candidates(block), strand)
+        assert aligned.counts is not None
+        assert aligned.cigar_offsets is not None
+        results = np.zeros(len(block), tasks.TRACE_RESULT)
+        results["score"], results["runs"] = aligned.score, np.diff(aligned.cigar_offsets)
+        for column, name in enumerate(("matches", "mismatches", "openings", "gaps")):
+            results[name] = aligned.counts[:, column]
+        return results, aligned.cigar
+
+    def trace_threads(self, slot, batch, block, strand, words, most_runs):
+        self.used.append("rscan")
+        assert int(batch.tasks["count"].sum()) == len(block)
+        results, cigar = self._traced(block, strand)
+        assert np.all(results["runs"] <= most_runs)
+        return results, cigar
+
+    def trace_strips(self, slot, block, strand):
+        self.used.append("dscan")
+        return self._traced(block, strand)
+
+
+def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
+    monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
+    device = SimpleNamespace(budget=budget, slots=lambda count: [Slot() for _ in range(count)])
+    kernel = kernels.PairwiseKernel(device, problem)
+
+    def submit_filter(slot, block, strand, limits):
+        queries, targets = problem.queries[strand], problem.targets
+        distances = _native.edit_distances(
+            queries.codes, queries.offsets, targets.codes, targets.offsets, block.queries, block.targets, limits,
+            problem.scoring.identical,
+        )  # fmt: skip
+        slot.arrays[f"found {strand}"] = distances
+
+    def collect_filter(slot, block, strand):
+        distances = slot.arrays[f"found {strand}"]
+        near = np.flatnonzero(distances >= 0)
+        return kernels.candidates_within(problem, block, near, distances[near])
+
+    monkeypatch.setattr(kernel, "_submit_filter", submit_filter)
+    monkeypatch.setattr(kernel, "_collect_filter", collect_filter)
+    return kernel
+
+
+def make_problem(lengths: list[int], **changes: object) -> tuple[PairProblem, PairBlock]:
+    rng = random.Random(3)
+    base = "".join(rng.choices("ACGT", k=max(lengths)))
+    texts = [mutate(rng, base[:length], 0.3 * rng.random()) for length in lengths]
+    scoring = match_mismatch(5, -4)
+    sequences = encode([SequenceBatch.from_records([(str(i), text) for i, text in enumerate(texts)])], scoring)
+    fields = {
+        "queries": (sequences,), "targets": sequences, "scoring": scoring, "gap_open": 10, "gap_extend": 1,
+        "mode": "global", "free_ends": (False,) * 4, "traced": True, "identity": None, "definition": 1,
+        "table_bytes": 1 << 26,
+    }  # fmt: skip
+    fields.update(changes)
+    if fields.pop("both", False):
+        fields["queries"] = (sequences, sequences.reverse_complement(scoring))
+    first, second = np.triu_indices(len(lengths), 1)
+    return PairProblem(**fields), PairBlock(first.astype(np.int32), second.astype(np.int32))  # type: ignore[arg-type]
+
+
+CASES = {
+    "scores": {"traced": False},
+    "scores of both strands": {"traced": False, "both": True},
+    "alignments": {},
+    "edit filter": {"identity": 0.9},
+    "edit filter, both strands": {"identity": 0.9, "both": True},
+    "score filter": {"identity": 0.4},
+    "score filter, definition 0": {"identity": 0.6, "definition": 0},
+    "nothing proved": {"identity": 0.9, "definition": 2},
+    "semi-global": {"mode": "semi-global", "free_ends": (True,) * 4, "identity": 0.9},
+    "local": {"mode": "local"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("lengths", [[60, 61, 300, 320, 290, 59, 301], [700, 720, 710, 650], [40, 0, 50, 45]])
+@pytest.mark.parametrize("kernel_name", ["auto", "lazy", "tiled", "rscan", "dscan"])
+def test_every_route_gives_what_the_cpu_gives(monkeypatch, case: str, lengths: list[int], kernel_name: str) -> None:
+    problem, block = make_problem(lengths, **CASES[case], kernel=kernel_name)
+    kernel = make_kernel(monkeypatch, problem)
+    slot = Slot()
+    kernel.submit(slot, block)  # type: ignore[arg-type]
+    got, expected = kernel.collect(slot, block), align_on_cpu(problem, block)  # type: ignore[arg-type]
+    for name in ("query", "target", "minus", "score", "lengths", "spans", "counts", "cigar", "cigar_offsets"):
+        a, b = getattr(got, name), getattr(expected, name)
+        assert (a is None) == (b is None)
+        assert a is None or np.array_equal(a, b), name
+
+
+def test_little_memory_makes_many_batches(monkeypatch) -> None:
+    problem, block = make_problem([200] * 40, kernel="rscan")
+    kernel = make_kernel(monkeypatch, problem, budget=1 << 21)
+    kernel.submit(Slot(), block)  # type: ignore[arg-type]
+    got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
+    assert np.array_equal(got.cigar, expected.cigar)
+    assert kernel.launcher.used.count("rscan") > 3  # type: ignore[attr-defined]
+
+
+def test_planner_by_regime() -> None:
+    def work(length: int, pairs: int) -> plan.Workload:
+        each = np.full(pairs, length, np.int64)
+        return plan.Workload(each, each, each**2, 2, True)
+
+    assert not plan.scores_by_strips(work(1500, 100_000), "auto")
+    assert plan.scores_by_strips(work(1500, 60), "auto")
+    assert plan.scores_by_strips(work(1_000_000, 1), "auto")
+    assert not plan.aligns_by_strips(work(150, 100_000), "auto")
+    assert plan.aligns_by_strips(work(20_000, 10), "auto")
+    assert plan.scores_by_strips(work(1500, 100_000), "tiled")
+
+
+def test_strips_cover_every_column_once() -> None:
+    n, m = np.array([700, 10, 1500], np.int64), np.array([1, 512, 1025], np.int64)
+    each = np.arange(3, dtype=np.int32)
+    strips, starts = plan.strip_tasks(each, each, n, m, tasks.STRIP_TASK, 512)
+    assert strips["pair"].tolist() == [0, 1, 2, 2, 2]
+    assert strips["strip"].tolist() == [0, 0, 0, 1, 2]
+    words = [(length + 31) * 64 for length in (700, 10, 1500, 1500, 1500)]
+    assert strips["directions_at"].tolist() == np.cumsum([0, *words[:-1]]).tolist()
+    assert starts.tolist() == [0, words[0], words[0] + words[1], sum(words)]
