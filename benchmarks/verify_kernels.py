@@ -8,7 +8,12 @@ events around the launch. A sample of pairs is compared with edlib, distance and
 from __future__ import annotations
 
 import argparse
+import csv
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,10 +21,12 @@ import numpy as np
 from recording import record
 
 from gpualign import _native
-from gpualign.backends.verify import MODES, VerifyPairs
-from gpualign.gpu import compiler, tuning
-from gpualign.gpu.device import Device, list_devices
-from gpualign.gpu.kernels.verify import Group, VerifyKernel, plan
+from gpualign.backends.cuda import CudaBackend
+from gpualign.backends.verify import MODES, STAGE, VerifyPairs, planned
+from gpualign.gpu import compiler, tuning, verify_plan
+from gpualign.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.gpu.kernels.verify import VerifyKernel
+from gpualign.gpu.verify_plan import Group, plan
 from gpualign.index.reference import Reference
 
 #: rows of the table: query length, window, pairs
@@ -33,6 +40,9 @@ WORK = (
     (10_000, 12_000, 20_000),
 )
 CANDIDATES_PER_QUERY = 20
+#: warp instructions, and warps resident as percent of the most
+METRICS = ("smsp__inst_executed.sum", "sm__warps_active.avg.pct_of_peak_sustained_active")
+PROFILED_PAIRS = 200_000
 #: lanes and words tried on the longest queries
 LONG_SHAPES = ((4, 20), (8, 20), (8, 32), (32, 5), (32, 10))
 Work = tuple[int, int, int]
@@ -99,6 +109,8 @@ def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, 
         end.synchronize()
         times.append(end.time_since(start) * 1e-3)
         slot.wait()
+    if not repeats:
+        return {}
     function = kernel._function(made.groups[0], "verify")
     registers = function.num_regs
     distances = slot.download("distances", len(made.tasks), np.int32)
@@ -174,16 +186,16 @@ def sweep(
     """The ablation: for each length all numbers of lanes a pair, with the words that this takes."""
     table = []
     shapes = tuning.VERIFY_SHAPES
-    for length in lengths:
-        work = (length, length + length // 5, int(4e11 / length**2))
-        pairs = make_pairs(rng, reference, letters, work, length, 0.05)
-        for lanes in (1, 2, 4, 8, 16, 32):
-            words = -(-length // (32 * lanes))
-            if words > 32:
-                continue
-            shape = tuning.VerifyShape(lanes, words)
-            _use_only(shape)
-            table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
+    pairs, last = None, None
+    for work, shape in ablation(lengths):
+        if pairs is None or work != last:
+            pairs, last = make_pairs(rng, reference, letters, work, work[0], 0.05), work
+        _use_only(shape)
+        table.append(row(device, pairs, work, "ablation") | {"lanes": shape.lanes, "words": shape.words})
+    for line, counted in zip(table, counters(lengths), strict=False):
+        cells = float(line["query"]) * line["window"] * PROFILED_PAIRS
+        line["instructions_per_cell"] = round(counted[METRICS[0]] * 32 / cells, 4)
+        line["achieved_occupancy"] = round(counted[METRICS[1]] / 100, 3)
     work = (100, 140, 10_000_000)
     pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
     for blocks in (1, 10, 12, 16):
@@ -226,15 +238,78 @@ def band_rows(
 
 
 def _use_only(shape: tuning.VerifyShape) -> None:
-    from gpualign.gpu.kernels import verify
-
-    verify._shape_index.cache_clear()
+    verify_plan._shape_index.cache_clear()
     tuning.VERIFY_SHAPES = (shape,)
 
 
 def _use_all(shapes: tuple[tuning.VerifyShape, ...]) -> None:
     _use_only(shapes[0])
     tuning.VERIFY_SHAPES = shapes
+
+
+def counters(lengths: list[int]) -> list[dict[str, float]]:
+    """Executed instructions a cell and achieved occupancy of each line of the ablation, by Nsight Compute."""
+    if shutil.which("ncu") is None:
+        return []
+    command = [
+        "ncu",
+        "--clock-control",
+        "none",
+        "--csv",
+        "--kernel-name",
+        "regex:^verify$",
+        "--metrics",
+        ",".join(METRICS),
+    ]
+    child = [sys.executable, __file__, "--launch-only", ",".join(map(str, lengths))]
+    done = subprocess.run([*command, *child], capture_output=True, text=True, check=False)
+    rows: dict[str, dict[str, float]] = {}
+    for line in csv.DictReader(text for text in done.stdout.splitlines() if text.startswith('"')):
+        if line.get("Metric Name") in METRICS:
+            rows.setdefault(line["ID"], {})[line["Metric Name"]] = float(line["Metric Value"].replace(",", ""))
+    return list(rows.values())
+
+
+def launch_only(device: Device, rng: np.random.Generator, lengths: list[int]) -> None:
+    """One launch of each line of the ablation, for :func:`counters`."""
+    reference, letters = random_reference(rng, 1 << 22)
+    for work, shape in ablation(lengths):
+        _use_only(shape)
+        work = (work[0], work[1], PROFILED_PAIRS)
+        time_verify(device, make_pairs(rng, reference, letters, work, work[0], 0.05), repeats=0)
+
+
+def ablation(lengths: list[int]) -> Iterator[tuple[Work, tuning.VerifyShape]]:
+    for length in lengths:
+        work = (length, length + length // 5, int(4e11 / length**2))
+        for lanes in (1, 2, 4, 8, 16, 32):
+            words = -(-length // (32 * lanes))
+            if words <= 32:
+                yield work, tuning.VerifyShape(lanes, words)
+
+
+def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Reference, letters: np.ndarray) -> Any:
+    """Batches through the runner with two slots: how much of the copying hides behind kernels (starts included)."""
+    table = []
+    for length, window, count, batches in (
+        (100, 140, 1_000_000, 24),
+        (250, 300, 500_000, 24),
+        (1000, 1200, 200_000, 24),
+    ):
+        pairs = planned(make_pairs(rng, reference, letters, (length, window, count), length // 5, 0.05))
+        with CudaBackend([device_info]) as backend:
+            list(backend.run([pairs] * 2, STAGE))  # the reference goes to the device, the buffers grow
+            device = backend.devices[0]
+            device.timeline.__init__()  # count from here
+            start = time.perf_counter()
+            results = sum(1 for _ in backend.run([pairs] * batches, STAGE))
+            wall = time.perf_counter() - start
+            summary = device.timeline.summary()
+        line = {"query": length, "pairs": count * results, "host_wall_s": round(wall, 4), **summary}
+        line["copies_hidden"] = round(summary["copy_hidden_s"] / summary["copy_s"], 4)
+        table.append(line)
+        print(line, flush=True)
+    return table
 
 
 def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
@@ -245,7 +320,17 @@ def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
     return time.perf_counter() - start
 
 
-_SHOWN = ("query", "lanes", "words", "blocks", "tcups", "registers", "occupancy")
+_SHOWN = (
+    "query",
+    "lanes",
+    "words",
+    "blocks",
+    "tcups",
+    "registers",
+    "occupancy",
+    "instructions_per_cell",
+    "achieved_occupancy",
+)
 
 
 def main() -> None:
@@ -253,16 +338,21 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100_000, help="pairs compared with edlib")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the pairs of each row")
     parser.add_argument("--no-sweep", action="store_true")
+    parser.add_argument("--launch-only", help="lengths: launch the ablation's kernels once and leave (for a profiler)")
     parser.add_argument("--results", help="folder for the result file")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
+    if arguments.launch_only:
+        with Device(list_devices()[0]) as device:
+            launch_only(device, rng, [int(text) for text in arguments.launch_only.split(",")])
+        return
     reference, letters = random_reference(rng, 1 << 26)
     lengths = [100, 150, 250, 400, 600, 1000]
     shapes = {tuning.verify_shape(work[0]) for work in WORK}
     blocks = [tuning.VerifyShape(1, 4, most) for most in (1, 10, 12, 16)]
     shapes |= set(blocks)
     if not arguments.no_sweep:
-        shapes |= {tuning.VerifyShape(lanes, -(-n // (32 * lanes))) for n in lengths for lanes in (1, 2, 4, 8, 16, 32)}
+        shapes |= {shape for _, shape in ablation(lengths)}
         shapes |= {tuning.VerifyShape(lanes, words) for lanes, words in LONG_SHAPES}
     with Device(list_devices()[0]) as device:
         results: dict[str, Any] = {"compile_s": round(compile_all(device, shapes), 2), "rows": []}

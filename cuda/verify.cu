@@ -180,8 +180,10 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
                 tracker.score += __popc(out >> 16 & valid) - __popc(out & valid);
             } else {
                 tracker.note<Backward>(out >> 16, out & 0xFFFFu, at, count);
-                // the score falls by at most one a column: nothing more to find
-                if (LANES == 1 && tracker.score - int32_t(task.columns - at - count) > tracker.bound) break;
+                // the score falls by at most one a column: nothing more to find. A warp leaves together, since threads
+                // that leave alone save nothing
+                const bool hopeless = tracker.score - int32_t(task.columns - at - count) > tracker.bound;
+                if (LANES == 1 && __all_sync(__activemask(), hopeless)) break;
             }
         }
         if (LANES > 1) __syncwarp(group_mask);

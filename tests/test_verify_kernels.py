@@ -187,7 +187,7 @@ def test_every_length_has_a_shape_that_holds_it():
 
 
 def test_a_plan_covers_every_pair_once():
-    from gpualign.gpu.kernels.verify import plan
+    from gpualign.gpu.verify_plan import plan
 
     cases = [*random_cases(random.Random(1), 300, LENGTHS + LONG_LENGTHS), Case("", "ACGT", False, 1)]
     pairs = as_pairs(cases, "infix")
@@ -215,7 +215,7 @@ def test_a_plan_covers_every_pair_once():
 
 
 def test_launches_are_bounded(monkeypatch):
-    from gpualign.gpu.kernels.verify import plan
+    from gpualign.gpu.verify_plan import plan
 
     monkeypatch.setattr(tuning, "VERIFY_LAUNCH_CELLS", 5e4)
     cases = [Case("ACGT" * 25, "ACGT" * 30, False, 3)] * 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from gpualign.index.reference import Reference
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
     from gpualign.gpu.kernels.verify import VerifyKernel
+    from gpualign.gpu.verify_plan import Plan
 
 #: --mode, as the native code and the kernels number it
 MODES = {"infix": 0, "prefix": 1, "global": 2}
@@ -33,6 +34,7 @@ class VerifyPairs:
         begin, end: uint32 (n,), half-open windows in packed positions.
         strand: uint8 (n,), 0 forward, 1 reverse.
         mode: a value of :data:`MODES`.
+        plan: the device's plan for the batch, where a host thread has made it ahead (:func:`planned`).
     """
 
     reference: Reference
@@ -45,6 +47,7 @@ class VerifyPairs:
     strand: NDArray[np.uint8]
     mode: int
     resident: bool = True
+    plan: Plan | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.query)
@@ -95,6 +98,13 @@ def verify_on_cpu(pairs: VerifyPairs) -> VerifyResult:
             pairs.mode,
         )
     )
+
+
+def planned(pairs: VerifyPairs) -> VerifyPairs:
+    """The same batch with its device plan, so that the device's thread need not make it."""
+    from gpualign.gpu.verify_plan import plan
+
+    return replace(pairs, plan=plan(pairs))
 
 
 def _make_kernel(device: Device) -> VerifyKernel:

@@ -11,7 +11,7 @@ from typing import Any
 from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import open_backend
-from gpualign.backends.verify import STAGE, VerifyPairs, verify_on_cpu
+from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
 from gpualign.errors import InputError
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
@@ -118,10 +118,14 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
         return
     under_way: deque[Batch] = deque()
 
+    def ready(step: Work) -> tuple[Batch, VerifyPairs]:
+        batch = source.batch(step)
+        return batch, planned(batch.pairs)
+
     def pairs() -> Iterator[VerifyPairs]:
-        for batch in run_ordered(source.steps(), source.batch, options.threads):
+        for batch, batch_pairs in run_ordered(source.steps(), ready, options.threads):
             under_way.append(batch)
-            yield batch.pairs
+            yield batch_pairs
 
     results = ((under_way.popleft(), result) for result in backend.run(pairs(), STAGE))
     yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
