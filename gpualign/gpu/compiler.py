@@ -24,8 +24,8 @@ from gpualign.errors import DeviceError
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-#: architectures worth machine code of their own; an nvcc that does not know one leaves it out
-ARCHITECTURES = (70, 75, 80, 86, 89, 90, 100, 120)
+#: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
+ARCHITECTURES = (70, 75, 80, 90, 100, 120)
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
