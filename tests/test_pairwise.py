@@ -169,6 +169,18 @@ def test_words_widen_before_scores_overflow(match, mismatch, gap_open, gap_exten
     assert scores.tolist() == expected
 
 
+def test_tracebacks_in_very_little_memory() -> None:
+    # blocks of columns within blocks, down to a strip
+    rng = random.Random(8)
+    query = "".join(rng.choices("ACGT", k=700))
+    targets = [mutate(rng, query, 0.2) for _ in range(3)]
+    scoring = match_mismatch(5, -4)
+    whole = align(scoring, [query], targets, 10, 1)
+    for table in (100, 1000, 10_000):
+        little = align(scoring, [query], targets, 10, 1, table=table)
+        assert all(np.array_equal(a, b) for a, b in zip(whole, little, strict=True))
+
+
 def test_default_columns_by_hand(tmp_path: Path) -> None:
     fasta = write_fasta(tmp_path / "a.fa", ["ACGTACGTAC", "ACGTCGTAC", "acguacgtaN"])
     run([str(fasta), "-o", str(tmp_path / "out.tsv")])

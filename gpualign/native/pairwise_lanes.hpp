@@ -210,7 +210,7 @@ private:
         const int64_t border_bytes = 2 * rows * int64_t(sizeof(Word)) + 1;
         const int64_t wanted = 1 + 2 * table_size(c0, c1, rows) / std::max<int64_t>(1, table_bytes_);
         const int64_t blocks = std::max<int64_t>(2, std::min(wanted, table_bytes_ / border_bytes));
-        const int64_t width = std::max<int64_t>(K, ((c1 - c0) / blocks + K) / K * K);
+        const int64_t width = (c1 - c0 + blocks * K - 1) / (blocks * K) * K;  // less than all, as there are more than K
         std::vector<Border> borders;
         for (int64_t c = c0; c < c1; c += width) {
             left_.column = c;
