@@ -40,7 +40,7 @@ def make_inputs(folder: Path, copies: int) -> dict[str, Path]:
             for i in range(0, len(lines), 4):
                 out.write(f"@r{copy}.{i // 4}\n{lines[i + 1]}\n+\n{lines[i + 3]}\n")
     with open(paths["few"], "w") as out:
-        out.writelines(f">s{i}\n{lines[4 * i + 1]}\n" for i in range(75 * copies))
+        out.writelines(f">s{i}\n{lines[4 * i + 1]}\n" for i in range(200 * copies))
     genome = (EXAMPLES / "genomes.fa").read_text().split(">")[1]
     paths["query"].write_text(">" + genome)
     return paths

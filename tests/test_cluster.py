@@ -386,6 +386,22 @@ def test_errors_of_the_input_are_not_tried_again() -> None:
     assert str(answer.error) == "reads.fq:7: no good"
 
 
+def test_a_certificate_is_asked_for(cli: Cli, inputs: dict[str, Path]) -> None:
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", "tls://127.0.0.1:1")
+    assert code == 2
+    assert "needs a certificate" in message
+
+
+def test_results_of_workers_out_of_reach_come_by_the_scheduler(
+    cluster: Cluster, backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connect.reachable(cluster.address)
+    assert not connect.reachable("tcp://127.0.0.1:1")
+    assert not connect.reachable("inproc://nowhere")
+    monkeypatch.setattr(cluster_backend, "reachable", lambda worker: False)
+    assert list(backend.run(range(10), squares())) == [item * item for item in range(10)]
+
+
 def test_room_follows_the_workers(backend: ClusterBackend) -> None:
     taken = 0
 

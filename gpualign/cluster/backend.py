@@ -16,7 +16,7 @@ from typing import Any
 import distributed
 
 from gpualign.backends.base import Item, Result, Stage
-from gpualign.cluster.connect import PATIENCE_S, connected
+from gpualign.cluster.connect import PATIENCE_S, connected, reachable
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import Answer, keep, run_item, sees
 from gpualign.errors import GpualignError
@@ -131,6 +131,7 @@ class _Run:
         self._shared_objects: dict[int, tuple[int, Any]] = {}
         self._pending: deque[_Task] = deque()
         self._known: set[str] = set()
+        self._direct = True
         self._room = 1
         self._next_look = 0.0
 
@@ -197,7 +198,7 @@ class _Run:
             self._look_into(self._pending[0])
             return
         try:
-            answers = self._client.gather([task.future for task in done])
+            answers = self._client.gather([task.future for task in done], direct=self._direct)
         except Exception:  # a worker was lost with its results, in this very moment
             self._backend.check()
             return
@@ -246,8 +247,10 @@ class _Run:
             return
         threads = self._backend.threads()
         self._room = _PER_THREAD * max(1, sum(threads.values()))
+        new = set(threads) - self._known
+        self._direct = self._direct and all(reachable(worker) for worker in new)
         if self._known:
-            for worker in set(threads) - self._known:
+            for worker in new:
                 self._send_to(worker)
         elif not threads and not self._backend.options.quiet:
             warn(self._backend.command, f"{self._backend.address} has lost all workers: waiting for another")

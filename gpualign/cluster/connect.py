@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ from typing import Any
 import dask
 import distributed
 
-from gpualign.errors import GpualignError, InputError
+from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
 
 #: how long a scheduler, its file and the first worker may take to appear, seconds
 PATIENCE_S = 30.0
 #: an item of a large batch is normal here; Dask would warn of each
 _LARGE_TASK = "1 GiB"
+#: seconds to find out whether a worker can be reached
+_REACH_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ def connected(options: RunOptions) -> Iterator[Connection]:
 
     Raises:
         GpualignError: no scheduler answers, or it has no worker.
+        UsageError: it wants a certificate, and there is none.
     """
     assert options.cluster is not None
     for name in ("distributed", "distributed.client", "distributed.nanny", "tornado"):
@@ -71,11 +75,27 @@ def _connect(target: Any) -> Any:
     if isinstance(target, str) and "://" not in target:
         _wait_for_file(target)
         arguments = {"scheduler_file": target}
+    elif isinstance(target, str) and target.startswith("tls://") and not _has_certificate():
+        raise UsageError(f"{target} needs a certificate: configure distributed.comm.tls (docs/cluster.md)")
     try:
         return distributed.Client(**arguments, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
     except (OSError, ValueError, distributed.TimeoutError) as error:
         shown = target if isinstance(target, str) else "the local cluster"
         raise GpualignError(f"no Dask scheduler answers at {shown} ({error})") from error
+
+
+def _has_certificate() -> bool:
+    return distributed.Security().get_connection_args("client").get("ssl_context") is not None
+
+
+def reachable(address: str) -> bool:
+    """Whether a worker can be asked for its results directly; behind a firewall they come by way of the scheduler."""
+    host, _, port = address.partition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _wait_for_file(path: str) -> None:

@@ -39,14 +39,18 @@ class Parcel:
     to goes with it.
 
     Attributes:
-        data: the pickle, without
+        data: uint8, the pickle (an array, because Dask sends those without copying them), without
         buffers: the contents of its arrays, uint8 each.
         shared: numbers of the parcels that it refers to.
         version: of the sender.
     """
 
     def __init__(
-        self, data: bytes, buffers: list[NDArray[np.uint8]], shared: tuple[int, ...] = (), version: str = __version__
+        self,
+        data: NDArray[np.uint8],
+        buffers: list[NDArray[np.uint8]],
+        shared: tuple[int, ...] = (),
+        version: str = __version__,
     ) -> None:
         self.data, self.buffers, self.shared, self.version = data, buffers, shared, version
         self._opening = threading.Lock()
@@ -60,7 +64,7 @@ class Parcel:
 
     @property
     def nbytes(self) -> int:
-        return len(self.data) + sum(buffer.nbytes for buffer in self.buffers)
+        return self.data.nbytes + sum(buffer.nbytes for buffer in self.buffers)
 
     def load(self, others: Mapping[int, Any] | None = None) -> Any:
         """Unpickle anew.
@@ -109,7 +113,8 @@ def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any],
     views: list[pickle.PickleBuffer] = []
     pickler = _Pickler(out, views, by_path, number_of)
     pickler.dump(obj)
-    return Parcel(out.getvalue(), [np.frombuffer(view.raw(), np.uint8) for view in views], tuple(pickler.shared))
+    data = np.frombuffer(out.getbuffer(), np.uint8)
+    return Parcel(data, [np.frombuffer(view.raw(), np.uint8) for view in views], tuple(pickler.shared))
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -140,8 +145,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, buffers: list[NDArray[np.uint8]], others: Mapping[int, Any]) -> None:
-        super().__init__(io.BytesIO(data), buffers=buffers)
+    def __init__(self, data: NDArray[np.uint8], buffers: list[NDArray[np.uint8]], others: Mapping[int, Any]) -> None:
+        super().__init__(io.BytesIO(data.data), buffers=buffers)
         self._others = others
 
     def persistent_load(self, number: int) -> Any:
