@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import parse, read_chunks
+from gpualign.io.fastx import LongRecord, parse, read_chunks, read_chunks_and_long_records
 from gpualign.io.files import InputFile
 
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 22
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 
@@ -74,22 +75,25 @@ def read_reference(path: str) -> Reference:
     names: list[str] = []
     lengths: list[int] = []
     seen: set[str] = set()
-    for name, letters in _records(path):
+    for name, parts in _records(path):
         if not name:
             raise InputError(f"record {len(names) + 1} has no name (put one after the '>')", path)
         if name in seen:
             raise InputError(_duplicate(path, name), path)
-        if len(letters) == 0:
+        length = 0
+        for letters in parts:
+            length += len(letters)
+            if length > _LONGEST_CONTIG:
+                raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
+            try:
+                packer.append(letters)
+            except ValueError as error:
+                raise InputError(str(error), path) from None
+        if length == 0:
             raise InputError(f"record '{name}' has no sequence (remove it or fill it)", path)
-        if len(letters) > _LONGEST_CONTIG:
-            raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
         seen.add(name)
         names.append(name)
-        lengths.append(len(letters))
-        try:
-            packer.append(letters)
-        except ValueError as error:
-            raise InputError(str(error), path) from None
+        lengths.append(length)
     if not names:
         raise InputError("the reference is empty (no FASTA record)", path)
     offsets = np.zeros(len(lengths) + 1, np.int64)
@@ -97,19 +101,26 @@ def read_reference(path: str) -> Reference:
     return Reference(names, offsets, *packer.finish())
 
 
-def _records(path: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
+    """Names, and the letters of each record in parts, to be read before the next record is asked for."""
     with InputFile(path) as file:
         head = file.read(1 << 16)
         flat_file = _flat_file_format(head)
         if flat_file:
-            yield from _flat_file_records(file, head, flat_file)
+            for name, letters in _flat_file_records(file, head, flat_file):
+                yield name, (letters,)
             return
-        for chunk in read_chunks(file, _CHUNK_BYTES, head):
+        for chunk in read_chunks_and_long_records(file, _CHUNK_BYTES, head):
+            if isinstance(chunk, LongRecord):
+                parts = chunk.parts(_CHUNK_BYTES)
+                first = next(parts)
+                yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
+                continue
             if chunk.kind == "fastq":
                 raise InputError("a FASTQ file where the reference should be (is the order REF READS?)", path, 1)
             batch = parse(chunk)
             for i in range(len(batch)):
-                yield batch.name(i), batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]]
+                yield batch.name(i), (batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]],)
 
 
 def _flat_file_format(head: bytes) -> str | None:

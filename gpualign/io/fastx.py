@@ -17,6 +17,9 @@ from gpualign.sequences import SequenceBatch
 
 FastxFormat = Literal["fasta", "fastq"]
 
+#: bytes read at a time, at least
+_LEAST_READ = 1 << 16
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -69,7 +72,7 @@ def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterato
     at_end = False
     want = chunk_bytes
     while not at_end:
-        size = max(want - len(rest), 1 << 16)
+        size = max(want - len(rest), _LEAST_READ)
         block = file.read(size)
         at_end = len(block) < size
         data = rest + block if rest else block
@@ -88,6 +91,71 @@ def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterato
         if chunk and not chunk.isspace():  # looks at the first bytes only, where strip() would copy
             yield Chunk(chunk, kind, file.path, line)
         line += _native.count_newlines(chunk)
+
+
+class LongRecord:
+    """A FASTA record too long to be held: read its parts to the end before the reader goes on.
+
+    Attributes:
+        path, line: where the record begins.
+        rest: text behind the record, once its parts have been read.
+        at_end: whether that is all there is.
+    """
+
+    def __init__(self, file: InputFile, data: bytes, line: int) -> None:
+        self.path, self.line, self.rest, self.at_end = file.path, line, data, False
+        self.lines_read = 0
+        self._file = file
+
+    def parts(self, part_bytes: int) -> Iterator[SequenceBatch]:
+        """The record cut at line ends: batches of one record each, of which the first has the name."""
+        prefix = b""
+        while True:
+            data = self.rest
+            if prefix and data.startswith(b">"):
+                return
+            border = data.find(b"\n>")
+            cut = border + 1 if border >= 0 else len(data) if self.at_end else data.rfind(b"\n") + 1
+            text, self.rest = data[:cut], data[cut:]
+            if text:
+                line = self.line + self.lines_read - (1 if prefix else 0)
+                self.lines_read += _native.count_newlines(text)
+                yield parse(Chunk(prefix + text, "fasta", self.path, line))
+                prefix = b">\n"
+            if border >= 0 or self.at_end:
+                return
+            block = self._file.read(part_bytes)
+            self.at_end = len(block) < part_bytes
+            self.rest += block
+
+
+def read_chunks_and_long_records(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk | LongRecord]:
+    """As :func:`read_chunks`, but a FASTA record that does not fit a chunk comes as a :class:`LongRecord`."""
+    rest, line, at_end = head, 1, False
+    kind: FastxFormat | None = None
+    while not at_end or rest:
+        if not at_end and len(rest) < chunk_bytes:
+            size = max(chunk_bytes - len(rest), _LEAST_READ)
+            block = file.read(size)
+            at_end = len(block) < size
+            rest = rest + block if rest else block
+        if not rest:
+            return
+        kind = kind or sniff(rest, file.path)
+        if kind != "fasta" and not (at_end and kind is None):
+            yield from read_chunks(file, chunk_bytes, rest)
+            return
+        cut = len(rest) if at_end else _native.last_record_border(rest, False)
+        if cut:
+            chunk, rest = rest[:cut], rest[cut:]
+            if chunk.strip():
+                yield Chunk(chunk, "fasta", file.path, line)
+            line += _native.count_newlines(chunk)
+        else:
+            record = LongRecord(file, rest, line)
+            rest = b""
+            yield record
+            rest, at_end, line = record.rest, record.at_end, line + record.lines_read
 
 
 def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:
