@@ -28,7 +28,7 @@ from gpualign.cluster import backend as cluster_backend  # noqa: E402
 from gpualign.cluster import connect  # noqa: E402
 from gpualign.cluster.backend import ClusterBackend  # noqa: E402
 from gpualign.cluster.parcels import Parcel, pack, pack_item  # noqa: E402
-from gpualign.cluster.worker import run_item  # noqa: E402
+from gpualign.cluster.worker import run_items  # noqa: E402
 
 pytestmark = [
     # Dask's own: sockets and loops that a killed process leaves to the garbage collector
@@ -381,7 +381,7 @@ def test_errors_of_the_input_are_not_tried_again() -> None:
         raise InputError("no good", "reads.fq", 7)
 
     stage: Stage[int, int] = Stage(refuse, lambda device: None)  # type: ignore[arg-type,return-value]
-    answer = run_item(pack(stage), pack(1), "cpu", None)
+    answer = run_items(pack(stage), pack([1]), "cpu", None)
     assert isinstance(answer.error, InputError)
     assert str(answer.error) == "reads.fq:7: no good"
 
@@ -444,9 +444,9 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
     )
     parcel = pack(stage)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda item: run_item(parcel, pack(item), device, None), range(20)))
+        answers = list(pool.map(lambda item: run_items(parcel, pack([item]), device, None), range(20)))
     expected = [("all", i) if device == "cpu" else (f"kept {i}", 2 * i + 2) for i in range(20)]
-    assert [answer.result for answer in answers] == expected
+    assert [answer.results for answer in answers] == [[result] for result in expected]
     assert {answer.on_gpu for answer in answers} == {device != "cpu"}
 
 
@@ -457,8 +457,8 @@ def test_stages_take_turns_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     parcels = [pack(Stage(lambda item: item, _Doubler)) for _ in range(2)]  # type: ignore[arg-type]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda item: run_item(parcels[item % 2], pack(item), "cuda", None), range(20)))
-    assert [answer.result for answer in answers] == [2 * item for item in range(20)]
+        answers = list(pool.map(lambda item: run_items(parcels[item % 2], pack([item]), "cuda", None), range(20)))
+    assert [answer.results for answer in answers] == [[2 * item] for item in range(20)]
     # what Dask deletes takes its engine and its device memory with it
     parcels.clear()
     gc.collect()
@@ -474,5 +474,5 @@ def test_a_worker_without_the_wanted_device_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(device_module, "load_driver", missing)
     stage = pack(Stage(lambda item: item, _Doubler))  # type: ignore[arg-type]
     with pytest.raises(DeviceError, match=r"worker process \d+: PyCUDA is not installed"):
-        run_item(stage, pack(1), "cuda", None)
-    assert run_item(stage, pack(1), "auto", None).result == 1
+        run_items(stage, pack([1]), "cuda", None)
+    assert run_items(stage, pack([1]), "auto", None).results == [1]

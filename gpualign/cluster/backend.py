@@ -18,7 +18,7 @@ import distributed
 from gpualign.backends.base import Item, Result, Stage
 from gpualign.cluster.connect import PATIENCE_S, connected, reachable
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
-from gpualign.cluster.worker import Answer, keep, run_item, sees
+from gpualign.cluster.worker import Answer, keep, run_items, sees
 from gpualign.errors import GpualignError
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -28,7 +28,9 @@ ATTEMPTS = 3
 #: batches under way for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
 #: than two, Dask holds batches back at the scheduler until a worker asks for one.
 _PER_THREAD = 4
-#: results fetched in one go
+#: what a task should take, seconds, and what it may carry, bytes and items: Dask needs some milliseconds for each
+_TASK_S, _TASK_BYTES, _TASK_ITEMS = 0.25, 8 << 20, 256
+#: tasks' results fetched in one go
 _FETCHED = 8
 #: seconds between looks at who has come and gone
 _WATCH_S = 1.0
@@ -112,9 +114,10 @@ class ClusterBackend:
 
 @dataclass(eq=False)
 class _Task:
-    """An item under way: kept until its result is here, to be sent again if all that knew it are lost."""
+    """Items under way: kept until their results are here, to be sent again if all that knew them are lost."""
 
-    item: Parcel
+    items: Parcel
+    count: int
     future: Any
     lost: int = 0
 
@@ -132,14 +135,15 @@ class _Run:
         self._pending: deque[_Task] = deque()
         self._known: set[str] = set()
         self._direct = True
-        self._room = 1
+        self._room = self._task_items = 1
         self._next_look = 0.0
 
     def results(self, items: Iterable[Any]) -> Iterator[Any]:
         """Each item's result, in order."""
-        for item in items:
+        source = iter(items)
+        while some := list(itertools.islice(source, self._task_items)):
             self._watch()
-            self._pending.append(self._new_task(item))
+            self._pending.append(self._new_task(some))
             while len(self._pending) >= self._room:
                 yield from self._fetch()
         while self._pending:
@@ -153,21 +157,20 @@ class _Run:
             with contextlib.suppress(Exception):  # the run's own error is what counts
                 self._client.cancel(futures, force=True)
 
-    def _new_task(self, item: Any) -> _Task:
-        parcel = pack_item(item, self._number_of)
-        task = _Task(parcel, None)
+    def _new_task(self, items: list[Any]) -> _Task:
+        task = _Task(pack_item(items, self._number_of), len(items), None)
         self._submit(task)
         return task
 
     def _submit(self, task: _Task) -> None:
         options = self._backend.options
         task.future = self._client.submit(
-            run_item,
+            run_items,
             self._stage.future,
-            task.item,
+            task.items,
             options.device,
             options.max_gpu_mem,
-            *(self._shared[number].future for number in task.item.shared),
+            *(self._shared[number].future for number in task.items.shared),
             key=(self._name, next(self._numbers)),
             retries=ATTEMPTS - 1,
             pure=False,
@@ -185,7 +188,7 @@ class _Run:
 
     def _forget_old(self) -> None:
         """Old shared objects are let go of when no item under way needs them."""
-        needed = {number for task in self._pending for number in task.item.shared}
+        needed = {number for task in self._pending for number in task.items.shared}
         for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
             if number not in needed:
                 del self._shared_objects[key], self._shared[number]
@@ -203,15 +206,17 @@ class _Run:
             self._backend.check()
             return
         for answer in answers:
-            self._pending.popleft()
-            yield self._take(answer)
+            self._learn(self._pending.popleft(), answer)
+            yield from answer.results
+            if answer.error is not None:
+                raise answer.error
 
-    def _take(self, answer: Answer) -> Any:
-        if answer.error is not None:
-            raise answer.error
-        self._backend.batches[answer.worker] += 1
-        self._backend.gpu_batches += answer.on_gpu
-        return answer.result
+    def _learn(self, task: _Task, answer: Answer) -> None:
+        """Count who did what, and cut tasks so that they are worth their way."""
+        self._backend.batches[answer.worker] += len(answer.results)
+        self._backend.gpu_batches += len(answer.results) * answer.on_gpu
+        most = min(_TASK_S / (answer.seconds + 1e-6), _TASK_BYTES / (task.items.nbytes + 1))
+        self._task_items = max(1, min(int(most * task.count), 2 * self._task_items, _TASK_ITEMS))
 
     def _wait_for(self, task: _Task) -> None:
         while not task.future.done():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,37 +26,46 @@ class Answer:
     """What a task returns.
 
     Attributes:
-        result: the stage's, or
+        results: the stage's, of all items or of those before
         error: one that another attempt would meet again.
-        worker: where it was computed.
+        worker: where they were computed.
         on_gpu: by a worker that drives GPUs.
+        seconds: that it took.
     """
 
-    result: Any
+    results: list[Any]
     error: GpualignError | None
     worker: str
     on_gpu: bool
+    seconds: float
 
 
-def run_item(stage: Parcel, item: Parcel, device: str, max_gpu_mem: int | None, *shared: Parcel) -> Answer:
-    """The task that Dask runs: one item through one stage.
+def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None, *shared: Parcel) -> Answer:
+    """The task that Dask runs: some items, one after the other, through one stage.
 
     Bad input and wrong usage are the same everywhere, so they come back as an answer; any other error is raised, and
     Dask runs the task again.
 
     Args:
+        items: a list.
         device: as ``--device``; "auto" is decided by each worker.
-        shared: parcels that the item refers to, in the order of its ``shared``.
+        shared: parcels that the items refer to, in the order of their ``shared``.
     """
-    others = {number: parcel.open() for number, parcel in zip(item.shared, shared, strict=True)}
+    start = time.perf_counter()
+    others = {number: parcel.open() for number, parcel in zip(items.shared, shared, strict=True)}
     place = _place()
+    results: list[Any] = []
+    on_gpu = False
     try:
         with _ENGINES.of(stage, device, max_gpu_mem) as engine:
-            return Answer(engine.run(item.load(others)), None, place, engine.on_gpu)
+            on_gpu = engine.on_gpu
+            for item in items.load(others):
+                results.append(engine.run(item))
     except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
         raise type(error)(f"worker {place}: {error}") from None
     except GpualignError as error:
-        return Answer(None, error, place, False)
+        return Answer(results, error, place, on_gpu, 0.0)
+    return Answer(results, None, place, on_gpu, time.perf_counter() - start)
 
 
 def keep(*parcels: Parcel) -> None:
