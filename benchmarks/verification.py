@@ -5,9 +5,9 @@
 edlib is called once a pair through its Python package. A call costs time whatever it aligns; that cost is measured on
 one-letter inputs, and figures are given with it (what a Python program gets) and with it taken off (the loop alone, in
 edlib's favour: the one-letter calls do a little alignment too). Ours is one call for all pairs, its packing of the
-queries included. Ours gives distance, end and start; edlib's task "distance" stops at distance and end, its task
-"locations" finds starts as well, and both are timed. Distances are compared. Seconds are of the thread's own computing,
-so that what else the machine does disturbs little.
+queries included. Distance and end alone (edlib's task "distance"; what `map` asks of every candidate) and with the
+start as well (edlib's task "locations"; what `verify` prints) are timed each beside its like. Distances are compared.
+Seconds are of the thread's own computing, so that what else the machine does disturbs little.
 
 Windows of two kinds: "near" hold the query with 0 to 20 edits, as a mapper's good candidates do; "random" do not hold
 it, as its bad ones, where edlib may stop early and we do not.
@@ -28,7 +28,8 @@ import edlib
 import harness
 import numpy as np
 
-from gpualign.backends.verify import MODES, VerifyPairs, verify_on_cpu
+from gpualign import _native
+from gpualign.backends.verify import MODES
 from gpualign.index.reference import read_reference
 
 QUERY, WINDOW, K = 100, 140, 20
@@ -65,28 +66,29 @@ def make_pairs(count: int, near: bool, seed: int) -> tuple[list[str], list[str]]
 class Ours:
     """The windows packed one behind the other as a reference; the native loop in the calling thread."""
 
-    def __init__(self, queries: list[str], windows: list[str]) -> None:
+    def __init__(self, queries: list[str], windows: list[str], starts: bool) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             fasta = Path(scratch) / "windows.fa"
             fasta.write_text(">windows\n" + "".join(windows) + "\n")
             reference = read_reference(str(fasta))
         count = len(queries)
         begin = np.arange(count, dtype=np.uint32) * np.uint32(WINDOW)
-        self._pairs = VerifyPairs(
-            reference,
+        self._arguments = (
+            reference.native,
             np.frombuffer("".join(queries).encode(), np.uint8),
             np.arange(count + 1, dtype=np.int64) * QUERY,
-            np.full(count, K, np.int32),
             np.arange(count, dtype=np.int32),
             begin,
             begin + np.uint32(WINDOW),
             np.zeros(count, np.uint8),
+            np.full(count, K, np.int32),
             MODES["infix"],
+            starts,
         )
         self.distances = np.zeros(0, np.int32)
 
     def __call__(self) -> None:
-        self.distances = verify_on_cpu(self._pairs).distance
+        self.distances, _, _ = _native.verify_pairs(*self._arguments)
 
 
 class Edlib:
@@ -104,7 +106,8 @@ class Edlib:
 def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
     queries, windows = make_pairs(count, kind == "near", seed=1)
     contenders = {
-        "gpualign": Ours(queries, windows),
+        "gpualign": Ours(queries, windows, starts=False),
+        "gpualign_locations": Ours(queries, windows, starts=True),
         "edlib": Edlib(queries, windows),
         "edlib_locations": Edlib(queries, windows, "locations"),
         "edlib_call": Edlib(["A"] * count, ["A"] * count),
@@ -121,7 +124,9 @@ def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
     }
     taken = harness.interleave(cases, rounds)
     gc.enable()
-    for task in ("edlib", "edlib_locations"):
+    rivals = {"edlib": "gpualign", "edlib_locations": "gpualign_locations"}
+    for task, ours_of_task in list(rivals.items()):
+        rivals[task + "_without_calls"] = ours_of_task
         calls = zip(taken[task], taken["edlib_call"], strict=True)
         taken[task + "_without_calls"] = [whole - call for whole, call in calls]
     row = {
@@ -131,11 +136,7 @@ def bench(kind: str, count: int, rounds: int) -> dict[str, Any]:
             name: round(count / statistics.median(times)) for name, times in taken.items() if name != "edlib_call"
         },
         "edlib_call_ns": round(1e9 * statistics.median(taken["edlib_call"]) / count),
-        "ratio_to": {
-            name: harness.ratio(taken["gpualign"], times)
-            for name, times in taken.items()
-            if name not in ("gpualign", "edlib_call")
-        },
+        "ratio_to": {name: harness.ratio(taken[ours_of_task], taken[name]) for name, ours_of_task in rivals.items()},
         "seconds": {name: [round(value, 4) for value in times] for name, times in taken.items()},
     }
     print(kind, {key: row[key] for key in ("pairs_per_s", "edlib_call_ns", "ratio_to")}, flush=True)

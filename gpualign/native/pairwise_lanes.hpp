@@ -182,7 +182,7 @@ private:
             Word left = left_h[i + 1], e = left_e[i + 1];
             const Word next_diagonal = left;
             const auto scores = scores_of(i);
-            Word packed[words];
+            Word packed[words] = {};
             const auto put = [&](int k, Word bits) {
                 packed[k / cells] = k % cells ? (packed[k / cells] << 4) | bits : bits;
             };

@@ -44,7 +44,8 @@ bool settle_empty(int64_t length, int64_t columns, VerifyMode mode, int32_t& dis
     return true;
 }
 
-void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pairs& pairs, VerifyMode mode, Outcome& out) {
+void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pairs& pairs, VerifyMode mode, bool starts,
+            Outcome& out) {
     const size_t n = pairs.size();
     out.distance.assign(n, -1);
     out.start.assign(n, 0);
@@ -69,7 +70,7 @@ void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pair
         out.distance[i] = results[t].distance;
         out.end[i] = results[t].end;
         const bool within = results[t].distance <= tasks[t].limit;
-        if (mode != VerifyMode::infix || !within || results[t].end == 0) continue;
+        if (!starts || mode != VerifyMode::infix || !within || results[t].end == 0) continue;
         // the start: the same end, text and pattern reversed (as the other strand is), distance known
         const int64_t most = profiles.length(tasks[t].profile) + results[t].distance;
         const uint32_t columns = uint32_t(std::min<int64_t>(results[t].end, most));
@@ -90,7 +91,8 @@ void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pair
 }
 
 nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
-                       Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode) {
+                       Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode,
+                       bool starts) {
     const Pairs pairs{query, begin, end, strand, limit};
     const ReferenceView view = reference.view();
     const size_t queries = offsets.size() - 1;
@@ -99,7 +101,7 @@ nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, I
         nb::gil_scoped_release release;
         pairs.check(view, queries);
         VerifyProfiles profiles(bases.data(), offsets.data(), queries);
-        verify(view, profiles, pairs, VerifyMode(mode), out);
+        verify(view, profiles, pairs, VerifyMode(mode), starts, out);
     }
     return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
 }
@@ -198,8 +200,10 @@ void bind_verify(nb::module_& m) {
           "uint32 (bases / 32 + 2,), bit i % 32 of word i / 32 set where base i is A, C, G or T.");
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
+          nb::arg("starts") = true,
           "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open place within "
-          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: 0 infix, 1 prefix, 2 global.");
+          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: 0 infix, 1 prefix, 2 global. Without `starts` infix "
+          "starts stay 0, which saves the second pass.");
     m.def("verify_lines", &verify_lines, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
           nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"), nb::arg("target_name_offsets"),
           nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"),

@@ -50,8 +50,8 @@ public:
         for (size_t at = 0; at < order_.size();) {
             const uint64_t group = keys_[order_[at]] >> 32;
             size_t stop = at + 1;
-            while (stop < order_.size() && stop - at < size_t(kLanes) && keys_[order_[stop]] >> 32 == group) stop++;
-            run_lanes(tasks, results, order_.data() + at, int(stop - at), int(group >> 1), group & 1);
+            while (stop < order_.size() && stop - at < size_t(2 * kLanes) && keys_[order_[stop]] >> 32 == group) stop++;
+            run_group(tasks, results, order_.data() + at, int(stop - at), int(group >> 1), group & 1);
             at = stop;
         }
     }
@@ -74,8 +74,30 @@ private:
         Score score, key, column_step;
     };
 
-    void run_lanes(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
+    // Up to two vectors of pairs. A column's operations depend on each other, so patterns of few words leave the processor
+    // idle: two vectors side by side fill it.
+    void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
                    int count, int words, bool runs) {
+        const int first = std::min(count, kLanes), second = count - first;
+        if (second > 0 && words <= kMostPairedWords) {
+            const Lanes lanes[2] = {load_lanes(tasks, members, first, words, runs, 0),
+                                    load_lanes(tasks, members + first, second, words, runs, 1)};
+            Best best[2];
+            if (runs) dispatch_two<true>(lanes, best);
+            else dispatch_two<false>(lanes, best);
+            store(results, members, first, best[0]);
+            store(results, members + first, second, best[1]);
+            return;
+        }
+        for (int at = 0; at < count; at += kLanes) {
+            const int n = std::min(count - at, kLanes);
+            const Lanes lanes = load_lanes(tasks, members + at, n, words, runs, 0);
+            store(results, members + at, n, runs ? dispatch<true>(lanes) : dispatch<false>(lanes));
+        }
+    }
+
+    Lanes load_lanes(const std::vector<VerifyTask>& tasks, const uint32_t* members, int count, int words, bool runs,
+                     int group) {
         Lanes lanes;
         lanes.count = count;
         lanes.words = words;
@@ -89,12 +111,26 @@ private:
             lanes.shortest = std::min(lanes.shortest, columns);
             lanes.longest = std::max(lanes.longest, columns);
         }
-        load_text(lanes, runs);
-        const Best best = runs ? dispatch<true>(lanes) : dispatch<false>(lanes);
+        load_text(lanes, runs, text_[group], bases_[group]);
+        return lanes;
+    }
+
+    void store(std::vector<VerifyBest>& results, const uint32_t* members, int count, const Best& best) const {
         for (int lane = 0; lane < count; lane++) {
             const int64_t key = best.key[lane];
             const int64_t column = backward_ ? kLastColumn - (key & 0xFFFFFFFF) : key & 0xFFFFFFFF;
             results[members[lane]] = {int32_t(key >> 32), int32_t(column)};
+        }
+    }
+
+    static constexpr int kMostPairedWords = 3;
+
+    template <bool Runs>
+    void dispatch_two(const Lanes* lanes, Best* best) {
+        switch (lanes[0].words) {
+            case 1: search_two<1, Runs>(lanes, best); break;
+            case 2: search_two<2, Runs>(lanes, best); break;
+            default: search_two<3, Runs>(lanes, best);
         }
     }
 
@@ -123,19 +159,19 @@ private:
     }
 
     // Word t of lane l at t * lanes + l; where a window touches a run, also which of its letters are bases.
-    void load_text(const Lanes& lanes, bool runs) {
+    void load_text(const Lanes& lanes, bool runs, std::vector<uint64_t>& text, std::vector<uint64_t>& bases) {
         const size_t words = size_t(lanes.longest / kBasesPerWord + 1);
-        text_.assign(words * kLanes, 0);
+        text.assign(words * kLanes, 0);
         for (int lane = 0; lane < lanes.count; lane++) {
             const VerifyTask& t = *lanes.tasks[lane];
             for (size_t i = 0; i * kBasesPerWord < t.columns; i++)
-                text_[i * kLanes + size_t(lane)] = letters_at(t, int64_t(i * kBasesPerWord));
+                text[i * kLanes + size_t(lane)] = letters_at(t, int64_t(i * kBasesPerWord));
         }
-        if (runs) load_runs(lanes, words);
+        if (runs) load_runs(lanes, words, bases);
     }
 
-    void load_runs(const Lanes& lanes, size_t words) {
-        bases_.assign(words * kLanes, ~uint64_t(0));
+    void load_runs(const Lanes& lanes, size_t words, std::vector<uint64_t>& bases) {
+        bases.assign(words * kLanes, ~uint64_t(0));
         for (int lane = 0; lane < lanes.count; lane++) {
             const VerifyTask& t = *lanes.tasks[lane];
             const uint64_t end = uint64_t(t.begin) + t.columns;
@@ -143,7 +179,7 @@ private:
                 for (uint64_t i = std::max<uint64_t>(t.begin, reference_.run_starts[r]);
                      i < std::min<uint64_t>(end, reference_.run_ends[r]); i++) {
                     const uint64_t j = backward_ ? end - 1 - i : i - t.begin;
-                    bases_[j / kBasesPerWord * kLanes + size_t(lane)] &= ~(uint64_t(1) << (2 * (j % kBasesPerWord)));
+                    bases[j / kBasesPerWord * kLanes + size_t(lane)] &= ~(uint64_t(1) << (2 * (j % kBasesPerWord)));
                 }
         }
     }
@@ -225,7 +261,7 @@ private:
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < lanes.longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word letters = Word::load(&text_[word]), bases = Runs ? Word::load(&bases_[word]) : Word(0);
+            Word letters = Word::load(&text_[0][word]), bases = Runs ? Word::load(&bases_[0][word]) : Word(0);
             const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
             for (; j < stop; j++) {
                 Word eq[W], up, down;
@@ -237,6 +273,45 @@ private:
             }
         }
         return b;
+    }
+
+    template <int W, bool Runs>
+    void search_two(const Lanes* lanes, Best* best) {
+        Pattern<W> p[2];
+        StripedColumn<Word, W> column[2];
+        const int64_t longest = std::max(lanes[0].longest, lanes[1].longest);
+        for (int g = 0; g < 2; g++) {
+            load_pattern<W>(lanes[g], 0, p[g]);
+            column[g].start(p[g].rows);
+            best[g] = start(lanes[g]);
+            // columns behind a vector's last change nothing: its lanes' best stay as they are
+            const size_t words = size_t(longest / kBasesPerWord + 1) * kLanes;
+            text_[g].resize(words);
+            if (Runs) bases_[g].resize(words);
+        }
+        Best b[2] = {best[0], best[1]};
+        const Word above(mode_ == VerifyMode::infix ? 0 : 1);
+        for (int64_t j = 0; j < longest;) {
+            const size_t word = size_t(j / kBasesPerWord) * kLanes;
+            Word letters[2], bases[2];
+            for (int g = 0; g < 2; g++) {
+                letters[g] = Word::load(&text_[g][word]);
+                bases[g] = Runs ? Word::load(&bases_[g][word]) : Word(0);
+            }
+            const int64_t stop = std::min<int64_t>(longest, j + kBasesPerWord);
+            for (; j < stop; j++) {
+                for (int g = 0; g < 2; g++) {
+                    Word eq[W], up, down;
+                    match<W, Runs>(p[g], letters[g], bases[g], eq);
+                    column[g].step(eq, above, Word(0), up, down);
+                    note(b[g], lanes[g], j + 1, up, down);
+                    letters[g] = letters[g] >> 2;
+                    if (Runs) bases[g] = bases[g] >> 2;
+                }
+            }
+        }
+        best[0] = b[0];
+        best[1] = b[1];
     }
 
     // Patterns of several tiles: the horizontal differences of a tile's last row are handed to the next, a bit each.
@@ -284,7 +359,7 @@ private:
             const int shift = 2 * int(j % kBasesPerWord);
             const size_t word = size_t(j / kBasesPerWord) * kLanes, at = size_t(j) * kLanes;
             Word eq[kTile], up, down;
-            match<kTile, Runs>(p, Word::load(&text_[word]) >> shift, Runs ? Word::load(&bases_[word]) >> shift : Word(0), eq);
+            match<kTile, Runs>(p, Word::load(&text_[0][word]) >> shift, Runs ? Word::load(&bases_[0][word]) >> shift : Word(0), eq);
             column.step(eq, Word::load(&ups_[at]), Word::load(&downs_[at]), up, down);
             if (Last) {
                 note(b, lanes, j + 1, up, down);
@@ -317,7 +392,8 @@ private:
     VerifyMode mode_ = VerifyMode::infix;
     bool backward_ = false;
     std::vector<uint32_t> order_;
-    std::vector<uint64_t> keys_, text_, bases_, ups_, downs_;
+    std::vector<uint64_t> keys_, ups_, downs_;
+    std::vector<uint64_t> text_[2], bases_[2];  // of the vectors at work
 };
 
 }  // namespace gpualign
