@@ -162,11 +162,9 @@ def sam_header(
     if read_group is not None:
         lines.append(read_group)
     else:
-        lines += [
-            "@RG\t" + "\t".join(f"{key}:{value}" for key, value in group.items()) for group in source.get("RG", [])
-        ]
+        lines += [_header_line("@RG", group) for group in source.get("RG", [])]
     programs: list[dict[str, str]] = source.get("PG", [])
-    lines += ["@PG\t" + "\t".join(f"{key}:{value}" for key, value in program.items()) for program in programs]
+    lines += [_header_line("@PG", program) for program in programs]
     taken = {program.get("ID") for program in programs}
     identifier = next(
         name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken

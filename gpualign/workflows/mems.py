@@ -111,7 +111,7 @@ class _Counts:
 
     def __init__(self, search: Search, progress: Progress) -> None:
         self.records = self.bases = 0
-        self._search, self._progress = search, progress
+        self._progress = progress
         self._quiet = search.params.only_acgt or len(search.index.reference.run_starts) == 0
 
     def finished(self, piece: Piece) -> None:
