@@ -19,6 +19,7 @@ from tests.fake_cuda import FakeDriver
 
 pytest.importorskip("distributed")
 
+from gpualign.cluster import worker as worker_module
 from gpualign.cluster.parcels import Parcel, pack, pack_item
 from gpualign.cluster.worker import run_items
 
@@ -113,3 +114,12 @@ def test_a_worker_without_the_wanted_device_says_so(monkeypatch: pytest.MonkeyPa
     with pytest.raises(DeviceError, match=r"worker process \d+: PyCUDA is not installed"):
         run_items(stage, pack([1]), "cuda", None)
     assert run_items(stage, pack([1]), "auto", None).results == [1]
+
+
+def test_a_stage_that_ends_in_a_loop_does_not_hold_it_up() -> None:
+    """The collector may find a dead stage in a device's own thread while another thread starts an engine."""
+    engines = worker_module._Engines()
+    of_another = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="gpualign-cuda0") as loop, engines._changed:
+        ended = loop.submit(engines._end, of_another)  # type: ignore[arg-type]
+        assert ended.exception(timeout=20) is None

@@ -17,7 +17,7 @@ from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import open_backend
 from gpualign.cluster.parcels import Parcel, fingerprint
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
-from gpualign.gpu.runner import DevicePool
+from gpualign.gpu.runner import LOOP_THREADS, DevicePool
 from gpualign.params import RunOptions
 
 
@@ -162,6 +162,14 @@ class _Engines:
         return self._stage is not None and self._stage() is stage
 
     def _end(self, engine: _Engine) -> None:
+        """The stage is gone. The collector says so in whatever thread it runs; in a loop of an engine, waiting for the
+        lock, or for the loop itself, would never end."""
+        if threading.current_thread().name.startswith(LOOP_THREADS):
+            threading.Thread(target=self._end_now, args=(engine,), daemon=True).start()
+        else:
+            self._end_now(engine)
+
+    def _end_now(self, engine: _Engine) -> None:
         with self._changed:
             if self._engine is engine:
                 self._close()
