@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import time
 import weakref
@@ -17,7 +18,7 @@ from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import open_backend
 from gpualign.cluster.parcels import Parcel, fingerprint
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
-from gpualign.gpu.runner import LOOP_THREADS, DevicePool
+from gpualign.gpu.runner import DevicePool
 from gpualign.params import RunOptions
 
 
@@ -137,6 +138,8 @@ class _Engines:
         self._stage: weakref.ref[Parcel] | None = None
         self._engine: _Engine | None = None
         self._users = 0
+        self._ended: queue.SimpleQueue[_Engine] = queue.SimpleQueue()
+        self._ending: threading.Thread | None = None
 
     @contextmanager
     def of(self, stage: Parcel, device: str, max_gpu_mem: int | None) -> Iterator[_Engine]:
@@ -147,7 +150,12 @@ class _Engines:
                 self._close()
                 self._engine = _Engine(stage.open(), device, max_gpu_mem)
                 self._stage = weakref.ref(stage)
-                weakref.finalize(stage, self._end, self._engine).atexit = False
+                if self._ending is None:
+                    self._ending = threading.Thread(target=self._close_ended, name="gpualign-ended", daemon=True)
+                    self._ending.start()
+                # The collector may call this in any thread, and the thread may hold any lock (an import's, an
+                # executor's): so it only puts the engine on a queue, whose put is made for that.
+                weakref.finalize(stage, self._ended.put, self._engine).atexit = False
             engine = self._engine
             assert engine is not None
             self._users += 1
@@ -161,18 +169,13 @@ class _Engines:
     def _has(self, stage: Parcel) -> bool:
         return self._stage is not None and self._stage() is stage
 
-    def _end(self, engine: _Engine) -> None:
-        """The stage is gone. The collector says so in whatever thread it runs; in a loop of an engine, waiting for the
-        lock, or for the loop itself, would never end."""
-        if threading.current_thread().name.startswith(LOOP_THREADS):
-            threading.Thread(target=self._end_now, args=(engine,), daemon=True).start()
-        else:
-            self._end_now(engine)
-
-    def _end_now(self, engine: _Engine) -> None:
-        with self._changed:
-            if self._engine is engine:
-                self._close()
+    def _close_ended(self) -> None:
+        """Close each engine whose stage is gone, unless the next stage has done so."""
+        while True:
+            engine = self._ended.get()
+            with self._changed:
+                if self._engine is engine:
+                    self._close()
 
     def _close(self) -> None:
         if self._engine is not None:

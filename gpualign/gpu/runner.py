@@ -23,8 +23,6 @@ Result = TypeVar("Result")
 _KernelItem = TypeVar("_KernelItem", contravariant=True)
 _KernelResult = TypeVar("_KernelResult", covariant=True)
 
-#: what the names of the threads begin with that run the loops of devices and of the CPU beside them
-LOOP_THREADS = "gpualign-"
 #: batches under way on a device: one computes, one copies
 SLOTS = 2
 #: how often an idle device thread looks whether the run has ended, seconds
