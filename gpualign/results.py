@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +11,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Alignments:
-    """One primary alignment per read, in the order of the reads.
+    """The records of ``n`` reads in the order of the reads: of each the primary one, then any further ones.
 
     Attributes:
-        flag: uint16 (n,), SAM flags.
-        contig: int32 (n,), index into the reference's names, -1 for an unmapped read.
-        position: int64 (n,), 0-based first aligned base in the contig.
-        mapq: uint8 (n,).
-        score: int32 (n,), affine score without clip penalties.
-        distance: int32 (n,), Levenshtein distance of the whole read to the reference; -1 unmapped.
-        second_distance: int32 (n,), that of the best other place; -1 where none is within the limit.
-        cigar: uint32, length << 4 | operation as in BAM, all reads one behind the other.
-        cigar_offsets: int64 (n + 1,).
+        flag: uint16 (records,), SAM flags.
+        contig: int32 (records,), index into the reference's names, -1 for an unmapped read.
+        position: int64 (records,), 0-based first aligned base in the contig.
+        mapq: uint8 (records,).
+        score: int32 (records,), affine score without clip penalties.
+        distance: int32 (records,), Levenshtein distance of the whole read to the reference; -1 where the record was not
+            found by it, or unmapped.
+        cigar: uint32, length << 4 | operation as in BAM, all records one behind the other.
+        cigar_offsets: int64 (records + 1,).
+        record_offsets: int64 (n + 1,), the records of each read.
     """
 
     flag: NDArray[np.uint16]
@@ -30,13 +32,24 @@ class Alignments:
     mapq: NDArray[np.uint8]
     score: NDArray[np.int32]
     distance: NDArray[np.int32]
-    second_distance: NDArray[np.int32]
     cigar: NDArray[np.uint32]
     cigar_offsets: NDArray[np.int64]
+    record_offsets: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.flag)
+        return len(self.record_offsets) - 1
+
+    @property
+    def native(self) -> tuple[NDArray[Any], ...]:
+        """The fields as native functions take them."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def primary(self) -> NDArray[np.int64]:
+        """int64 (n,): the primary record of each read."""
+        return self.record_offsets[:-1]
 
     @property
     def mapped(self) -> int:
-        return int(np.count_nonzero(self.contig >= 0))
+        """Reads with a place."""
+        return int(np.count_nonzero(self.contig[self.primary] >= 0))

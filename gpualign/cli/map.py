@@ -110,6 +110,15 @@ from gpualign.workflows.map import MapParams
     help="Places verified per read.",
 )
 @click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
+@click.option(
+    "-Y",
+    "--soft-supplementary",
+    is_flag=True,
+    help="Clip supplementary records softly: they keep the whole sequence.",
+)
+@click.option(
+    "--secondary-seq", "secondary_sequence", is_flag=True, help="Write sequence and qualities of secondary records too."
+)
 @click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
 @run_options
 def command(no_check_names: bool, **values: Any) -> None:

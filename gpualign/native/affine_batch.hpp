@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algo/affine.hpp"
+#include "alignment.hpp"
 #include "reference.hpp"
 #include "vector.hpp"
 
@@ -21,27 +22,11 @@ struct AffineTask {
     int64_t contig_begin, contig_end;
 };
 
-constexpr uint32_t kCigarM = 0, kCigarI = 1, kCigarD = 2, kCigarS = 4;  // as in BAM
-
 struct AffineResult {
     int32_t score;           // without clip penalties, as bwa's AS
     int64_t begin;           // reference position of the first aligned column
-    std::vector<uint32_t> cigar;  // length << 4 | operation
+    Cigar cigar;
 };
-
-inline void push_cigar(std::vector<uint32_t>& cigar, uint32_t op, uint32_t length) {
-    if (!length) return;
-    if (!cigar.empty() && (cigar.back() & 15) == op) cigar.back() += length << 4;
-    else cigar.push_back(length << 4 | op);
-}
-
-// Reference bases under a CIGAR.
-inline int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
-    int64_t span = 0;
-    for (const uint32_t* c = begin; c < end; c++)
-        if ((*c & 15) == kCigarM || (*c & 15) == kCigarD) span += *c >> 4;
-    return span;
-}
 
 class AffineBatch {
 public:

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "mapper.hpp"
+#include "record_arrays.hpp"
 #include "reference_arrays.hpp"
 
 namespace gpualign {
@@ -27,16 +28,6 @@ PairModel pairs_of(const nb::tuple& pairs) {
     return model;
 }
 
-// What each record of a pair says of itself and of its mate.
-void set_pair_flags(uint16_t& first, uint16_t& second) {
-    const uint16_t f = first, s = second;
-    const auto of_mate = [](uint16_t mate) {
-        return uint16_t((mate & kFlagUnmapped ? kFlagMateUnmapped : 0) | (mate & kFlagReverse ? kFlagMateReverse : 0));
-    };
-    first = uint16_t(f | kFlagPaired | kFlagFirst | of_mate(s));
-    second = uint16_t(s | kFlagPaired | kFlagSecond | of_mate(f));
-}
-
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                     int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
                     int most_candidates, nb::tuple scores, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
@@ -46,36 +37,15 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
                            scores_of(scores), pairs_of(pairs)};
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
-    std::vector<uint16_t> flag(reads);
-    std::vector<uint8_t> mapq(reads);
-    std::vector<int32_t> contig(reads), score(reads), distance(reads), second(reads);
-    std::vector<int64_t> position(reads), cigar_offsets{0};
-    std::vector<uint32_t> cigars;
+    RecordsBuilder records;
     {
         nb::gil_scoped_release release;
-        cigar_offsets.reserve(reads + 1);
+        records.reserve(reads);
         Mapper mapper(index, view, params);
-        size_t r = 0;
-        const uint8_t* mate = mates ? mates->data() : nullptr;
-        mapper.map(letters.data(), read_offsets.data(), mate, reads, [&](const Alignment& a, const std::vector<uint32_t>& cigar) {
-            flag[r] = a.flag;
-            mapq[r] = a.mapq;
-            contig[r] = a.contig;
-            position[r] = a.position;
-            score[r] = a.score;
-            distance[r] = a.distance;
-            second[r] = a.second_distance;
-            cigars.insert(cigars.end(), cigar.begin(), cigar.end());
-            cigar_offsets.push_back(int64_t(cigars.size()));
-            r++;
-        });
-        if (mate)
-            for (size_t i = 0; i + 1 < reads; i++)
-                if (mate[i] == kFirstMate) set_pair_flags(flag[i], flag[i + 1]);
+        mapper.map(letters.data(), read_offsets.data(), mates ? mates->data() : nullptr, reads, records);
+        if (mates) records.set_pair_flags(mates->data());
     }
-    return nb::make_tuple(to_numpy(std::move(flag)), to_numpy(std::move(contig)), to_numpy(std::move(position)),
-                          to_numpy(std::move(mapq)), to_numpy(std::move(score)), to_numpy(std::move(distance)),
-                          to_numpy(std::move(second)), to_numpy(std::move(cigars)), to_numpy(std::move(cigar_offsets)));
+    return records.arrays();
 }
 
 // Affine alignment of each pattern against the text of its diagonals; for the tests and for other front ends.
@@ -107,20 +77,19 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
 
 // Outer distance of each pair of uniquely placed ends on one contig, and how the ends lie: 0 the left one forward and the right
 // one reverse, 1 the other way round, 2 on one strand.
-nb::tuple insert_sizes(Input<uint8_t> mates, Input<uint16_t> flag, Input<int32_t> contig, Input<int64_t> position,
-                       Input<uint8_t> mapq, Input<uint32_t> cigar, Input<int64_t> cigar_offsets, int least_mapq) {
+nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq) {
+    const RecordArrays arrays(alignments);
+    if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
+    const RecordsView records = arrays.view();
     std::vector<int64_t> sizes;
     std::vector<uint8_t> orientations;
-    for (size_t i = 0; i + 1 < mates.size(); i++) {
-        const size_t j = i + 1;
-        if (mates.data()[i] != kFirstMate || contig.data()[i] < 0 || contig.data()[i] != contig.data()[j]) continue;
-        if (mapq.data()[i] < least_mapq || mapq.data()[j] < least_mapq) continue;
-        const auto end = [&](size_t r) {
-            return position.data()[r] + reference_span(cigar.data() + cigar_offsets.data()[r], cigar.data() + cigar_offsets.data()[r + 1]);
-        };
-        const bool i_left = position.data()[i] <= position.data()[j];
-        const bool left_reverse = flag.data()[i_left ? i : j] & kFlagReverse, right_reverse = flag.data()[i_left ? j : i] & kFlagReverse;
-        sizes.push_back(std::max(end(i), end(j)) - std::min(position.data()[i], position.data()[j]));
+    for (size_t read = 0; read + 1 < mates.size(); read++) {
+        const size_t i = records.primary(read), j = records.primary(read + 1);
+        if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
+        if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
+        const bool i_left = records.position[i] <= records.position[j];
+        const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
+        sizes.push_back(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
         orientations.push_back(left_reverse == right_reverse ? 2 : left_reverse ? 1 : 0);
     }
     return nb::make_tuple(to_numpy(std::move(sizes)), to_numpy(std::move(orientations)));
@@ -132,9 +101,8 @@ void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
           nb::arg("most_candidates"), nb::arg("scores"), nb::arg("mates").none(), nb::arg("pairs"),
-          "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets) of each read.");
-    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("flag"), nb::arg("contig"), nb::arg("position"),
-          nb::arg("mapq"), nb::arg("cigar"), nb::arg("cigar_offsets"), nb::arg("least_mapq"),
+          "The records of each read: the fields of results.Alignments.");
+    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("least_mapq"),
           "(sizes int64, orientations uint8) of pairs whose ends are both placed with at least that quality on one contig.");
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "

@@ -22,32 +22,15 @@ struct MapParams {
     int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
 };
 
-constexpr uint16_t kFlagPaired = 1, kFlagProper = 2, kFlagUnmapped = 4, kFlagMateUnmapped = 8, kFlagReverse = 16;
-constexpr uint16_t kFlagMateReverse = 32, kFlagFirst = 64, kFlagSecond = 128;
-
-// Which end of a pair a read is; the ends of a pair are neighbours.
-enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
-
-// One primary record. An unmapped read has contig -1.
-struct Alignment {
-    uint16_t flag = kFlagUnmapped;
-    uint8_t mapq = 0;
-    int32_t contig = -1;
-    int64_t position = 0;         // 0-based, in the contig
-    int32_t score = 0;            // affine, without clip penalties
-    int32_t distance = -1;        // Levenshtein, of the whole read
-    int32_t second_distance = -1; // of the best other place, -1 where there is none within the limit
-};
-
 class Mapper {
 public:
     Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : reference_(reference), params_(params), seeder_(index, reference, params.seeding), aligner_(reference, params.scores) {}
 
-    // Maps reads given as letters[offsets[i], offsets[i + 1]); emit(Alignment, cigar) in the order of the reads. `mates` says
+    // Maps reads given as letters[offsets[i], offsets[i + 1]); records take the reads in their order. `mates` says
     // which reads are pairs, null that none are.
-    template <class Emit>
-    void map(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t reads, Emit&& emit) {
+    template <class Records>
+    void map(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
@@ -58,7 +41,10 @@ public:
             if (mates_) rescue();
             select();
             align();
-            for (size_t r = 0; r < to - from; r++) emit(alignments_[r], cigars_[r]);
+            for (size_t r = 0; r < to - from; r++) {
+                records.add(alignments_[r], cigars_[r]);
+                records.end_read();
+            }
         }
     }
 
@@ -314,13 +300,13 @@ private:
         const Read& read = reads_[r];
         Alignment& a = alignments_[r];
         a.distance = results_[best].distance;
+        int32_t second = -1;
         for_each_hit(read, [&](size_t p) {
-            if (!same_place(p, best, read.limit) && (a.second_distance < 0 || results_[p].distance < a.second_distance))
-                a.second_distance = results_[p].distance;
+            if (!same_place(p, best, read.limit) && (second < 0 || results_[p].distance < second)) second = results_[p].distance;
         });
         a.flag = places_[best].candidate.reverse ? kFlagReverse : 0;
         a.contig = int32_t(places_[best].candidate.contig);
-        a.mapq = mapping_quality(a.distance, a.second_distance, read.limit, places_[best].candidate.votes);
+        a.mapq = mapping_quality(a.distance, second, read.limit, places_[best].candidate.votes);
         prepare(r, read, best);
     }
 
@@ -404,7 +390,7 @@ private:
     std::vector<VerifyBest> rescue_results_;
     std::vector<size_t> first_hits_, second_hits_;
     std::vector<Alignment> alignments_;
-    std::vector<std::vector<uint32_t>> cigars_;
+    std::vector<Cigar> cigars_;
     std::vector<AffineTask> tasks_;
     std::vector<size_t> task_reads_;
     std::vector<AffineResult> aligned_;

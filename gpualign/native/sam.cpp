@@ -1,128 +1,48 @@
 // SAM records as text.
 #include <nanobind/stl/optional.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 
-#include "affine_batch.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "mapper.hpp"
+#include "record_arrays.hpp"
+#include "record_text.hpp"
 #include "reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
 
-struct ComplementTable {
-    char to[256] = {};
-    constexpr ComplementTable() {
-        const char from[] = "ACGTRYSWKMBDHVN", complement[] = "TGCAYRSWMKVHDBN";
-        for (int i = 0; i < 256; i++) to[i] = 'N';
-        for (int i = 0; from[i]; i++) to[uint8_t(from[i])] = complement[i];
-    }
-};
-constexpr ComplementTable complement_letter;
-
-// Text that grows by whole fields: room is made once per record, so the appends do not check.
-class Text {
-public:
-    void reserve(size_t more) {
-        if (size_ + more > data_.size()) data_.resize(std::max(data_.size() * 2, size_ + more));
-    }
-    void put(char c) { data_[size_++] = c; }
-    void put(const char* text, size_t n) {
-        std::memcpy(data_.data() + size_, text, n);
-        size_ += n;
-    }
-    template <size_t N>
-    void put(const char (&text)[N]) {
-        put(text, N - 1);
-    }
-    void number(int64_t x) {
-        char* at = data_.data() + size_;
-        size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.data());
-    }
-    const char* data() const { return data_.data(); }
-    size_t size() const { return size_; }
-
-private:
-    std::vector<char> data_;
-    size_t size_ = 0;
-};
-
-// Only A, C, G and T match, so that MD and NM say what the aligner counted.
-bool match(char a, char b) { return a == b && (a == 'A' || a == 'C' || a == 'G' || a == 'T'); }
-
 struct Reads {
-    const uint8_t *names, *bases, *qualities, *extra;
+    const uint8_t *names, *bases, *qualities, *extra, *mates;  // qualities, extra and mates may be null
     const int64_t *name_offsets, *base_offsets, *extra_offsets;
+
+    const char* letters(size_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
+    int64_t length(size_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
 };
 
-struct Mapped {
-    const uint16_t* flag;
-    const int32_t* contig;
-    const int64_t* position;
-    const uint8_t* mapq;
-    const int32_t *score, *distance;
-    const uint32_t* cigar;
-    const int64_t* cigar_offsets;
-    const uint8_t* mates;  // null: no pairs
-
-    bool mapped(size_t i) const { return contig[i] >= 0; }
-    int64_t end(size_t i) const {
-        return position[i] + reference_span(cigar + cigar_offsets[i], cigar + cigar_offsets[i + 1]);
-    }
+struct SamOptions {
+    bool eqx, soft_supplementary, secondary_sequence;
+    std::string read_group;
 };
 
 class SamWriter {
 public:
     SamWriter(const ReferenceView& reference, const uint8_t* contig_names, const int64_t* contig_name_offsets, const Reads& reads,
-              const Mapped& mapped, bool eqx, const std::string& read_group)
-        : reference_(reference), contig_names_(contig_names), contig_name_offsets_(contig_name_offsets), reads_(reads),
-          mapped_(mapped), eqx_(eqx), read_group_(read_group) {}
+              const RecordsView& records, const SamOptions& options)
+        : contig_names_(contig_names), contig_name_offsets_(contig_name_offsets), reads_(reads), records_(records),
+          options_(options), record_(reference, records), other_(reference, records) {}
 
-    void record(size_t i) {
-        const int64_t length = reads_.base_offsets[i + 1] - reads_.base_offsets[i];
-        const bool mapped = mapped_.mapped(i);
+    // All records of a read, the primary one first.
+    void read(size_t i) {
         mate_ = mate_of(i);
-        const bool mate_mapped = mate_ != kNone && mapped_.mapped(mate_);
-        if (mate_mapped) cigar(mate_, mate_cigar_);
-        if (mapped) cigar(i, cigar_);
-        make_room(i, length, mapped ? int64_t(window_.size()) : 0);
-        name(i);
-        out_.put('\t');
-        out_.number(mapped_.flag[i]);
-        out_.put('\t');
-        const size_t at = place_of(i);  // an unmapped end stands where its mate is
-        contig_name(at);
-        out_.put('\t');
-        out_.number(at == kNone ? 0 : mapped_.position[at] + 1);
-        out_.put('\t');
-        out_.number(mapped ? mapped_.mapq[i] : 0);
-        out_.put('\t');
-        if (mapped) out_.put(cigar_.data(), cigar_.size());
-        else out_.put('*');
-        out_.put('\t');
-        mate_fields(i, at);
-        out_.put('\t');
-        sequence(i, length);
-        if (mapped) tags(i);
-        if (mate_mapped) {
-            out_.put("\tMC:Z:");
-            out_.put(mate_cigar_.data(), mate_cigar_.size());
-            out_.put("\tMQ:i:");
-            out_.number(mapped_.mapq[mate_]);
+        mate_mapped_ = mate_ != kNone && records_.mapped(records_.primary(mate_));
+        if (mate_mapped_) {
+            other_.load(records_.primary(mate_), reads_.letters(mate_), reads_.length(mate_));
+            other_.cigar(options_.eqx, 'S', mate_cigar_);
         }
-        if (!read_group_.empty()) {
-            out_.put("\tRG:Z:");
-            out_.put(read_group_.data(), read_group_.size());
-        }
-        if (const int64_t extra = extra_size(i)) {
-            out_.put('\t');
-            out_.put(reinterpret_cast<const char*>(reads_.extra + reads_.extra_offsets[i]), size_t(extra));
-        }
-        out_.put('\n');
+        describe_parts(i);
+        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++) record(i, r);
     }
 
     const Text& text() const { return out_; }
@@ -131,59 +51,113 @@ private:
     static constexpr int64_t kLongestName = 254;  // the specification's
     static constexpr size_t kNone = ~size_t(0);
 
-    size_t mate_of(size_t i) const {
-        if (!mapped_.mates || mapped_.mates[i] == kSingle) return kNone;
-        return mapped_.mates[i] == kFirstMate ? i + 1 : i - 1;
+    void record(size_t i, size_t r) {
+        const int64_t length = reads_.length(i);
+        const bool mapped = records_.mapped(r), hard = is(r, kFlagSupplementary) && !options_.soft_supplementary;
+        if (mapped) {
+            record_.load(r, reads_.letters(i), length);
+            record_.cigar(options_.eqx, hard ? 'H' : 'S', cigar_);
+        }
+        make_room(i, length, mapped ? int64_t(record_.span()) : 0);
+        name(i);
+        out_.put('\t');
+        out_.number(records_.flag[r]);
+        out_.put('\t');
+        const size_t at = mapped ? r : place_of(i);  // an unmapped end stands where its mate is
+        contig_name(at);
+        out_.put('\t');
+        out_.number(at == kNone ? 0 : records_.position[at] + 1);
+        out_.put('\t');
+        out_.number(mapped ? records_.mapq[r] : 0);
+        out_.put('\t');
+        if (mapped) out_.put(cigar_);
+        else out_.put('*');
+        out_.put('\t');
+        mate_fields(i, r, at);
+        out_.put('\t');
+        if (is(r, kFlagSecondary) && !options_.secondary_sequence) out_.put("*\t*");
+        else sequence(i, r, hard ? record_.clipped_front() : 0, length - (hard ? record_.clipped_back() : 0));
+        if (mapped) tags(r);
+        if (mate_mapped_) {
+            out_.put("\tMC:Z:");
+            out_.put(mate_cigar_);
+            out_.put("\tMQ:i:");
+            out_.number(records_.mapq[records_.primary(mate_)]);
+        }
+        if (!options_.read_group.empty()) {
+            out_.put("\tRG:Z:");
+            out_.put(options_.read_group);
+        }
+        if (const int64_t extra = extra_size(i)) {
+            out_.put('\t');
+            out_.put(reinterpret_cast<const char*>(reads_.extra + reads_.extra_offsets[i]), size_t(extra));
+        }
+        out_.put('\n');
     }
 
-    // The record whose place record i stands at: its own, its mate's, or none.
+    bool is(size_t r, uint16_t flag) const { return records_.flag[r] & flag; }
+
+    size_t mate_of(size_t i) const {
+        if (!reads_.mates || reads_.mates[i] == kSingle) return kNone;
+        return reads_.mates[i] == kFirstMate ? i + 1 : i - 1;
+    }
+
+    // The record whose place read i stands at: its own primary one, its mate's, or none.
     size_t place_of(size_t i) const {
-        if (mapped_.mapped(i)) return i;
+        if (records_.mapped(records_.primary(i))) return records_.primary(i);
         const size_t mate = mate_of(i);
-        return mate != kNone && mapped_.mapped(mate) ? mate : kNone;
+        return mate != kNone && records_.mapped(records_.primary(mate)) ? records_.primary(mate) : kNone;
     }
 
     int64_t extra_size(size_t i) const {
         return reads_.extra ? reads_.extra_offsets[i + 1] - reads_.extra_offsets[i] : 0;
     }
 
+    int64_t contig_name_size(size_t r) const {
+        return contig_name_offsets_[records_.contig[r] + 1] - contig_name_offsets_[records_.contig[r]];
+    }
+
     void make_room(size_t i, int64_t length, int64_t span) {
-        const auto name_size = [&](size_t r) {
-            const size_t at = place_of(r);
-            return at == kNone ? 1 : contig_name_offsets_[mapped_.contig[at] + 1] - contig_name_offsets_[mapped_.contig[at]];
+        const auto name_size = [&](size_t read) {
+            const size_t at = place_of(read);
+            return at == kNone ? 1 : contig_name_size(at);
         };
+        int64_t longest_name = name_size(i);
+        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
+            if (records_.mapped(r)) longest_name = std::max(longest_name, contig_name_size(r));
         const int64_t mate = mate_ == kNone ? 0 : int64_t(mate_cigar_.size()) + name_size(mate_);
         const int64_t name = reads_.name_offsets[i + 1] - reads_.name_offsets[i];
-        out_.reserve(size_t(2 * length + 320 + name_size(i) + mate + int64_t(cigar_.size()) + extra_size(i) + 4 * span + name) + read_group_.size());
+        out_.reserve(size_t(2 * length + 320 + longest_name + mate + extra_size(i) + 4 * span + name) + cigar_.size() +
+                     parts_.size() + options_.read_group.size());
     }
 
     void contig_name(size_t at) {
-        if (at == kNone) {
-            out_.put('*');
-            return;
-        }
-        const int64_t from = contig_name_offsets_[mapped_.contig[at]], to = contig_name_offsets_[mapped_.contig[at] + 1];
-        out_.put(reinterpret_cast<const char*>(contig_names_ + from), size_t(to - from));
+        if (at == kNone) out_.put('*');
+        else out_.put(contig_name_of(at), size_t(contig_name_size(at)));
+    }
+    const char* contig_name_of(size_t r) const {
+        return reinterpret_cast<const char*>(contig_names_ + contig_name_offsets_[records_.contig[r]]);
     }
 
-    // RNEXT, PNEXT, TLEN. TLEN spans the aligned bases of both ends, positive for the leftmost (of equal ones, the first).
-    void mate_fields(size_t i, size_t at) {
+    // RNEXT, PNEXT, TLEN. TLEN spans the aligned bases of both primary records, positive for the leftmost (of equal ones, the
+    // first).
+    void mate_fields(size_t i, size_t r, size_t at) {
         const size_t mate_at = mate_ == kNone ? kNone : place_of(mate_);
         if (mate_at == kNone) {
             out_.put("*\t0\t0");
             return;
         }
-        if (mapped_.contig[at] == mapped_.contig[mate_at]) out_.put('=');
+        if (records_.contig[at] == records_.contig[mate_at]) out_.put('=');
         else contig_name(mate_at);
         out_.put('\t');
-        out_.number(mapped_.position[mate_at] + 1);
+        out_.number(records_.position[mate_at] + 1);
         out_.put('\t');
-        if (!mapped_.mapped(i) || !mapped_.mapped(mate_) || mapped_.contig[i] != mapped_.contig[mate_]) {
+        if (!records_.mapped(r) || !mate_mapped_ || records_.contig[r] != records_.contig[mate_at]) {
             out_.put('0');
             return;
         }
-        const int64_t mine = mapped_.position[i], other = mapped_.position[mate_];
-        const int64_t span = std::max(mapped_.end(i), mapped_.end(mate_)) - std::min(mine, other);
+        const int64_t mine = records_.position[r], other = records_.position[mate_at];
+        const int64_t span = std::max(records_.end(r), records_.end(mate_at)) - std::min(mine, other);
         const bool leftmost = mine < other || (mine == other && i < mate_);
         out_.number(leftmost ? span : -span);
     }
@@ -195,122 +169,85 @@ private:
         for (int64_t c = 0; c < n; c++) out_.put(p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_');
     }
 
-    // The read as it is printed and the reference letters under it.
-    void prepare(size_t i, int64_t length) {
-        const char* bases = reinterpret_cast<const char*>(reads_.bases + reads_.base_offsets[i]);
-        oriented_.resize(size_t(length));
-        if (mapped_.flag[i] & kFlagReverse) {
-            for (int64_t c = 0; c < length; c++) oriented_[size_t(c)] = complement_letter.to[uint8_t(bases[length - 1 - c])];
-        } else {
-            std::copy(bases, bases + length, oriented_.begin());
-        }
-        const int64_t span = mapped_.end(i) - mapped_.position[i];
-        window_.resize(size_t(span));
-        const uint64_t begin = uint64_t(reference_.contig_offsets[mapped_.contig[i]] + mapped_.position[i]);
-        reference_.letters(begin, begin + uint64_t(span), window_.data());
-    }
-
-    // The CIGAR of a record as text; leaves the record's letters in oriented_ and window_.
-    void cigar(size_t i, std::string& text) {
-        prepare(i, reads_.base_offsets[i + 1] - reads_.base_offsets[i]);
-        text.clear();
-        const auto put = [&](uint32_t n, char op) {
-            char digits[12];
-            text.append(digits, size_t(std::to_chars(digits, digits + 12, n).ptr - digits));
-            text.push_back(op);
-        };
-        size_t query = 0, reference = 0;
-        for (int64_t c = mapped_.cigar_offsets[i]; c < mapped_.cigar_offsets[i + 1]; c++) {
-            const uint32_t op = mapped_.cigar[c] & 15, n = mapped_.cigar[c] >> 4;
-            if (op == kCigarM && eqx_) {
-                for (uint32_t from = 0; from < n;) {
-                    const bool same = match(oriented_[query + from], window_[reference + from]);
-                    uint32_t to = from + 1;
-                    while (to < n && match(oriented_[query + to], window_[reference + to]) == same) to++;
-                    put(to - from, same ? '=' : 'X');
-                    from = to;
-                }
-            } else {
-                put(n, "MIDNS"[op]);
-            }
-            if (op != kCigarD) query += n;
-            if (op == kCigarM || op == kCigarD) reference += n;
-        }
-    }
-
-    void sequence(size_t i, int64_t length) {
-        if (length == 0) {
+    // Letters [from, to) of the read as it is printed.
+    void sequence(size_t i, size_t r, int64_t from, int64_t to) {
+        if (from >= to) {
             out_.put("*\t*");
             return;
         }
-        const char* bases = reinterpret_cast<const char*>(reads_.bases + reads_.base_offsets[i]);
-        const bool reverse = mapped_.flag[i] & kFlagReverse;
-        out_.put(mapped_.contig[i] >= 0 ? oriented_.data() : bases, size_t(length));
+        out_.put((records_.mapped(r) ? record_.oriented().data() : reads_.letters(i)) + from, size_t(to - from));
         out_.put('\t');
         if (!reads_.qualities) {
             out_.put('*');
             return;
         }
         const char* qualities = reinterpret_cast<const char*>(reads_.qualities + reads_.base_offsets[i]);
-        if (reverse) {
-            for (int64_t c = length; c-- > 0;) out_.put(qualities[c]);
+        if (records_.reverse(r)) {
+            const int64_t last = reads_.length(i) - 1;
+            for (int64_t c = from; c < to; c++) out_.put(qualities[last - c]);
         } else {
-            out_.put(qualities, size_t(length));
+            out_.put(qualities + from, size_t(to - from));
         }
     }
 
-    // NM and MD come from the letters and the CIGAR, AS and ed from the mapper.
-    void tags(size_t i) {
-        int64_t edits = 0, run = 0;
-        size_t query = 0, text = 0;
-        md_.clear();
-        const auto flush = [&] {
-            char digits[20];
-            md_.append(digits, size_t(std::to_chars(digits, digits + 20, run).ptr - digits));
-            run = 0;
-        };
-        for (int64_t c = mapped_.cigar_offsets[i]; c < mapped_.cigar_offsets[i + 1]; c++) {
-            const uint32_t op = mapped_.cigar[c] & 15, n = mapped_.cigar[c] >> 4;
-            if (op == kCigarM) {
-                for (uint32_t x = 0; x < n; x++) {
-                    if (match(oriented_[query + x], window_[text + x])) {
-                        run++;
-                    } else {
-                        flush();
-                        md_.push_back(window_[text + x]);
-                        edits++;
-                    }
-                }
-            } else if (op == kCigarD) {
-                flush();
-                md_.push_back('^');
-                md_.append(window_.data() + text, n);
-            }
-            if (op == kCigarI || op == kCigarD) edits += n;
-            if (op != kCigarD) query += n;
-            if (op == kCigarM || op == kCigarD) text += n;
-        }
-        flush();
+    // NM and MD come from the letters and the CIGAR, AS and ed from the mapper, SA from the read's other parts.
+    void tags(size_t r) {
+        const int64_t edits = record_.edits(md_);
         out_.put("\tNM:i:");
         out_.number(edits);
         out_.put("\tMD:Z:");
-        out_.put(md_.data(), md_.size());
+        out_.put(md_);
         out_.put("\tAS:i:");
-        out_.number(mapped_.score[i]);
-        out_.put("\ted:i:");
-        out_.number(mapped_.distance[i]);
+        out_.number(records_.score[r]);
+        if (records_.distance[r] >= 0) {
+            out_.put("\ted:i:");
+            out_.number(records_.distance[r]);
+        }
+        if (part_ends_.empty() || is(r, kFlagSecondary)) return;
+        out_.put("\tSA:Z:");
+        size_t from = 0;
+        for (const auto& [part, end] : part_ends_) {
+            if (part != r) out_.put(parts_.data() + from, end - from);
+            from = end;
+        }
     }
 
-    const ReferenceView& reference_;
+    // What SA says of each part of a read that is aligned in several.
+    void describe_parts(size_t i) {
+        parts_.clear();
+        part_ends_.clear();
+        const size_t first = records_.primary(i), last = records_.primary(i + 1);
+        bool several = false;
+        for (size_t r = first + 1; r < last; r++) several |= is(r, kFlagSupplementary);
+        if (!several) return;
+        for (size_t r = first; r < last; r++) {
+            if (is(r, kFlagSecondary)) continue;
+            record_.load(r, reads_.letters(i), reads_.length(i));
+            record_.cigar(options_.eqx, 'S', cigar_);
+            parts_.append(contig_name_of(r), size_t(contig_name_size(r)));
+            parts_ += ',';
+            append_number(parts_, records_.position[r] + 1);
+            parts_ += records_.reverse(r) ? ",-," : ",+,";
+            parts_ += cigar_;
+            parts_ += ',';
+            append_number(parts_, records_.mapq[r]);
+            parts_ += ',';
+            append_number(parts_, record_.edits(md_));
+            parts_ += ';';
+            part_ends_.emplace_back(r, parts_.size());
+        }
+    }
+
     const uint8_t* contig_names_;
     const int64_t* contig_name_offsets_;
     const Reads reads_;
-    const Mapped mapped_;
-    const bool eqx_;
-    const std::string read_group_;
+    const RecordsView records_;
+    const SamOptions options_;
+    RecordText record_, other_;
     size_t mate_ = kNone;
-    std::vector<char> oriented_, window_;
-    std::string md_, cigar_, mate_cigar_;
+    bool mate_mapped_ = false;
+    std::string md_, cigar_, mate_cigar_, parts_;
+    std::vector<std::pair<size_t, size_t>> part_ends_;
     Text out_;
 };
 
@@ -322,24 +259,22 @@ const T* data_or_null(const std::optional<Input<T>>& array) {
 nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
                      Input<uint8_t> names, Input<int64_t> name_offsets, Input<uint8_t> bases, Input<int64_t> base_offsets,
                      std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> extra,
-                     std::optional<Input<int64_t>> extra_offsets, Input<uint16_t> flag, Input<int32_t> contig,
-                     Input<int64_t> position, Input<uint8_t> mapq, Input<int32_t> score, Input<int32_t> distance,
-                     Input<uint32_t> cigar, Input<int64_t> cigar_offsets, std::optional<Input<uint8_t>> mates, bool eqx,
+                     std::optional<Input<int64_t>> extra_offsets, std::optional<Input<uint8_t>> mates,
+                     const nb::tuple& alignments, bool eqx, bool soft_supplementary, bool secondary_sequence,
                      const std::string& read_group) {
+    const RecordArrays arrays(alignments);
     const size_t n = base_offsets.size() - 1;
-    if (flag.size() != n || contig.size() != n || position.size() != n || mapq.size() != n || score.size() != n ||
-        distance.size() != n || cigar_offsets.size() != n + 1 || name_offsets.size() != n + 1 || extra.has_value() != extra_offsets.has_value() ||
-        (mates && mates->size() != n))
+    if (arrays.reads() != n || name_offsets.size() != n + 1 || extra.has_value() != extra_offsets.has_value() ||
+        (extra_offsets && extra_offsets->size() != n + 1) || (mates && mates->size() != n))
         throw nb::value_error("the arrays of reads and alignments differ in length");
     const ReferenceView view = reference.view();
-    const Reads reads{names.data(), bases.data(), data_or_null(qualities), data_or_null(extra), name_offsets.data(),
-                      base_offsets.data(), data_or_null(extra_offsets)};
-    const Mapped mapped{flag.data(), contig.data(), position.data(), mapq.data(), score.data(), distance.data(), cigar.data(),
-                        cigar_offsets.data(), data_or_null(mates)};
-    SamWriter writer(view, contig_names.data(), contig_name_offsets.data(), reads, mapped, eqx, read_group);
+    const Reads reads{names.data(), bases.data(), data_or_null(qualities), data_or_null(extra), data_or_null(mates),
+                      name_offsets.data(), base_offsets.data(), data_or_null(extra_offsets)};
+    SamWriter writer(view, contig_names.data(), contig_name_offsets.data(), reads, arrays.view(),
+                     {eqx, soft_supplementary, secondary_sequence, read_group});
     {
         nb::gil_scoped_release release;
-        for (size_t i = 0; i < n; i++) writer.record(i);
+        for (size_t i = 0; i < n; i++) writer.read(i);
     }
     return nb::bytes(writer.text().data(), writer.text().size());
 }
@@ -349,9 +284,9 @@ nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_nam
 void bind_sam(nb::module_& m) {
     m.def("format_sam", &format_sam, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
           nb::arg("names"), nb::arg("name_offsets"), nb::arg("bases"), nb::arg("base_offsets"), nb::arg("qualities").none(),
-          nb::arg("extra").none(), nb::arg("extra_offsets").none(), nb::arg("flag"), nb::arg("contig"), nb::arg("position"),
-          nb::arg("mapq"), nb::arg("score"), nb::arg("distance"), nb::arg("cigar"), nb::arg("cigar_offsets"), nb::arg("mates").none(), nb::arg("eqx"),
-          nb::arg("read_group"), "SAM records of a batch, one line each, in order.");
+          nb::arg("extra").none(), nb::arg("extra_offsets").none(), nb::arg("mates").none(), nb::arg("alignments"), nb::arg("eqx"),
+          nb::arg("soft_supplementary"), nb::arg("secondary_sequence"), nb::arg("read_group"),
+          "SAM records of a batch, one line each, in order.");
 }
 
 }  // namespace gpualign

@@ -51,6 +51,8 @@ class MapParams:
         most_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
         most_candidates: places verified per read, those with most seed hits.
         eqx: write = and X in CIGARs instead of M.
+        soft_supplementary: clip supplementary records softly, with the whole sequence, not hard.
+        secondary_sequence: write the sequence and qualities of secondary records too.
         read_group: an @RG line with ID, or None.
         command_line: for the header's @PG.
     """
@@ -75,6 +77,8 @@ class MapParams:
     most_hits: int = 1000
     most_candidates: int = 64
     eqx: bool = False
+    soft_supplementary: bool = False
+    secondary_sequence: bool = False
     read_group: str | None = None
     command_line: str = "gpualign map"
 
@@ -137,14 +141,12 @@ class SamFormatter:
         self.index, self.params, self.pairs = index, params, pairs
         self._reference = index.reference.native
         self._names, self._name_offsets = join_bytes([name.encode() for name in index.reference.names])
-        self._eqx = params.eqx
         self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SamFormatter, (self.index, self.params, self.pairs)
 
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> bytes:
-        a = alignments
         text: bytes = _native.format_sam(
             self._reference,
             self._names,
@@ -156,16 +158,11 @@ class SamFormatter:
             batch.qualities,
             batch.comments,
             batch.comment_offsets,
-            a.flag,
-            a.contig,
-            a.position,
-            a.mapq,
-            a.score,
-            a.distance,
-            a.cigar,
-            a.cigar_offsets,
             batch.mates,
-            self._eqx,
+            alignments.native,
+            self.params.eqx,
+            self.params.soft_supplementary,
+            self.params.secondary_sequence,
             self._read_group,
         )
         return text
@@ -278,9 +275,11 @@ def _map_item(format_sam: SamFormatter, item: Chunk | SequenceBatch) -> _Mapped:
     """One worker's work: a chunk of reads to SAM text."""
     batch = to_batch(item)
     alignments = map_batch(format_sam.index, batch, format_sam.params, format_sam.pairs)
-    found = alignments.distance[alignments.contig >= 0]
-    proper = int(np.count_nonzero(alignments.flag & 2))
-    return _Mapped(format_sam(batch, alignments), len(batch), alignments.mapped, proper, np.bincount(found))
+    distances = alignments.distance[alignments.primary]
+    proper = int(np.count_nonzero(alignments.flag[alignments.primary] & 2))
+    return _Mapped(
+        format_sam(batch, alignments), len(batch), alignments.mapped, proper, np.bincount(distances[distances >= 0])
+    )
 
 
 def _no_kernel(device: Any) -> Any:

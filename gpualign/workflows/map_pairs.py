@@ -112,16 +112,7 @@ def _first_pairs(batch: SequenceBatch, most: int) -> SequenceBatch:
 
 
 def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:
-    sizes, orientations = _native.insert_sizes(
-        batch.mates,
-        found.flag,
-        found.contig,
-        found.position,
-        found.mapq,
-        found.cigar,
-        found.cigar_offsets,
-        _SAMPLE_MAPQ,
-    )
+    sizes, orientations = _native.insert_sizes(batch.mates, found.native, _SAMPLE_MAPQ)
     kept: NDArray[np.int64] = sizes[orientations == ORIENTATIONS.index(orientation)]
     return kept
 

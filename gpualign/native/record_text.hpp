@@ -1,0 +1,123 @@
+// One record's letters beside the reference's, and what follows from them: CIGAR with = and X, MD, NM.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "record_arrays.hpp"
+#include "reference.hpp"
+#include "text.hpp"
+
+namespace gpualign {
+
+struct ComplementTable {
+    char to[256] = {};
+    constexpr ComplementTable() {
+        const char from[] = "ACGTRYSWKMBDHVN", complement[] = "TGCAYRSWMKVHDBN";
+        for (int i = 0; i < 256; i++) to[i] = 'N';
+        for (int i = 0; from[i]; i++) to[uint8_t(from[i])] = complement[i];
+    }
+};
+inline constexpr ComplementTable complement_letter;
+
+class RecordText {
+public:
+    RecordText(const ReferenceView& reference, const RecordsView& records) : reference_(reference), records_(records) {}
+
+    // Takes record `record` of a read given in its own direction.
+    void load(size_t record, const char* bases, int64_t length) {
+        begin_ = records_.cigar_begin(record);
+        end_ = records_.cigar_end(record);
+        oriented_.resize(size_t(length));
+        if (records_.reverse(record)) {
+            for (int64_t c = 0; c < length; c++) oriented_[size_t(c)] = complement_letter.to[uint8_t(bases[length - 1 - c])];
+        } else {
+            std::copy(bases, bases + length, oriented_.begin());
+        }
+        window_.resize(size_t(reference_span(begin_, end_)));
+        const uint64_t begin = uint64_t(reference_.contig_offsets[records_.contig[record]] + records_.position[record]);
+        reference_.letters(begin, begin + window_.size(), window_.data());
+    }
+
+    const std::vector<char>& oriented() const { return oriented_; }  // the read as it is printed
+    size_t span() const { return window_.size(); }
+    int64_t clipped_front() const { return clipped(begin_); }
+    int64_t clipped_back() const { return begin_ == end_ || end_ - begin_ == 1 ? 0 : clipped(end_ - 1); }
+
+    // With `eqx`, = and X instead of M; `clip` stands for clipped ends, S or H.
+    void cigar(bool eqx, char clip, std::string& text) const {
+        text.clear();
+        const auto put = [&](uint32_t n, char op) {
+            append_number(text, n);
+            text.push_back(op);
+        };
+        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
+            if (op != kCigarM || !eqx) {
+                put(n, op == kCigarS ? clip : "MID"[op]);
+                return;
+            }
+            for (uint32_t from = 0; from < n;) {
+                const bool same = match(query + from, reference + from);
+                uint32_t to = from + 1;
+                while (to < n && match(query + to, reference + to) == same) to++;
+                put(to - from, same ? '=' : 'X');
+                from = to;
+            }
+        });
+    }
+
+    // NM; MD is left in `md`.
+    int64_t edits(std::string& md) const {
+        int64_t edits = 0, run = 0;
+        md.clear();
+        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
+            if (op == kCigarM) {
+                for (uint32_t x = 0; x < n; x++) {
+                    if (match(query + x, reference + x)) {
+                        run++;
+                        continue;
+                    }
+                    append_number(md, run);
+                    run = 0;
+                    md.push_back(window_[reference + x]);
+                    edits++;
+                }
+            } else if (op == kCigarD) {
+                append_number(md, run);
+                run = 0;
+                md.push_back('^');
+                md.append(window_.data() + reference, n);
+            }
+            if (op == kCigarI || op == kCigarD) edits += n;
+        });
+        append_number(md, run);
+        return edits;
+    }
+
+private:
+    static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
+
+    // visit(operation, length, query letters before it, reference letters before it)
+    template <class Visit>
+    void walk(Visit&& visit) const {
+        size_t query = 0, reference = 0;
+        for (const uint32_t* c = begin_; c < end_; c++) {
+            const uint32_t op = *c & 15, n = *c >> 4;
+            visit(op, n, query, reference);
+            if (op != kCigarD) query += n;
+            if (op == kCigarM || op == kCigarD) reference += n;
+        }
+    }
+
+    // Only A, C, G and T match, so that MD and NM say what the aligner counted.
+    bool match(size_t query, size_t reference) const {
+        const char a = oriented_[query];
+        return a == window_[reference] && (a == 'A' || a == 'C' || a == 'G' || a == 'T');
+    }
+
+    const ReferenceView& reference_;
+    const RecordsView records_;
+    const uint32_t *begin_ = nullptr, *end_ = nullptr;
+    std::vector<char> oriented_, window_;
+};
+
+}  // namespace gpualign
