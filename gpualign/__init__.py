@@ -1,5 +1,54 @@
-"""gpualign: read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both."""
+"""gpualign: read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both.
+
+The functions below are those of ``gpualign.api``, imported when they are first used: ``import gpualign`` itself loads
+nothing heavy. Each command of the shell has its counterpart, on the same code.
+
+>>> import gpualign
+>>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"])["distance"].tolist()
+[-1]
+>>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"], max_errors=1)["distance"].tolist()
+[1]
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpualign.api.lcs import lcs_filter as lcs_filter
+    from gpualign.api.pairwise import iter_pairwise as iter_pairwise
+    from gpualign.api.pairwise import pairwise as pairwise
+    from gpualign.api.sequences import read_sequences as read_sequences
+    from gpualign.api.verify import verify as verify
+    from gpualign.errors import DeviceError as DeviceError
+    from gpualign.errors import GpualignError as GpualignError
+    from gpualign.errors import InputError as InputError
+    from gpualign.errors import UsageError as UsageError
+
 __version__ = "0.1.0"
+
+#: public name -> the module that has it
+_HOMES = {
+    "verify": "gpualign.api.verify",
+    "pairwise": "gpualign.api.pairwise",
+    "iter_pairwise": "gpualign.api.pairwise",
+    "lcs_filter": "gpualign.api.lcs",
+    "read_sequences": "gpualign.api.sequences",
+    "GpualignError": "gpualign.errors",
+    "UsageError": "gpualign.errors",
+    "InputError": "gpualign.errors",
+    "DeviceError": "gpualign.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gpualign' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -99,6 +99,13 @@ class Measures:
         outside = np.stack([self.query_start, self.n - self.query_end, self.target_start, self.m - self.target_end])
         self._free = outside if mode == "semi-global" else np.zeros_like(outside)
 
+    def query_span(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64 (p,) starts and ends of the aligned part on the query's forward strand, half-open."""
+        minus = self._all.minus
+        start = np.where(minus, self.n - self.query_end, self.query_start)
+        end = np.where(minus, self.n - self.query_start, self.query_end)
+        return start, end
+
     def identity(self, definition: int) -> NDArray[np.float64]:
         """float64 (p,): identity by vsearch's definition, 0 to 1."""
         return identity.fraction(

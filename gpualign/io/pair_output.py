@@ -56,13 +56,6 @@ class _Rows:
         assert self.measures is not None
         return self.measures
 
-    def query_span(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Half-open, on the query's own strand."""
-        measures, minus = self._measured(), self.all.minus
-        start = np.where(minus, measures.n - measures.query_end, measures.query_start)
-        end = np.where(minus, measures.n - measures.query_start, measures.query_end)
-        return start, end
-
     def column(self, field: str, asked: str) -> Column:
         """One column by its own name; ``asked`` is the name the user gave, which for qs and ts is all the same."""
         simple: dict[str, Callable[[], Column]] = {
@@ -82,7 +75,7 @@ class _Rows:
 
     def _alignment_column(self, field: str) -> Column:
         measures = self._measured()
-        start, end = self.query_span()
+        start, end = measures.query_span()
         whole: dict[str, NDArray[np.int64]] = {
             "alnlen": measures.columns,
             "matches": measures.matches,
@@ -129,7 +122,7 @@ class _Rows:
 
     def paf(self) -> list[Column]:
         measures = self._measured()
-        start, end = self.query_span()
+        start, end = measures.query_span()
         return [
             self.queries.column(self.all.query),
             table.integers(measures.n),
@@ -150,7 +143,7 @@ class _Rows:
 
     def blast6(self) -> list[Column]:
         measures, minus = self._measured(), self.all.minus
-        start, end = self.query_span()
+        start, end = measures.query_span()
         first, last = measures.target_start + 1, measures.target_end
         return [
             self.queries.column(self.all.query),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, lcs_stage
 from gpualign.backends.select import open_backend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, open_output
-from gpualign.io.lcs_output import Hit, LcsWriter
+from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.lcs_query import LcsQuery, common_subsequences, encode_query, reverse_complement
 from gpualign.params import RunOptions
@@ -58,10 +59,11 @@ def read_queries(params: LcsFilterParams) -> list[QueryStrands]:
         raise InputError("no query (expected one record)", params.query)
     if count > 1 and not params.multi_query:
         raise InputError(f"{count} queries (expected one; --multi-query takes them all)", params.query)
-    return [_strands(batch.name(i), batch.sequence(i), params) for batch in batches for i in range(len(batch))]
+    return [strands_of(batch.name(i), batch.sequence(i), params) for batch in batches for i in range(len(batch))]
 
 
-def _strands(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
+def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
+    """A query, encoded on the strands that the parameters ask for."""
     assert params.alphabet is not None
     texts = [text, reverse_complement(text)] if params.strand == "both" else [text]
     return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
@@ -126,6 +128,49 @@ class Collector:
         return sorted(rows, key=lambda row: row[1].index) if self.params.input_order else rows
 
 
+class LcsFilter:
+    """Queries and what they have found so far.
+
+    Attributes:
+        subjects, residues: how many have been compared.
+    """
+
+    def __init__(self, params: LcsFilterParams, queries: list[QueryStrands], threads: int) -> None:
+        self.params, self.queries = params, queries
+        self.subjects = self.residues = 0
+        self._collectors = [Collector(query, params) for query in queries]
+        self._trace = partial(_trace, threads) if params.subsequence else _keep
+
+    def run(
+        self, backend: Backend, items: Iterable[Any], read: Callable[[Any], SequenceBatch]
+    ) -> Iterator[tuple[list[Row], int]]:
+        """Compare; yields for each item, in order, the rows to be written at once and the residues it had.
+
+        Args:
+            items: what ``read`` turns into batches of subjects.
+        """
+        strands = [strand for query in self.queries for strand in query.strands]
+        for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read)):
+            groups = list(_collect(self._collectors, scored, self.subjects))
+            rows = [(None, query, hit) for query, hits in groups for hit in self._trace(query, hits)]
+            self.subjects += len(scored.batch)
+            self.residues += len(scored.batch.bases)
+            yield sorted(rows, key=lambda row: row[2].index), len(scored.batch.bases)  # by subject, then by query
+
+    def ranked(self) -> Iterator[Row]:
+        """The rows that had to wait for the last subject, query by query."""
+        for collector in self._collectors:
+            ranked = collector.ranked()
+            traced = self._trace(collector.query, [hit for _, hit in ranked])
+            for (rank, _), hit in zip(ranked, traced, strict=True):
+                yield rank, collector.query, hit
+
+    @property
+    def cells(self) -> int:
+        """Residues compared, for each letter of each query's strands."""
+        return self.residues * sum(len(strand) for query in self.queries for strand in query.strands)
+
+
 def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, Any]:
     """Run the filter and write its output.
 
@@ -137,38 +182,26 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("lcs-filter", options)
-    queries = read_queries(params)
+    lcs = LcsFilter(params, read_queries(params), options.threads)
     if not options.quiet:
-        for query in queries:
+        for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):
                 warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
-    collectors = [Collector(query, params) for query in queries]
     inputs = (params.query, *params.subjects)
     with open_output(options.output, inputs) as out, open_backend(options, "lcs-filter") as backend:
         writer = LcsWriter(out, params)
-        trace = partial(_trace, options.threads) if params.subsequence else _keep
         read, items = _items(params, options, backend.on_gpu)
-        stage = lcs_stage([strand for query in queries for strand in query.strands], params.formulation, read)
-        subjects = residues = 0
         with Progress(options, "bases") as progress:
-            for scored in backend.run(items, stage):
-                groups = list(_collect(collectors, scored, subjects))
-                rows = [(None, query, hit) for query, hits in groups for hit in trace(query, hits)]
-                writer.write(sorted(rows, key=lambda row: row[2].index))  # by subject, then by query
-                subjects += len(scored.batch)
-                residues += len(scored.batch.bases)
-                progress.update(len(scored.batch.bases))
-        for collector in collectors:
-            ranked = collector.ranked()
-            traced = trace(collector.query, [hit for _, hit in ranked])
-            writer.write([(rank, collector.query, hit) for (rank, _), hit in zip(ranked, traced, strict=True)])
+            for rows, residues in lcs.run(backend, items, read):
+                writer.write(rows)
+                progress.update(residues)
+        writer.write(list(lcs.ranked()))
         report.fields |= backend.report()
-    if subjects == 0 and not options.quiet:
+    if lcs.subjects == 0 and not options.quiet:
         warn("lcs-filter", "there are no subjects")
-    cells = residues * sum(len(strand) for query in queries for strand in query.strands)
-    report.fields |= {"queries": len(queries), "subjects": subjects, "residues": residues, "cells": cells}
-    report["written"] = writer.rows
-    report.finish(f"{subjects} subjects, {residues} residues, {writer.rows} written, on {backend.name}")
+    report.fields |= {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
+    report.fields |= {"cells": lcs.cells, "written": writer.rows}
+    report.finish(f"{lcs.subjects} subjects, {lcs.residues} residues, {writer.rows} written, on {backend.name}")
     return report.fields
 
 

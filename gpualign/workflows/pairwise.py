@@ -47,9 +47,9 @@ def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
     """
     queries = read_encoded(params.queries, scoring)
     targets = queries if params.targets is None else read_encoded(params.targets, scoring)
+    listed = None
     if params.pairs is not None:
-        first, second = read_pairs(params.pairs, queries.names, targets.names)
-        source = PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), PairBlock(first, second))
+        listed = PairBlock(*read_pairs(params.pairs, queries.names, targets.names))
     elif params.one_to_one:
         if len(queries) != len(targets):
             raise InputError(
@@ -57,12 +57,19 @@ def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
                 "(--one-to-one needs as many in both)"
             )
         each = np.arange(len(queries), dtype=np.int32)
-        source = PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), PairBlock(each, each))
-    elif params.targets is None:
-        source = PairSource.triangle(queries.lengths, params.include_self)
-    else:
-        source = PairSource.rectangle(queries.lengths, targets.lengths)
-    return PairInputs(queries, targets, source)
+        listed = PairBlock(each, each)
+    return PairInputs(queries, targets, source_of(params, queries, targets, listed))
+
+
+def source_of(
+    params: PairwiseParams, queries: EncodedSequences, targets: EncodedSequences, listed: PairBlock | None
+) -> PairSource:
+    """The pairs to align: those listed, all of one set, or all of two."""
+    if listed is not None:
+        return PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), listed)
+    if params.targets is None:
+        return PairSource.triangle(queries.lengths, params.include_self)
+    return PairSource.rectangle(queries.lengths, targets.lengths)
 
 
 def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, inputs: PairInputs) -> PairProblem:

@@ -1,0 +1,87 @@
+"""What the API takes for sequences, and how it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import InputError, UsageError
+from gpualign.io.fastx import read_batches
+from gpualign.params import RunOptions
+from gpualign.sequences import SequenceBatch, join_batches, join_bytes
+
+#: a path of a FASTA or FASTQ file, what :func:`read_sequences` returns, or the sequences themselves
+Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
+Letters = Literal["nucleotide", "any"]
+
+_NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
+
+
+def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide") -> SequenceBatch:
+    """All records of a FASTA or FASTQ file, plain or compressed ("-" is standard input).
+
+    Args:
+        path: the file.
+        alphabet: "nucleotide" checks the letters, makes them upper case and writes U as T; "any" leaves them.
+
+    Returns:
+        A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays that are described at
+        :class:`gpualign.sequences.SequenceBatch`.
+
+    Raises:
+        InputError: the file cannot be read or is invalid.
+    """
+    return join_batches(list(read_batches(os.fspath(path), alphabet=alphabet)))
+
+
+def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> SequenceBatch:
+    """Sequences of any accepted form as a batch; those without a name get their number.
+
+    Raises:
+        InputError: an unreadable file, or a letter that is no nucleotide code where nucleotides are wanted.
+    """
+    if isinstance(sequences, SequenceBatch):
+        return sequences
+    if isinstance(sequences, str | os.PathLike):
+        return read_sequences(sequences, alphabet)
+    texts = [text.encode("latin-1") if isinstance(text, str) else bytes(text) for text in sequences]
+    letters, offsets = join_bytes(texts)
+    if alphabet == "nucleotide":
+        letters = _nucleotides(letters, offsets)
+    names, name_offsets = join_bytes([str(number).encode() for number in range(len(texts))])
+    return SequenceBatch(names, name_offsets, letters, offsets)
+
+
+def _nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Upper case, U as T."""
+    table = np.zeros(256, np.uint8)
+    for letter in _NUCLEOTIDES:
+        table[[letter, ord(chr(letter).lower())]] = ord("T") if letter == ord("U") else letter
+    translated = table[letters]
+    bad = np.flatnonzero(translated == 0)
+    if bad.size:
+        record = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+        raise InputError(f"sequence {record}: {chr(letters[bad[0]])!r} is not a nucleotide")
+    return translated
+
+
+def run_options(device: str, threads: int) -> RunOptions:
+    """How an API call runs: silently."""
+    return RunOptions(device=device, threads=threads, progress=False, quiet=True)
+
+
+def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
+    """int32 (n,) numbers of sequences.
+
+    Raises:
+        UsageError: a number below 0, or not below ``count``.
+    """
+    numbers = np.asarray(values, np.int64).reshape(-1)
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if wrong.size:
+        raise UsageError(f"there is no {what} {wrong[0]} (there are {count}, counted from 0)")
+    return numbers.astype(np.int32)
