@@ -28,10 +28,15 @@ class InputError(GpualignError):
 
     def __init__(self, what: str, path: str | None = None, line: int | None = None) -> None:
         self.what, self.path, self.line = what, path, line
-        place = "" if path is None else ("standard input" if path == "-" else path)
+        place = "" if path is None else shown_input(path)
         if place and line is not None:
             place += f":{line}"
         super().__init__(f"{place}: {what}" if place else what)
+
+
+def shown_input(path: str) -> str:
+    """An input's path as messages name it."""
+    return "standard input" if path == "-" else path
 
 
 class DeviceError(GpualignError):

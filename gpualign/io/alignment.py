@@ -50,6 +50,9 @@ class AlignmentReads:
             self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
+        finally:
+            if file.path == "-":
+                source.close()  # htslib has a descriptor of its own
         self.header: dict[str, Any] = self._file.header.to_dict()
         self._records: Iterator[Any] = self._file.fetch(until_eof=True)
         try:

@@ -63,9 +63,11 @@ class InputFile:
         self._raw = io.BufferedReader(_Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
+        self._damage: tuple[type[Exception], ...] = _DAMAGE
         if head.startswith(_GZIP_MAGIC):
-            from isal import igzip
+            from isal import igzip, igzip_lib
 
+            self._damage += (igzip_lib.IsalError,)
             self._stream = cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw, mode="rb"))
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
@@ -89,7 +91,7 @@ class InputFile:
                 part = self._stream.read(missing)
             except EOFError as error:
                 raise InputError("compressed file ended early (copy or download it again)", self.path) from error
-            except _DAMAGE as error:
+            except self._damage as error:
                 raise InputError(f"compressed data is damaged: {error}", self.path) from error
             except OSError as error:
                 # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors

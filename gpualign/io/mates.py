@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpualign import _native
-from gpualign.errors import InputError
+from gpualign.errors import InputError, shown_input
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, join_batches
@@ -43,7 +43,8 @@ def paired_batches(
     if batches[0] is not None or batches[1] is not None:
         counts = [pairs + _rest(items[side], batches[side], used[side]) for side in (0, 1)]
         raise InputError(
-            f"the files of a pair differ in length: {counts[0]:,} reads here, {counts[1]:,} in {second.path}",
+            f"the files of a pair differ in length: {counts[0]:,} reads here, "
+            f"{counts[1]:,} in {shown_input(second.path)}",
             first.path,
         )
 
@@ -59,7 +60,7 @@ def _join(
     try:
         *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
     except ValueError as error:
-        raise InputError(str(error), f"{sources[0].path} and {sources[1].path}") from None
+        raise InputError(str(error), " and ".join(shown_input(source.path) for source in sources)) from None
     return replace(SequenceBatch(*fields), mates=mates)
 
 

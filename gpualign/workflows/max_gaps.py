@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences, read_encoded
-from gpualign.errors import InputError, UsageError
+from gpualign.errors import InputError, UsageError, shown_input
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_lists import read_pairs
@@ -127,7 +127,8 @@ def pairs_of(params: PairwiseParams, patterns: EncodedSequences, texts: EncodedS
     if params.one_to_one:
         if len(patterns) != len(texts):
             raise InputError(
-                f"{len(patterns)} records, but {len(texts)} in {params.targets} (--one-to-one needs equal numbers)",
+                f"{len(patterns)} sequences but {len(texts)} in {shown_input(params.targets)} "
+                "(--one-to-one needs as many in both)",
                 params.queries,
             )
         every = np.arange(len(patterns), dtype=np.int32)

@@ -12,7 +12,7 @@ from gpualign.backends.base import Backend
 from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences, read_encoded
-from gpualign.errors import InputError
+from gpualign.errors import InputError, shown_input
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
@@ -53,8 +53,9 @@ def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
     elif params.one_to_one:
         if len(queries) != len(targets):
             raise InputError(
-                f"{len(queries)} sequences in {params.queries} but {len(targets)} in {params.targets} "
-                "(--one-to-one needs as many in both)"
+                f"{len(queries)} sequences but {len(targets)} in {shown_input(params.targets)} "
+                "(--one-to-one needs as many in both)",
+                params.queries,
             )
         each = np.arange(len(queries), dtype=np.int32)
         listed = PairBlock(each, each)

@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import open_backend
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
-from gpualign.errors import InputError
+from gpualign.errors import InputError, shown_input
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.io.fastx import parse, read_batches, read_chunks
@@ -183,7 +183,7 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
         raise InputError(
-            f"{counts[0]} queries but {counts[1]} targets in {params.reference} "
+            f"{counts[0]} queries but {counts[1]} targets in {shown_input(params.reference)} "
             "(without --candidates they are paired one by one)",
             params.queries,
         )

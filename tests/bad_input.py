@@ -1,0 +1,404 @@
+"""The bad-input table: what is done to a good input, which inputs each command has, and what must come of it.
+
+A row is a kind of bad (or merely unusual) input, a role is one input of one command. The test runs every cell, by file
+and by standard input; benchmarks/bad_input.py runs the same cells, and other programs on the same files, for the docs.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Record = tuple[str, str, str]  # name, sequence, qualities
+WAYS = ("file", "stdin")
+
+#: what may be expected of a cell
+SAME = "same"  # exit 0 and the very bytes that the good input gives
+ALL = "all"  # exit 0, and the report counts every record of the file
+NONE = "none"  # exit 0, a warning, and no record
+INVALID = 3  # exit 3, one sentence that names the file, and no output file
+USAGE = 2  # exit 2, one sentence
+
+
+def _sequence(rng: random.Random, length: int) -> str:
+    return "".join(rng.choices("ACGT", k=length))
+
+
+_RNG = random.Random(11)
+CONTIGS = [("chrA", _sequence(_RNG, 900)), ("chrB", _sequence(_RNG, 700))]
+READS: list[Record] = [
+    (f"read{i}", CONTIGS[i % 2][1][20 * i : 20 * i + 100], "".join(_RNG.choices("ABCDEFGHI", k=100))) for i in range(21)
+]
+MATES: list[Record] = [
+    (name, sequence[::-1].translate(str.maketrans("ACGT", "TGCA")), q) for name, sequence, q in READS
+]
+REFERENCE: list[Record] = [(name, sequence, "") for name, sequence in CONTIGS]
+PLACES = b"".join(
+    b"%s\t%s\t%d\t%d\t+\n" % (name.encode(), CONTIGS[i % 2][0].encode(), 20 * i + 1, 20 * i + 120)
+    for i, (name, _, _) in enumerate(READS)
+)
+PAIRS = b"".join(b"read%d\tread%d\n" % (i, i + 1) for i in range(20))
+MATRIX = b"  A C G T\nA 2 -3 -3 -3\nC -3 2 -3 -3\nG -3 -3 2 -3\nT -3 -3 -3 2\n"
+
+
+def fasta(records: list[Record], width: int = 60) -> bytes:
+    lines = []
+    for name, sequence, _ in records:
+        lines += [f">{name}", *(sequence[i : i + width] for i in range(0, len(sequence), width))]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def fastq(records: list[Record]) -> bytes:
+    return "".join(f"@{name}\n{sequence}\n+\n{quality}\n" for name, sequence, quality in records).encode()
+
+
+@dataclass(frozen=True)
+class Role:
+    """One input of one command.
+
+    Attributes:
+        name: as the matrix's columns are headed.
+        kind: "reads" (FASTA or FASTQ), "query" (one such record), "reference" (FASTA) or "table" (lines of fields).
+        arguments: of the command, with "{input}" for this input and "{folder}" for where the good inputs are.
+        content: of a table, when it is good.
+        ways: how the input can be given.
+        counted: field of the JSON report that counts this input's records, or None.
+    """
+
+    name: str
+    kind: str
+    arguments: str
+    counted: str | None = None
+    content: bytes = b""
+    ways: tuple[str, ...] = WAYS
+
+    @property
+    def command(self) -> str:
+        return self.arguments.split()[0]
+
+    @property
+    def records(self) -> list[Record]:
+        return {"reads": READS, "query": READS[:1], "reference": REFERENCE}[self.kind]
+
+    def write(self, records: list[Record]) -> bytes:
+        return fasta(records) if self.kind == "reference" else fastq(records)
+
+    @property
+    def good(self) -> bytes:
+        return self.content or self.write(self.records)
+
+
+ROLES = [
+    Role("map reads", "reads", "map {folder}/ref.fa {input}", "reads"),
+    Role("map reference", "reference", "map {input} {folder}/reads.fq"),
+    Role("index reference", "reference", "index {input}"),
+    Role("mems queries", "reads", "mems {folder}/ref.fa {input}", "queries"),
+    Role("mems reference", "reference", "mems {input} {folder}/reads.fq"),
+    Role("verify queries", "reads", "verify {folder}/reads.fq {input}", "candidates"),
+    Role("verify targets", "reads", "verify {input} {folder}/reads.fq", "candidates"),
+    Role("verify reference", "reference", "verify {input} {folder}/reads.fq --candidates {folder}/places.tsv"),
+    Role(
+        "verify candidates",
+        "table",
+        "verify {folder}/ref.fa {folder}/reads.fq --candidates {input}",
+        "candidates",
+        PLACES,
+    ),
+    Role("pairwise", "reads", "pairwise {input}", "sequences"),
+    Role("pairwise list", "table", "pairwise {folder}/reads.fq --pairs {input}", "pairs", PAIRS),
+    Role("pairwise matrix", "table", "pairwise {folder}/reads.fq --matrix {input}", None, MATRIX, ("file",)),
+    Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
+    Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -q {folder}/one.fq {input}", "subjects"),
+    Role("lcs-filter query", "query", "lcs-filter -n 0 -q {input} {folder}/reads.fq", "queries"),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of input.
+
+    Attributes:
+        name: as the matrix's rows are headed.
+        make: role -> its content (None: there is no such file), or raises NotImplementedError where it has no sense.
+        expected: kind of role, or its name, which goes first, -> what must happen; "" -> of all others.
+        sentence: what an error or a warning must say.
+        file_only: the row is about the file, not its content.
+    """
+
+    name: str
+    make: Callable[[Role], bytes | None]
+    expected: dict[str, Any]
+    sentence: str = ""
+    file_only: bool = False
+
+    def expects(self, role: Role) -> Any:
+        return next(self.expected[key] for key in (role.name, role.kind, "") if key in self.expected)
+
+
+def _bytes(change: Callable[[bytes], bytes | None]) -> Callable[[Role], bytes | None]:
+    return lambda role: change(role.good)
+
+
+def _records(change: Callable[[list[Record]], list[Record]]) -> Callable[[Role], bytes | None]:
+    def make(role: Role) -> bytes:
+        if role.kind == "table":
+            raise NotImplementedError
+        return role.write(change(role.records))
+
+    return make
+
+
+def _fastq(change: Callable[[bytes], bytes]) -> Callable[[Role], bytes | None]:
+    def make(role: Role) -> bytes:
+        if role.kind not in ("reads", "query"):
+            raise NotImplementedError
+        return change(role.good)
+
+    return make
+
+
+def _last(change: Callable[[Record], Record]) -> Callable[[Role], bytes | None]:
+    """The last record changed, so that good ones stand before it."""
+    return _records(lambda records: [*records[:-1], change(records[-1])])
+
+
+def _letter(letter: str) -> Callable[[Role], bytes | None]:
+    return _last(lambda record: (record[0], record[1][:50] + letter + record[1][50 + len(letter) :], record[2]))
+
+
+def _renamed(records: list[Record]) -> list[Record]:
+    """The second record has the first one's name."""
+    return [records[0], (records[0][0], *records[1][1:]), *records[2:]] if len(records) > 1 else records
+
+
+def _wrong_checksum(data: bytes) -> bytes:
+    packed = bytearray(gzip.compress(data))
+    packed[-6] ^= 1
+    return bytes(packed)
+
+
+def _damaged(data: bytes) -> bytes:
+    """A gzip file with a byte changed in the middle of its compressed block."""
+    packed = bytearray(gzip.compress(data))
+    packed[len(packed) // 2] ^= 0x55
+    return bytes(packed)
+
+
+def _blocks(data: bytes) -> bytes:
+    """bgzf files one behind the other, each with its end-of-file block, cut in the middle of a record."""
+    import pysam
+
+    def block(part: bytes) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "part.gz")
+            with pysam.BGZFile(str(path), "wb") as file:
+                file.write(part)
+            return path.read_bytes()
+
+    return block(data[: len(data) // 2]) + block(b"") + block(data[len(data) // 2 :])
+
+
+def _bam(role: Role) -> bytes:
+    """The reads as an unaligned BAM file."""
+    if role.kind not in ("reads", "query"):
+        raise NotImplementedError
+    import pysam
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "reads.bam")
+        with pysam.AlignmentFile(str(path), "wb", header={"HD": {"VN": "1.6"}}) as bam:
+            for name, sequence, quality in role.records:
+                read = pysam.AlignedSegment()
+                read.query_name, read.flag, read.query_sequence = name, 4, sequence
+                read.query_qualities = pysam.qualitystring_to_array(quality)
+                bam.write(read)
+        return path.read_bytes()
+
+
+_EMPTY = {"": NONE, "reference": INVALID, "query": INVALID, "pairwise matrix": INVALID} | {
+    # the other side has 21 records
+    "verify queries": INVALID,
+    "verify targets": INVALID,
+}
+
+ROWS = [
+    Row("missing file", lambda role: None, {"": INVALID, "pairwise matrix": USAGE}, "file", file_only=True),
+    Row("empty", _bytes(lambda data: b""), _EMPTY),
+    Row("empty .gz", _bytes(lambda data: gzip.compress(b"")), _EMPTY),
+    Row("blank lines only", _bytes(lambda data: b"\n\r\n\n"), _EMPTY),
+    Row("other text", _bytes(lambda data: b"hello\nworld\n"), {"": INVALID}, ":1: "),
+    Row("HTML page", _bytes(lambda data: b"<!DOCTYPE html>\n<html>\n"), {"": INVALID}, ":1: "),
+    Row("other bytes", _bytes(lambda data: bytes(range(256)) * 4), {"": INVALID}),
+    Row("BAM", _bam, {"": INVALID, "map reads": SAME, "mems queries": SAME}, "neither FASTA nor FASTQ"),
+    Row("FASTQ cut in a record", _fastq(lambda data: data[:-60]), {"": INVALID}, "cut short"),
+    Row(
+        "FASTQ cut between lines",
+        _fastq(lambda data: data[: -len(data.split(b"\n")[-2]) - 1]),
+        {"": INVALID},
+        "cut short",
+    ),
+    Row(".gz", _bytes(gzip.compress), {"": SAME}),
+    Row("truncated .gz", _bytes(lambda data: gzip.compress(data)[:-20]), {"": INVALID}, "ended early"),
+    Row("wrong CRC in .gz", _bytes(_wrong_checksum), {"": INVALID}, "damaged"),
+    Row("damaged block in .gz", _bytes(_damaged), {"": INVALID}, ""),
+    Row("garbage behind .gz", _bytes(lambda data: gzip.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"),
+    Row("truncated .xz", _bytes(lambda data: lzma.compress(data)[:-20]), {"": INVALID}, "ended early"),
+    Row("truncated .bz2", _bytes(lambda data: bz2.compress(data)[:-9]), {"": INVALID}, "ended early"),
+    Row("several .gz members", _bytes(lambda data: gzip.compress(data[:70]) + gzip.compress(data[70:])), {"": SAME}),
+    Row("bgzf, end-of-file block inside", _bytes(_blocks), {"": SAME}),
+    Row(".bz2", _bytes(bz2.compress), {"": SAME}),
+    Row(".xz", _bytes(lzma.compress), {"": SAME}),
+    Row("too few qualities", _fastq(lambda data: data[:-2] + b"\n"), {"": INVALID}),
+    Row("too many qualities", _fastq(lambda data: data[:-1] + b"I\n"), {"": INVALID}, "qualities"),
+    Row("CR LF", _bytes(lambda data: data.replace(b"\n", b"\r\n")), {"": SAME}),
+    Row("no final newline", _bytes(lambda data: data[:-1]), {"": SAME}),
+    Row("lower case", _records(lambda records: [(n, s.lower(), q) for n, s, q in records]), {"": SAME}),
+    Row("U for T", _records(lambda records: [(n, s.replace("T", "U"), q) for n, s, q in records]), {"": SAME}),
+    Row("spaces in the sequence", _last(lambda r: (r[0], r[1][:30] + " " + r[1][30:], r[2])), {"": SAME}),
+    Row("N", _letter("NNN"), {"": ALL}),
+    Row("IUPAC codes", _letter("RYSWKMBDHV"), {"": ALL}),
+    Row("'-' in the sequence", _letter("-"), {"": INVALID}, "'-'"),
+    Row("'*' in the sequence", _letter("*"), {"": INVALID}, "'*'"),
+    Row("digit in the sequence", _letter("1"), {"": INVALID}, "'1'"),
+    Row("zero-length record", _last(lambda r: (r[0], "", "")), {"": ALL, "reference": INVALID}, "has no sequence"),
+    Row("duplicate names", _records(_renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
+]
+
+#: a run of each command on good input
+COMMANDS = {
+    "map": "map {folder}/ref.fa {folder}/reads.fq",
+    "index": "index {folder}/ref.fa",
+    "mems": "mems {folder}/ref.fa {folder}/reads.fq",
+    "verify": "verify {folder}/reads.fq {folder}/reads.fq",
+    "pairwise": "pairwise {folder}/reads.fq",
+    "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
+    "lcs-filter": "lcs-filter -q {folder}/one.fq {folder}/reads.fq",
+}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Trouble that is not in one file's content.
+
+    Attributes:
+        arguments: as in :class:`Role`.
+        code: the exit code it must give.
+        sentence: what the message must say.
+    """
+
+    name: str
+    arguments: str
+    code: int
+    sentence: str = ""
+
+    @property
+    def command(self) -> str:
+        return self.arguments.split()[0]
+
+
+def _every(name: str, more: str, code: int, sentence: str, but: tuple[str, ...] = ()) -> list[Situation]:
+    return [
+        Situation(name, f"{arguments} {more}", code, sentence)
+        for command, arguments in COMMANDS.items()
+        if command not in but
+    ]
+
+
+SITUATIONS = [
+    Situation("fewer second ends", "map {folder}/ref.fa {folder}/reads.fq {folder}/one.fq", 3, "21 reads here, 1 in"),
+    Situation("fewer second ends", "map {folder}/ref.fa {folder}/one.fq {folder}/reads.fq", 3, "1 reads here, 21 in"),
+    Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 targets"),
+    Situation("fewer targets", "pairwise --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequences but 1"),
+    Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
+    Situation("names of two ends differ", "map {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 3, "'read20'"),
+    Situation("the same, allowed", "map --no-check-names {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 0),
+    Situation("several queries", "lcs-filter -q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
+    Situation(
+        "candidate of an unknown query",
+        "verify {folder}/ref.fa {folder}/one.fq --candidates {folder}/places.tsv",
+        3,
+        ":2: no query is named 'read1'",
+    ),
+    Situation(
+        "candidate on an unknown target",
+        "verify {folder}/one.fa {folder}/reads.fq --candidates {folder}/places.tsv",
+        3,
+        ":2: no target is named 'chrB'",
+    ),
+    Situation(
+        "pair of unknown names",
+        "pairwise {folder}/one.fq --pairs {folder}/pairs.tsv",
+        3,
+        ":1: no sequence is named 'read1'",
+    ),
+    Situation(
+        "duplicate queries go by name",
+        "verify {folder}/ref.fa {folder}/twice.fq --candidates {folder}/places.tsv",
+        3,
+        "two queries are named 'read0'",
+    ),
+    Situation("missing index", "map {folder}/none.gpi {folder}/reads.fq", 3, "No such file"),
+    Situation("missing index", "mems -i {folder}/none.gpi {folder}/ref.fa {folder}/reads.fq", 3, "No such file"),
+    Situation("index of another format version", "map {folder}/old.gpi {folder}/reads.fq", 3, "format version 0"),
+    Situation("index of another format version", "mems {folder}/old.gpi {folder}/reads.fq", 3, "format version 0"),
+    Situation("index cut short", "map {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
+    Situation("index cut short", "mems {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
+    Situation(
+        "index with other parameters", "map -k 13 {folder}/ref.gpi {folder}/reads.fq", 3, "built with k = 11, not 13"
+    ),
+    Situation("index for longer matches", "mems -l 5 {folder}/ref.gpi {folder}/reads.fq", 2, "not of 5"),
+    Situation(
+        "index of another reference",
+        "mems -i {folder}/ref.gpi {folder}/one.fa {folder}/reads.fq",
+        3,
+        "another reference",
+    ),
+    Situation("malformed read group", "map -R RG {folder}/ref.fa {folder}/reads.fq", 2, "must start with '@RG'"),
+    Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
+    Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),
+    *_every("unknown option", "--no-such-option", 2, "--no-such-option"),
+    *_every("device that is not there", "--device cuda", 4, "", but=("index",)),
+]
+
+
+def write_good_inputs(folder: Path) -> None:
+    """The files that the roles' and situations' arguments name. They are good but for their names' promises."""
+    (folder / "ref.fa").write_bytes(fasta(REFERENCE))
+    (folder / "reads.fq").write_bytes(fastq(READS))
+    (folder / "mates.fq").write_bytes(fastq(MATES))
+    (folder / "one.fq").write_bytes(fastq(READS[:1]))
+    (folder / "one.fa").write_bytes(fasta(REFERENCE[:1]))
+    (folder / "twice.fq").write_bytes(fastq(_renamed(READS)))
+    (folder / "renamed.fq").write_bytes(fastq([*MATES[:-1], ("other", *MATES[-1][1:])]))
+    (folder / "places.tsv").write_bytes(PLACES)
+    (folder / "pairs.tsv").write_bytes(PAIRS)
+    index = _index(folder / "ref.fa", folder / "ref.gpi")
+    (folder / "old.gpi").write_bytes(index[:8] + bytes(4) + index[12:])
+    (folder / "cut.gpi").write_bytes(index[: len(index) // 2])
+
+
+def _index(reference: Path, path: Path) -> bytes:
+    from gpualign.workflows.index import IndexCommandParams, run_index
+
+    run_index(IndexCommandParams(str(reference), str(path), 11, 1), 1, quiet=True)
+    return path.read_bytes()
+
+
+def cells() -> list[tuple[Row, Role, str]]:
+    """All cells that make sense."""
+    found = []
+    for row in ROWS:
+        for role in ROLES:
+            try:
+                row.make(role)
+            except NotImplementedError:
+                continue
+            found += [(row, role, way) for way in role.ways if way == "file" or not row.file_only]
+    return found
