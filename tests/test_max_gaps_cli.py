@@ -100,7 +100,7 @@ def test_pair_list_and_one_to_one(files, tmp_path, capfdbinary):
     assert [row[2:] for row in rows] == [every[0][2:], every[7][2:]]
     code, _, err = run(capfdbinary, *options, "--one-to-one", *files)
     assert code == 3
-    assert "4 records, but 2" in err
+    assert "4 sequences but 2" in err
 
 
 def test_a_gap_is_never_cut_to_save_its_extensions(tmp_path, capfdbinary):

@@ -67,7 +67,7 @@ class InputFile:
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
-            self._damage += (igzip_lib.IsalError,)
+            self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
             self._stream = cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw, mode="rb"))
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)

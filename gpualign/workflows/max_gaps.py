@@ -124,7 +124,7 @@ def pairs_of(params: PairwiseParams, patterns: EncodedSequences, texts: EncodedS
     """
     if params.pairs is not None:
         return Listed(*read_pairs(params.pairs, patterns.names, texts.names))
-    if params.one_to_one:
+    if params.one_to_one and params.targets is not None:
         if len(patterns) != len(texts):
             raise InputError(
                 f"{len(patterns)} sequences but {len(texts)} in {shown_input(params.targets)} "

@@ -50,7 +50,7 @@ def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
     listed = None
     if params.pairs is not None:
         listed = PairBlock(*read_pairs(params.pairs, queries.names, targets.names))
-    elif params.one_to_one:
+    elif params.one_to_one and params.targets is not None:
         if len(queries) != len(targets):
             raise InputError(
                 f"{len(queries)} sequences but {len(targets)} in {shown_input(params.targets)} "
