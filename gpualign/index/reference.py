@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import LongRecord, parse, read_chunks, read_chunks_and_long_records
+from gpualign.io.fastx import LongRecord, parse, read_chunks
 from gpualign.io.files import InputFile
 
 _CHUNK_BYTES = 1 << 22
@@ -110,7 +110,7 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             for name, letters in _flat_file_records(file, head, flat_file):
                 yield name, (letters,)
             return
-        for chunk in read_chunks_and_long_records(file, _CHUNK_BYTES, head):
+        for chunk in read_chunks(file, _CHUNK_BYTES, head, long_records=True):
             if isinstance(chunk, LongRecord):
                 parts = chunk.parts(_CHUNK_BYTES)
                 first = next(parts)

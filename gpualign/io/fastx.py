@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, overload
 
 from gpualign import _native
 from gpualign.errors import InputError
@@ -56,39 +56,58 @@ def sniff(head: bytes, path: str) -> FastxFormat | None:
     raise InputError(f"neither FASTA nor FASTQ: begins with {start!r} (expected '>' or '@')", path, line)
 
 
-def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]:
+@overload
+def read_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]: ...
+
+
+@overload
+def read_chunks(
+    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: Literal[True]
+) -> Iterator[Chunk | LongRecord]: ...
+
+
+def read_chunks(
+    file: InputFile, chunk_bytes: int, head: bytes = b"", *, long_records: bool = False
+) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
     """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
 
     Args:
         file: the stream, positioned behind ``head``.
         head: bytes already read for sniffing.
+        long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
 
     Raises:
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
-    rest = head
-    line = 1
+    rest, line = head, 1
     kind: FastxFormat | None = None
     at_end = False
     want = chunk_bytes
-    while not at_end:
-        size = max(want - len(rest), _LEAST_READ)
-        block = file.read(size)
-        at_end = len(block) < size
-        data = rest + block if rest else block
-        if kind is None:
-            kind = sniff(data, file.path)
-            if kind is None:
-                rest = data
-                continue
-        cut = len(data) if at_end else _native.last_record_border(data, kind == "fastq")
+    while not at_end or rest:
+        if not at_end:
+            size = max(want - len(rest), _LEAST_READ)
+            block = file.read(size)
+            at_end = len(block) < size
+            rest = rest + block if rest else block
+        kind = kind or sniff(rest, file.path)
+        if kind is None or not rest:
+            if at_end:
+                return
+            continue
+        cut = len(rest) if at_end else _native.last_record_border(rest, kind == "fastq")
+        if cut == 0 and long_records and kind == "fasta":
+            record = LongRecord(file, rest, line)
+            rest = b""
+            yield record
+            rest, at_end, line = record.rest, record.at_end, line + record.lines_read
+            continue
         if cut == 0:
             # one record is larger than what was read: grow geometrically to stay linear in its length
-            rest, want = data, max(chunk_bytes, 2 * len(data))
+            want = max(chunk_bytes, 2 * len(rest))
             continue
-        chunk = data if cut == len(data) else data[:cut]
-        rest, want = data[cut:], chunk_bytes
-        if chunk and not chunk.isspace():  # looks at the first bytes only, where strip() would copy
+        chunk = rest if cut == len(rest) else rest[:cut]
+        rest, want = rest[cut:], chunk_bytes
+        if not chunk.isspace():  # looks at the first bytes only, where strip() would copy
             yield Chunk(chunk, kind, file.path, line)
         line += _native.count_newlines(chunk)
 
@@ -100,6 +119,7 @@ class LongRecord:
         path, line: where the record begins.
         rest: text behind the record, once its parts have been read.
         at_end: whether that is all there is.
+        lines_read: of the record so far.
     """
 
     def __init__(self, file: InputFile, data: bytes, line: int) -> None:
@@ -108,54 +128,31 @@ class LongRecord:
         self._file = file
 
     def parts(self, part_bytes: int) -> Iterator[SequenceBatch]:
-        """The record cut at line ends: batches of one record each, of which the first has the name."""
-        prefix = b""
-        while True:
-            data = self.rest
-            if prefix and data.startswith(b">"):
-                return
-            border = data.find(b"\n>")
-            cut = border + 1 if border >= 0 else len(data) if self.at_end else data.rfind(b"\n") + 1
-            text, self.rest = data[:cut], data[cut:]
+        """The record's sequence in parts: batches of one record each, all under its name."""
+        header = b""
+        while not (header and self.rest.startswith(b">")):
+            border = self.rest.find(b"\n>")
+            cut = border + 1 if border >= 0 else len(self.rest) if self.at_end else self._last_cut()
+            text, self.rest = self.rest[:cut], self.rest[cut:]
             if text:
-                line = self.line + self.lines_read - (1 if prefix else 0)
+                part = parse(Chunk(header + text, "fasta", self.path, self.line + self.lines_read - bool(header)))
                 self.lines_read += _native.count_newlines(text)
-                yield parse(Chunk(prefix + text, "fasta", self.path, line))
-                prefix = b">\n"
+                header = header or b">" + part.names.tobytes() + b"\n"
+                yield part
             if border >= 0 or self.at_end:
                 return
             block = self._file.read(part_bytes)
             self.at_end = len(block) < part_bytes
             self.rest += block
 
-
-def read_chunks_and_long_records(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk | LongRecord]:
-    """As :func:`read_chunks`, but a FASTA record that does not fit a chunk comes as a :class:`LongRecord`."""
-    rest, line, at_end = head, 1, False
-    kind: FastxFormat | None = None
-    while not at_end or rest:
-        if not at_end and len(rest) < chunk_bytes:
-            size = max(chunk_bytes - len(rest), _LEAST_READ)
-            block = file.read(size)
-            at_end = len(block) < size
-            rest = rest + block if rest else block
-        if not rest:
-            return
-        kind = kind or sniff(rest, file.path)
-        if kind != "fasta" and not (at_end and kind is None):
-            yield from read_chunks(file, chunk_bytes, rest)
-            return
-        cut = len(rest) if at_end else _native.last_record_border(rest, False)
-        if cut:
-            chunk, rest = rest[:cut], rest[cut:]
-            if chunk.strip():
-                yield Chunk(chunk, "fasta", file.path, line)
-            line += _native.count_newlines(chunk)
-        else:
-            record = LongRecord(file, rest, line)
-            rest = b""
-            yield record
-            rest, at_end, line = record.rest, record.at_end, line + record.lines_read
+    def _last_cut(self) -> int:
+        """Behind the last line; or within a line of sequence that fills the part, where what follows does not look like
+        a line of another kind.
+        """
+        behind_line = self.rest.rfind(b"\n") + 1
+        if behind_line or self.rest.startswith((b">", b";")):
+            return behind_line
+        return max(0, len(self.rest.rstrip(b">;\r")) - 1)
 
 
 def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:

@@ -84,24 +84,16 @@ class InputFile:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end of the input."""
-        parts: list[bytes] = []
-        missing = size
-        while missing > 0:
-            try:
-                part = self._stream.read(missing)
-            except EOFError as error:
-                raise InputError("compressed file ended early (copy or download it again)", self.path) from error
-            except self._damage as error:
-                raise InputError(f"compressed data is damaged: {error}", self.path) from error
-            except OSError as error:
-                # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
-                what = _os_reason(error) if error.errno else f"compressed data is damaged: {error}"
-                raise InputError(what, self.path) from error
-            if not part:
-                break
-            parts.append(part)
-            missing -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        try:
+            return _read_fully(self._stream, size)
+        except EOFError as error:
+            raise InputError("compressed file ended early (copy or download it again)", self.path) from error
+        except self._damage as error:
+            raise InputError(f"compressed data is damaged: {error}", self.path) from error
+        except OSError as error:
+            # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
+            what = _os_reason(error) if error.errno else f"compressed data is damaged: {error}"
+            raise InputError(what, self.path) from error
 
     def close(self) -> None:
         if self._stream is not self._raw:
@@ -181,10 +173,12 @@ def _raw_standard_input() -> Any:
 
 def _read_fully(stream: Any, size: int) -> bytes:
     """``size`` bytes, fewer only at the end: a pipe gives what its writer has written so far."""
-    data = b""
-    while len(data) < size and (part := stream.read(size - len(data))):
-        data += part
-    return data
+    parts: list[bytes] = []
+    missing = size
+    while missing > 0 and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @contextlib.contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, overload
 
-from gpualign.io.fastx import Chunk, parse, read_chunks
+from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch
 
@@ -45,10 +45,22 @@ class ReadSource:
             self.header = self._alignments.header
             self.paired = self._alignments.paired
 
-    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
-        """Chunks still to be parsed, or parsed batches, in input order."""
+    @overload
+    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]: ...
+
+    @overload
+    def items(self, batch_bases: int, long_records: Literal[True]) -> Iterator[Chunk | SequenceBatch | LongRecord]: ...
+
+    def items(
+        self, batch_bases: int, long_records: bool = False
+    ) -> Iterator[Chunk | SequenceBatch] | Iterator[Chunk | SequenceBatch | LongRecord]:
+        """Chunks still to be parsed, or parsed batches, in input order; with ``long_records`` FASTA records that do
+        not fit a batch come as :class:`LongRecord`.
+        """
         if self._alignments is not None:
             yield from self._alignments.batches(batch_bases)
+        elif long_records:
+            yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
             yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE)
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "algo/mem.hpp"
@@ -51,20 +53,20 @@ class MemText {
 public:
     // Bases of `records` sequences, offsets[i] .. offsets[i + 1].
     MemText(const uint8_t* bases, const int64_t* offsets, size_t records, Strands strands) : strands_(strands) {
-        uint64_t end = 1;
-        for (size_t i = 0; i < records; i++) {
-            const uint32_t length = uint32_t(offsets[i + 1] - offsets[i]);
-            for (const bool reverse : {false, true}) {
-                if (!(int(strands) & (reverse ? 2 : 1))) continue;
-                blocks_.push_back({end, length, uint32_t(i), reverse});
-                end += uint64_t(length) + 1;
-            }
-        }
-        length_ = end;
-        words_.assign(end / kBasesPerWord + 4, 0);
-        breaks_.assign(end / 64 + 4, 0);
+        place(records, [&](size_t i) { return uint32_t(offsets[i + 1] - offsets[i]); });
+        words_.assign(words_needed(), 0);
+        breaks_.assign(breaks_needed(), 0);
         set_break(0);
         for (const TextBlock& block : blocks_) fill(block, bases + offsets[block.record]);
+    }
+
+    // What another text holds.
+    MemText(std::vector<uint64_t> words, std::vector<uint64_t> breaks, const std::vector<uint32_t>& lengths,
+            Strands strands, uint64_t other_letters)
+        : strands_(strands), other_letters_(other_letters), words_(std::move(words)), breaks_(std::move(breaks)) {
+        place(lengths.size(), [&](size_t i) { return lengths[i]; });
+        if (words_.size() != words_needed() || breaks_.size() != breaks_needed())
+            throw std::invalid_argument("the arrays are not of these records");
     }
 
     TextView view() const { return {words_.data(), breaks_.data()}; }
@@ -72,7 +74,13 @@ public:
     const std::vector<uint64_t>& words() const { return words_; }
     const std::vector<uint64_t>& breaks() const { return breaks_; }
     uint64_t length() const { return length_; }  // with the breaks
-    uint64_t other_letters() const { return other_letters_; }  // letters on all strands that are no bases
+    uint64_t other_letters() const { return other_letters_; }  // letters of the records that are no bases
+    Strands strands() const { return strands_; }
+    std::vector<uint32_t> lengths() const {  // of the records
+        std::vector<uint32_t> result;
+        for (size_t i = 0; i < blocks_.size(); i += strands_ == Strands::both ? 2 : 1) result.push_back(blocks_[i].length);
+        return result;
+    }
 
     // Index of the block that holds a position (a block's closing break belongs to it).
     size_t block_at(uint64_t position) const {
@@ -86,6 +94,24 @@ public:
     }
 
 private:
+    friend class MemTextBuilder;
+    explicit MemText(Strands strands) : strands_(strands) {}
+
+    template <class LengthOf>
+    void place(size_t records, LengthOf&& length_of) {
+        length_ = 1;
+        for (size_t i = 0; i < records; i++) {
+            const uint32_t length = length_of(i);
+            for (const bool reverse : {false, true}) {
+                if (!(int(strands_) & (reverse ? 2 : 1))) continue;
+                blocks_.push_back({length_, length, uint32_t(i), reverse});
+                length_ += uint64_t(length) + 1;
+            }
+        }
+    }
+    size_t words_needed() const { return length_ / kBasesPerWord + 4; }
+    size_t breaks_needed() const { return length_ / 64 + 4; }
+
     void set_break(uint64_t position) { breaks_[position / 64] |= uint64_t(1) << (position % 64); }
 
     // Adds the low 2 * count bits of `codes` at `position`.
@@ -103,7 +129,7 @@ private:
     void fill(const TextBlock& block, const uint8_t* letters) {
         set_break(block.begin + block.length);
         if (!block.reverse) {
-            fill_forward(block, letters);
+            fill_forward(block.begin, letters, block.length);
         } else if (strands_ == Strands::both) {
             fill_reverse(block, *this, (&block)[-1].begin);
         } else {  // no packed forward strand to turn around
@@ -114,8 +140,8 @@ private:
         }
     }
 
-    void fill_forward(const TextBlock& block, const uint8_t* letters) {
-        for (uint32_t i = 0; i < block.length; i += kBasesPerWord) put_word(block.begin + i, letters + i, block.length - i);
+    void fill_forward(uint64_t begin, const uint8_t* letters, uint32_t count) {
+        for (uint32_t i = 0; i < count; i += kBasesPerWord) put_word(begin + i, letters + i, count - i);
     }
 
     // Up to 32 letters.
@@ -155,6 +181,58 @@ private:
     uint64_t length_ = 0, other_letters_ = 0;
     std::vector<TextBlock> blocks_;
     std::vector<uint64_t> words_, breaks_;
+};
+
+// Packs one record as its letters are read, so that they are never held whole.
+class MemTextBuilder {
+public:
+    static constexpr uint64_t kLongest = (uint64_t(1) << 31) - 64;  // both strands are one text with 32-bit positions
+
+    MemTextBuilder() : forward_(Strands::forward) { forward_.place(1, [](size_t) { return 0u; }); }
+
+    uint64_t length() const { return record().length; }
+
+    void append(const uint8_t* letters, size_t count) {
+        if (length() + count > kLongest) throw std::length_error("the record is too long");
+        const uint64_t begin = forward_.length_ - 1;
+        forward_.length_ += count;
+        make_room();
+        forward_.fill_forward(begin, letters, uint32_t(count));
+        record().length += uint32_t(count);
+    }
+
+    // The text; the builder is done with.
+    MemText finish(Strands strands) {
+        make_room();
+        const TextBlock source = record();
+        forward_.set_break(0);
+        forward_.set_break(forward_.length_ - 1);
+        if (strands == Strands::forward) return std::move(forward_);
+        MemText text(strands);
+        text.other_letters_ = forward_.other_letters_;
+        text.place(1, [&](size_t) { return source.length; });
+        if (strands == Strands::both) {  // the forward strand is where it was
+            text.words_ = std::move(forward_.words_);
+            text.breaks_ = std::move(forward_.breaks_);
+        }
+        text.words_.resize(text.words_needed(), 0);
+        text.breaks_.resize(text.breaks_needed(), 0);
+        text.set_break(0);
+        const TextBlock& reverse = text.blocks_.back();
+        text.set_break(reverse.begin + reverse.length);
+        text.fill_reverse(reverse, strands == Strands::both ? text : forward_, source.begin);
+        return text;
+    }
+
+private:
+    TextBlock& record() { return forward_.blocks_.front(); }
+    const TextBlock& record() const { return forward_.blocks_.front(); }
+    void make_room() {
+        forward_.words_.resize(forward_.words_needed(), 0);
+        forward_.breaks_.resize(forward_.breaks_needed(), 0);
+    }
+
+    MemText forward_;
 };
 
 }  // namespace gpualign

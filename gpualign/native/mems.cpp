@@ -1,9 +1,11 @@
 // Maximal exact matches: query texts, the CPU's search, and the report.
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -215,9 +217,37 @@ MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
     return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
 }
 
+void append_letters(MemTextBuilder& builder, Input<uint8_t> letters) {
+    nb::gil_scoped_release release;
+    builder.append(letters.data(), letters.size());
+}
+
+MemText finish_text(MemTextBuilder& builder, int strands) {
+    nb::gil_scoped_release release;
+    return builder.finish(Strands(strands));
+}
+
 template <class T>
 nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& values, nb::handle owner) {
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
+}
+
+nb::tuple text_state(nb::handle self) {
+    const MemText& text = nb::cast<const MemText&>(self);
+    return nb::make_tuple(borrowed(text.words(), self), borrowed(text.breaks(), self), to_numpy(text.lengths()),
+                          int(text.strands()), text.other_letters());
+}
+
+template <class T>
+std::vector<T> copy_of(const Input<T>& values) {
+    return {values.data(), values.data() + values.size()};
+}
+
+using TextState = std::tuple<Input<uint64_t>, Input<uint64_t>, Input<uint32_t>, int, uint64_t>;
+
+void restore_text(MemText& text, const TextState& state) {
+    const auto& [words, breaks, lengths, strands, other_letters] = state;
+    new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
 }
 
 }  // namespace
@@ -227,7 +257,15 @@ void bind_mems(nb::module_& m) {
         .def_prop_ro("length", &MemText::length)
         .def_prop_ro("other_letters", &MemText::other_letters)
         .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
-        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); });
+        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); })
+        .def("__getstate__", &text_state)
+        .def("__setstate__", &restore_text);
+    nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read (mem_text.hpp).")
+        .def(nb::init<>())
+        .def_prop_ro("length", &MemTextBuilder::length, "Bases so far.")
+        .def("append", &append_letters, nb::arg("letters"), "Add letters (uint8 ASCII); ValueError when too many.")
+        .def("finish", &finish_text, nb::arg("strands"), "The MemText, once.");
+    m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
           nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
     nb::class_<MemIndex>(m, "MemIndex", "A reference, its minimizer index and its segments.")

@@ -18,7 +18,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.fastx import Chunk
+from gpualign.io.fastx import Chunk, LongRecord
 from gpualign.io.files import open_output
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
@@ -27,7 +27,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_cluster import Item, stage_of, texts_of
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
+from gpualign.workflows.mems_search import Columns, Matches, Piece, QueryText, Search, join_columns
 
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
@@ -37,6 +37,8 @@ _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n
 #: bytes of text that a piece of the CPU's should give by chance alone, at most, and its positions
 _PIECE_BYTES, _PIECE_POSITIONS = 4 << 20, 1 << 20
 _LINE_BYTES = 30
+#: read of a long record at a time
+_PART_BYTES = 1 << 20
 #: the same of a device's piece, in matches
 _DEVICE_MATCHES, _DEVICE_POSITIONS = 1 << 23, 1 << 26
 #: a device wants batches this much larger
@@ -118,7 +120,7 @@ class _Counts:
         """A piece is done; the last one of a batch counts the batch."""
         source = piece.source
         if piece.stop == source.text.length:
-            self.add(len(source.batch), len(source.batch.bases), source.text.other_letters)
+            self.add(source.records, source.bases, source.text.other_letters)
 
     def add(self, records: int, bases: int, other_letters: bool) -> None:
         """A batch is done."""
@@ -139,15 +141,30 @@ class _Run:
     options: RunOptions
     counts: _Counts
 
-    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch]:
+    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch | QueryText]:
+        """Batches of about ``bases``; a record larger than that is read and packed here, a FASTA record without ever
+        being held as text.
+        """
         for path in queries:
             with ReadSource(path) as source:
-                yield from source.items(bases)
+                for item in source.items(bases, long_records=True):
+                    if isinstance(item, LongRecord):
+                        yield self.search.prepare_long(item, _PART_BYTES)
+                    else:
+                        size = len(item.data) // 2 if isinstance(item, Chunk) else len(item.bases)
+                        yield item if size <= 2 * bases else self.search.prepare(item)
 
     def make_kernel(self, device: Device) -> MemsKernel:
         from gpualign.gpu.kernels.mems import MemsKernel
 
         return MemsKernel(device, self.search)
+
+
+def _cut(source: QueryText, most: int) -> Iterator[Piece]:
+    """Pieces of ``most`` positions."""
+    length = source.text.length
+    for start in range(0, length, most):
+        yield Piece(source, start, min(length, start + most))
 
 
 class _CpuRun(_Run):
@@ -167,17 +184,12 @@ class _CpuRun(_Run):
             self.counts.finished(matches.piece)
 
     def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | SequenceBatch | Piece]:
-        """Small records in chunks that the workers parse; long ones parsed here and cut."""
-        bases = max(1 << 12, min(self.options.batch_size, self._most // 2))
-        for batch in self.batches(queries, bases):
-            size = len(batch.data) // 2 if isinstance(batch, Chunk) else len(batch.bases)
-            if size <= 2 * bases:
-                yield batch
+        """Batches for the workers to parse; long records cut."""
+        for batch in self.batches(queries, max(1 << 12, min(self.options.batch_size, self._most // 2))):
+            if isinstance(batch, QueryText):
+                yield from _cut(batch, self._most)
             else:
-                source = self.search.prepare(batch)
-                length = source.text.length
-                for start in range(0, length, self._most):
-                    yield Piece(source, start, min(length, start + self._most))
+                yield batch
 
     def _work(self, item: Chunk | SequenceBatch | Piece) -> Matches:
         if not isinstance(item, Piece):
@@ -233,10 +245,11 @@ class _DeviceRun(_Run):
     def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
         batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
-        for source in run_ordered(batches, self.search.prepare, self.options.threads):
-            length = source.text.length
-            for start in range(0, length, most):
-                yield Piece(source, start, min(length, start + most))
+        for source in run_ordered(batches, self._prepared, self.options.threads):
+            yield from _cut(source, most)
+
+    def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
+        return batch if isinstance(batch, QueryText) else self.search.prepare(batch)
 
     def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, bool, int]]:
         """What is to be formatted, in order, cut so that all workers have some."""

@@ -89,13 +89,13 @@ def _report(search: Search, piece: Piece, matches: Matches) -> Found:
 
 
 def _found(piece: Piece, parts: list[Matches]) -> Found:
-    batch = piece.source.batch
+    source = piece.source
     return Found(
         [part.text for part in parts if part.text is not None],
         [part.columns for part in parts if part.columns is not None],
-        len(batch),
-        len(batch.bases),
-        bool(piece.source.text.other_letters),
+        source.records,
+        source.bases,
+        bool(source.text.other_letters),
     )
 
 

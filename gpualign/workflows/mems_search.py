@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk, parse
+from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.mems_params import STRANDS, MemsParams
 
@@ -20,8 +20,6 @@ from gpualign.workflows.mems_params import STRANDS, MemsParams
 _PAUSE_BYTES = 16 << 20
 #: and matches, where they are kept as such
 _PAUSE_MATCHES = 1 << 20
-#: longest query record: both strands of it are one text, whose positions are 32-bit
-_LONGEST_QUERY = 2**31 - 64
 #: what match_mems takes for "never pause"
 _UNLIMITED = 2**62
 
@@ -63,25 +61,22 @@ def sort_columns(columns: Columns) -> None:
 
 @dataclass(frozen=True, eq=False)
 class QueryText:
-    """A batch of query records and the packed text of their strands.
+    """The names of a batch of query records and the packed text of their strands.
 
     Attributes:
-        batch: the records.
+        names, name_offsets: as in :class:`SequenceBatch`.
+        bases: of all records.
         text: native packed text; its positions number the strands one behind the other.
-        strands: which: 1 forward, 2 reverse, 3 both.
     """
 
-    batch: SequenceBatch
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: int
     text: Any
-    strands: int
 
-    @classmethod
-    def pack(cls, batch: SequenceBatch, strands: int) -> QueryText:
-        """Pack a batch's strands."""
-        return cls(batch, _native.pack_mem_text(batch.bases, batch.base_offsets, strands), strands)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return QueryText.pack, (self.batch, self.strands)
+    @property
+    def records(self) -> int:
+        return len(self.name_offsets) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +107,10 @@ class Matches:
     reached: int
     text: NDArray[np.uint8] | None = None
     columns: Columns | None = None
+
+
+def _too_long(bases: int) -> str:
+    return f"a query record has {bases} bases or more, the limit is {_native.LONGEST_MEM_QUERY} (cut it)"
 
 
 class Search:
@@ -145,9 +144,24 @@ class Search:
         """
         batch = parse(chunk) if isinstance(chunk, Chunk) else chunk
         longest = int(batch.lengths.max(initial=0))
-        if longest > _LONGEST_QUERY:
-            raise InputError(f"a query record has {longest} bases, more than {_LONGEST_QUERY} (cut it)")
-        return QueryText.pack(batch, self.strands)
+        if longest > _native.LONGEST_MEM_QUERY:
+            raise InputError(_too_long(longest))
+        text = _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands)
+        return QueryText(batch.names, batch.name_offsets, len(batch.bases), text)
+
+    def prepare_long(self, record: LongRecord, part_bytes: int) -> QueryText:
+        """Read, parse and pack a long record.
+
+        Raises:
+            InputError: malformed, or too long.
+        """
+        builder = _native.MemTextBuilder()
+        for part in record.parts(part_bytes):
+            try:
+                builder.append(part.bases)
+            except ValueError:
+                raise InputError(_too_long(builder.length + len(part.bases)), record.path, record.line) from None
+        return QueryText(part.names, part.name_offsets, builder.length, builder.finish(self.strands))
 
     def match(self, piece: Piece) -> Matches:
         """Search a piece on the CPU; it pauses when its result grows large.
@@ -160,8 +174,8 @@ class Search:
         text, reached = _native.match_mems(
             self.native,
             source.text,
-            source.batch.names,
-            source.batch.name_offsets,
+            source.names,
+            source.name_offsets,
             piece.start,
             piece.stop,
             self.params.min_length,
@@ -190,8 +204,8 @@ class Search:
         text, _ = _native.report_mems(
             self.native,
             piece.source.text,
-            piece.source.batch.names,
-            piece.source.batch.name_offsets,
+            piece.source.names,
+            piece.source.name_offsets,
             piece.start,
             piece.stop,
             *columns,
