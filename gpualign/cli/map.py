@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from gpualign.cli.map_output import output_options, take_layout
 from gpualign.cli.options import default_of, run_options, take_run_options
 from gpualign.workflows.map import MapParams
 
@@ -120,9 +121,10 @@ from gpualign.workflows.map import MapParams
     "--secondary-seq", "secondary_sequence", is_flag=True, help="Write sequence and qualities of secondary records too."
 )
 @click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
+@output_options
 @run_options
 def command(no_check_names: bool, **values: Any) -> None:
-    r"""Map reads or read pairs to a reference and write SAM.
+    r"""Map reads or read pairs to a reference and write SAM, BAM or CRAM.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
@@ -132,10 +134,10 @@ def command(no_check_names: bool, **values: Any) -> None:
     \b
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz | samtools sort -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
     """
-    options = take_run_options(values)
+    options, layout = take_run_options(values), take_layout(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.workflows.map import run_map
 
-    run_map(MapParams(command_line=command_line, check_names=not no_check_names, **values), options)
+    run_map(MapParams(command_line=command_line, check_names=not no_check_names, **values), options, layout)

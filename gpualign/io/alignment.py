@@ -148,7 +148,12 @@ def parse_read_group(text: str) -> tuple[str, str]:
 
 
 def sam_header(
-    reference: Reference, command_line: str, read_group: str | None = None, source: dict[str, Any] | None = None
+    reference: Reference,
+    command_line: str,
+    read_group: str | None = None,
+    source: dict[str, Any] | None = None,
+    by_coordinate: bool = False,
+    sequence_tags: list[str] | None = None,
 ) -> bytes:
     """The header of our output.
 
@@ -156,10 +161,14 @@ def sam_header(
         command_line: for @PG CL; anything but printable ASCII becomes a space.
         read_group: an @RG line, or None to keep those of ``source``.
         source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
+        by_coordinate: the records' order; otherwise that of the reads.
+        sequence_tags: what is put behind each @SQ line.
     """
-    lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query"]
+    lines = ["@HD\tVN:1.6\tSO:" + ("coordinate" if by_coordinate else "unsorted\tGO:query")]
+    tags = sequence_tags or [""] * len(reference.names)
     lines += [
-        f"@SQ\tSN:{name}\tLN:{length}" for name, length in zip(reference.names, reference.lengths.tolist(), strict=True)
+        f"@SQ\tSN:{name}\tLN:{length}{more}"
+        for name, length, more in zip(reference.names, reference.lengths.tolist(), tags, strict=True)
     ]
     source = source or {}
     if read_group is not None:

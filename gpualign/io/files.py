@@ -148,7 +148,7 @@ def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Outp
         with contextlib.suppress(OSError):
             if other != "-" and os.path.samefile(other, path):
                 raise UsageError(f"the output {path} is also an input")
-    if _is_special(path):
+    if is_special(path):
         try:
             stream = open(path, "wb", buffering=_READ_SIZE)
         except OSError as error:
@@ -222,7 +222,7 @@ def _umask() -> int:
     return current
 
 
-def _is_special(path: str) -> bool:
+def is_special(path: str) -> bool:
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:

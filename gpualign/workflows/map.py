@@ -1,4 +1,4 @@
-"""`map`: reads to SAM."""
+"""`map`: reads to SAM, BAM and CRAM."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from gpualign.backends.select import open_backend, parse_device
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
+from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, sam_header
+from gpualign.io.alignment_output import AlignmentLayout, open_alignments, sequence_tags
 from gpualign.io.fastx import Chunk
-from gpualign.io.files import open_output
 from gpualign.io.mates import interleaved_batches, paired_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
@@ -178,8 +179,8 @@ class _Mapped(NamedTuple):
     distances: NDArray[np.int64]
 
 
-def run_map(params: MapParams, options: RunOptions) -> None:
-    """Map reads or read pairs and write SAM.
+def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | None = None) -> None:
+    """Map reads or read pairs and write SAM, BAM or CRAM.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
@@ -187,6 +188,7 @@ def run_map(params: MapParams, options: RunOptions) -> None:
     request = parse_device(options.device)
     if request.cuda and not request.automatic:
         raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
+    layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
     inputs = tuple(path for path in (params.reference, params.reads, params.mates) if path is not None)
     with ExitStack() as stack:
@@ -195,13 +197,13 @@ def run_map(params: MapParams, options: RunOptions) -> None:
         if params.save_index is not None:
             save_index(index, params.save_index, inputs)
         pairs, items = _pairs(index, source, params, options)
-        group = parse_read_group(params.read_group)[0] if params.read_group else None
-        header = sam_header(index.reference, params.command_line, group, source.first.header)
+        header = _header(index.reference, params, layout, source.first.header)
         stage = Stage(cpu=partial(_map_item, SamFormatter(index, params, pairs)), make_kernel=_no_kernel)
         backend = stack.enter_context(open_backend(replace(options, device="cpu"), "map"))
         reads = mapped = proper = 0
         distances = np.zeros(0, np.int64)
-        with open_output(options.output, inputs) as out, Progress(options, "read") as progress:
+        output = open_alignments(options.output, layout, index.reference, options.threads, inputs)
+        with output as out, Progress(options, "read") as progress:
             out.write(header)
             for batch in backend.run(items, stage):
                 out.write(batch.text)
@@ -226,6 +228,12 @@ def run_map(params: MapParams, options: RunOptions) -> None:
     share = f" ({100 * mapped / reads:.2f} %)" if reads else ""
     paired = f", {proper:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})" if pairs else ""
     report.finish(f"{reads:,} reads, {mapped:,} mapped{share}{paired}")
+
+
+def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:
+    group = parse_read_group(params.read_group)[0] if params.read_group else None
+    tags = sequence_tags(reference, params.reference) if layout.format == "cram" else None
+    return sam_header(reference, params.command_line, group, source, layout.sort, tags)
 
 
 class _Source:
