@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,3 +33,12 @@ def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, b
         return caught.value.code, captured.out, captured.err.decode()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def some_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first 3,000 of the bundled reads."""
+    path = tmp_path_factory.mktemp("reads") / "some.fastq"
+    with gzip.open(EXAMPLES / "SRR059298_25k.fastq.gz") as source:
+        path.write_bytes(b"".join(next(source) for _ in range(12_000)))
+    return path

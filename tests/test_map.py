@@ -46,15 +46,6 @@ def without_program(sam: bytes) -> bytes:
     return b"".join(line for line in sam.splitlines(keepends=True) if not line.startswith(b"@PG"))
 
 
-@pytest.fixture(scope="session")
-def some_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first 3,000 of the bundled reads."""
-    path = tmp_path_factory.mktemp("reads") / "some.fastq"
-    with gzip.open(READS) as source:
-        path.write_bytes(b"".join(next(source) for _ in range(12_000)))
-    return path
-
-
 def random_genome(seed: int, length: int) -> str:
     return "".join(random.Random(seed).choices("ACGT", k=length))
 

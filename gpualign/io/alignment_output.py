@@ -103,10 +103,12 @@ def open_alignments(
 
 def _samtools_arguments(layout: AlignmentLayout, threads: int) -> list[str]:
     """The command that turns our text into ``layout``, without @PG lines of its own."""
+    if layout.format == "cram":
+        threads = 0  # with more, htslib's trials of how to compress depend on which thread is first
     command = ["view"]
     if layout.sort:
         # -m is for each thread; without -T it would name temporary files after the output, "-"
-        command = ["sort", "-m", str(max(1 << 20, layout.sort_memory // threads)), "-T", "sort"]
+        command = ["sort", "-m", str(max(1 << 20, layout.sort_memory // max(1, threads))), "-T", "sort"]
     # BAM is compressed by us (gpualign/io/bgzf.py)
     form = {"sam": ["-O", "sam"], "bam": ["-u"], "cram": ["-O", "cram"]}[str(layout.format)]
     return [*command, "--no-PG", "-@", str(threads), *form, "-o", "-", "-"]
