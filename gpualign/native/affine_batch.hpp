@@ -14,12 +14,17 @@ namespace gpualign {
 
 // The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query letter i may meet the
 // reference's letters diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
+//
+// An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
+// its first (last) letter on one diagonal of the band.
+constexpr int32_t kFreeEnd = -1;
 struct AffineTask {
     const uint8_t* codes;  // of the query, kNoBase where it has no base
     int32_t length;
     int32_t band;
     int64_t diagonal;
     int64_t contig_begin, contig_end;
+    int32_t begin_pin = kFreeEnd, end_pin = kFreeEnd;  // diagonals of the band, 0 the first one
 };
 
 struct AffineResult {
@@ -37,7 +42,8 @@ public:
         results.resize(tasks.size());
         order_.resize(tasks.size());
         std::iota(order_.begin(), order_.end(), 0u);
-        const auto key = [&](uint32_t i) { return uint64_t(tasks[i].band) << 32 | uint32_t(tasks[i].length); };
+        const auto pins = [&](uint32_t i) { return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0); };
+        const auto key = [&](uint32_t i) { return pins(i) << 62 | uint64_t(tasks[i].band) << 32 | uint32_t(tasks[i].length); };
         std::sort(order_.begin(), order_.end(),
                   [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
         for (size_t at = 0; at < order_.size();) {
@@ -45,7 +51,7 @@ public:
             const bool wide = !fits_16_bits(tasks[order_[at]]);
             size_t stop = at + 1;
             while (stop < order_.size() && stop - at < size_t(wide ? 1 : kLanes) && tasks[order_[stop]].band == band &&
-                   !fits_16_bits(tasks[order_[stop]]) == wide)
+                   pins(order_[stop]) == pins(order_[at]) && !fits_16_bits(tasks[order_[stop]]) == wide)
                 stop++;
             if (wide) {
                 align<int32_t, int32_t, 1>(tasks, results, at, 1);
@@ -60,11 +66,17 @@ private:
     static constexpr int kLanes = Vec<int16_t>::lanes;
     static constexpr int kLowest16 = -12000;  // below every value reached, far enough from -32768 to subtract a few penalties
 
+    // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to. A lane's
+    // share of the traceback is bounded as well.
     bool fits_16_bits(const AffineTask& task) const {
         const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.clip});
-        return (int64_t(task.length) + 1) * scores_.match < 12000 && worst < 1000 &&
-               (int64_t(task.length) + task.band) * scores_.gap_extend < 12000;
+        const int64_t most = (int64_t(task.length) + 1) * scores_.match;
+        const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
+        if (worst >= 1000 || int64_t(task.length) * task.band > kMostCells) return false;
+        if (task.begin_pin >= 0) return most + gaps + 2 * scores_.gap_open < -kLowest16;
+        return most < -kLowest16 && gaps < -kLowest16;
     }
+    static constexpr int64_t kMostCells = 1 << 20;
 
     // Letters [diagonal, diagonal + length + band - 1) of the reference as codes; kOutside beyond the contig.
     static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
@@ -110,36 +122,60 @@ private:
         cells.assign(size_t(2 * (band + 1)) * Lanes + 64, lowest);
         Score* best = aligned<Score>(cells.data());
         Score* insertion = best + band + 1;
-        for (int b = 0; b < band; b++) best[b] = Score(Lane(0));
-        best[band] = Score(lowest);
         for (int b = 0; b <= band; b++) insertion[b] = Score(lowest);
+        const bool begin_pinned = tasks[members[0]].begin_pin >= 0, end_pinned = tasks[members[0]].end_pin >= 0;
+        for (int b = 0; b < band; b++) best[b] = Score(Lane(begin_pinned ? lowest : 0));
+        best[band] = Score(lowest);
+        if (begin_pinned)  // before the first row there is the pin, and gaps that begin there
+            for (int lane = 0; lane < count; lane++) {
+                const int pin = tasks[members[lane]].begin_pin;
+                set_lane(best[pin], lane, Lane(0));
+                for (int b = pin + 1; b < band; b++)
+                    set_lane(best[b], lane, Lane(-scores_.gap_open - (b - pin) * scores_.gap_extend));
+            }
 
         const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip));
         const Score open_extend(Lane(scores_.gap_open + scores_.gap_extend)), extend(Lane(scores_.gap_extend));
-        Score last_row(Lane(0)), end_value(lowest), end_row(Lane(0)), end_diagonal(Lane(0));
-        for (int lane = 0; lane < count; lane++) set_lane(last_row, lane, Lane(tasks[members[lane]].length - 1));
+        const Score clipped = begin_pinned ? Score(lowest) : Score(Lane(0)) - clip;
+        Score last_row(Lane(0)), end_pin(Lane(0)), end_value(lowest), end_row(Lane(0)), end_diagonal(Lane(0));
+        for (int lane = 0; lane < count; lane++) {
+            set_lane(last_row, lane, Lane(tasks[members[lane]].length - 1));
+            set_lane(end_pin, lane, Lane(tasks[members[lane]].end_pin));
+        }
 
         for (int i = 0; i < rows; i++) {
             const Score letter = load<Score>(query + size_t(i) * Lanes);
             Score row_best(lowest), row_diagonal(Lane(0));
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(band) * Lanes;
-            const auto store = [&](int b, Score value, Score from) {
-                row_diagonal = select(value > row_best, Score(Lane(b)), row_diagonal);
-                row_best = max(value, row_best);
-                store_bytes(bytes + size_t(b) * Lanes, from);
-            };
             const auto plain = [&](int b) {
                 return select(load<Score>(text + size_t(i + b) * Lanes) == letter, match, mismatch);
             };
-            if (any_outside) {
-                affine_row([&](int b) { return plain(b) + load<Score>(outside + size_t(i + b) * Lanes); }, band, open_extend,
-                           extend, Score(Lane(0)) - clip, Score(lowest), best, insertion, store);
-            } else {
-                affine_row(plain, band, open_extend, extend, Score(Lane(0)) - clip, Score(lowest), best, insertion, store);
-            }
-            // the last row needs no clip at the end and wins ties; rows behind it belong to longer queries
+            const auto sweep = [&](auto&& store) {
+                if (any_outside) {
+                    affine_row([&](int b) { return plain(b) + load<Score>(outside + size_t(i + b) * Lanes); }, band,
+                               open_extend, extend, clipped, Score(lowest), best, insertion, store);
+                } else {
+                    affine_row(plain, band, open_extend, extend, clipped, Score(lowest), best, insertion, store);
+                }
+            };
             const Score row{Lane(i)};
             const auto is_last = row == last_row;
+            if (end_pinned) {
+                sweep([&](int b, Score value, Score from) {
+                    row_best = select(Score(Lane(b)) == end_pin, value, row_best);
+                    store_bytes(bytes + size_t(b) * Lanes, from);
+                });
+                end_value = select(is_last, row_best, end_value);
+                end_row = select(is_last, row, end_row);
+                end_diagonal = end_pin;
+                continue;
+            }
+            sweep([&](int b, Score value, Score from) {
+                row_diagonal = select(value > row_best, Score(Lane(b)), row_diagonal);
+                row_best = max(value, row_best);
+                store_bytes(bytes + size_t(b) * Lanes, from);
+            });
+            // the last row needs no clip at the end and wins ties; rows behind it belong to longer queries
             const Score value = select(is_last, row_best, row_best - clip);
             auto better = value > end_value;
             better = (better | (is_last & (value == end_value))) & ((row < last_row) | is_last);
@@ -162,6 +198,10 @@ private:
                          diagonal, [&](char op) {
                              push_cigar(result.cigar, op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, 1);
                          });
+        if (task.begin_pin >= 0) {
+            push_cigar(result.cigar, kCigarD, uint32_t(diagonal - task.begin_pin));
+            diagonal = task.begin_pin;
+        }
         push_cigar(result.cigar, kCigarS, uint32_t(row));
         std::reverse(result.cigar.begin(), result.cigar.end());
         result.begin = task.diagonal + row + diagonal;

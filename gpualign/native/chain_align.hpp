@@ -1,0 +1,272 @@
+// Chains to local alignments: banded dynamic programs between their anchors and at both ends.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "chain.hpp"
+#include "cigar_path.hpp"
+
+namespace gpualign {
+
+struct ChainAlignParams {
+    AffineScores scores;
+    int32_t step;        // bases between the points that the alignment is made to pass, at least
+    int32_t reach;       // bases an end is extended by
+    int32_t drop;        // an alignment whose score falls by more (long gaps are forgiven) is two
+    int32_t min_score;   // of a local alignment
+};
+
+// A chain to align.
+struct ChainTask {
+    const uint8_t* codes;  // of the read, on the strand of the chain
+    int32_t length;
+    uint32_t contig;
+    const Anchor *first, *last;
+    int32_t score;         // of the chain
+};
+
+struct LocalAlignment {
+    size_t task;
+    int64_t begin, end;               // on the reference
+    int32_t query_begin, query_end;   // on the strand of the chain
+    int32_t chain_score, anchors;     // the share of this alignment
+    PathSummary path;
+    std::vector<uint32_t> cigar;      // with S at the ends
+};
+
+class ChainAligner {
+public:
+    ChainAligner(const ReferenceView& reference, int k, const ChainAlignParams& params)
+        : reference_(reference), k_(k), params_(params), aligner_(reference, params.scores) {}
+
+    // Local alignments of all chains, in their order. A chain gives none, one, or, where its score drops in between, several.
+    void run(const std::vector<ChainTask>& chains, std::vector<LocalAlignment>& alignments) {
+        chains_ = &chains;
+        plan();
+        aligner_.run(tasks_, results_);
+        cut();
+        aligner_.run(end_tasks_, end_results_);
+        alignments.clear();
+        for (const Run& run : runs_) finish(run, alignments);
+    }
+
+private:
+    struct Point {  // the alignment pairs these letters
+        int32_t query;
+        int64_t reference;
+        int32_t anchors;  // since the point before
+    };
+    // What lies between two points: a diagonal without gaps, or the result of a task, or nothing sensible.
+    struct Segment {
+        int32_t task;
+        int32_t score;
+        int32_t forgiven;
+    };
+    static constexpr int32_t kDiagonal = -1, kBroken = -2, kNothing = -3;
+    struct Plan {
+        size_t first_point, last_point;  // points and, one less, segments
+        int32_t left, right;             // tasks of the chain's ends
+    };
+    struct Run {
+        size_t chain, first_point, last_point;
+        int32_t left, right;  // tasks; of the ends' own ones where negative: ~task
+    };
+    static constexpr int64_t kMostCells = int64_t(1) << 26;  // of one dynamic program, a byte each
+
+    void plan() {
+        points_.clear();
+        segments_.clear();
+        tasks_.clear();
+        plans_.clear();
+        for (const ChainTask& chain : *chains_) {
+            Plan plan{points_.size(), 0, kNothing, kNothing};
+            choose_points(chain);
+            plan.last_point = points_.size() - 1;
+            for (size_t p = plan.first_point; p < plan.last_point; p++)
+                segments_.push_back(segment(chain, points_[p], points_[p + 1]));
+            segments_.push_back({kBroken, 0, 0});
+            plan.left = left_task(chain, points_[plan.first_point], tasks_);
+            plan.right = right_task(chain, points_[plan.last_point], tasks_);
+            plans_.push_back(plan);
+        }
+    }
+
+    // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends.
+    void choose_points(const ChainTask& chain) {
+        const int32_t middle = k_ / 2;
+        int32_t skipped = 0;
+        for (const Anchor* a = chain.first; a < chain.last; a++) {
+            skipped++;
+            const Point point{a->query() + middle, a->reference() + middle, skipped};
+            if (a != chain.first && a + 1 != chain.last && point.query - points_.back().query < params_.step &&
+                point.reference - points_.back().reference < params_.step)
+                continue;
+            points_.push_back(point);
+            skipped = 0;
+        }
+    }
+
+    Segment segment(const ChainTask& chain, const Point& from, const Point& to) {
+        const int32_t length = to.query - from.query;
+        const int32_t difference = int32_t(to.reference - from.reference) - length;
+        if (difference == 0 && length <= kLongestDiagonal) {
+            const int32_t errors = mismatches(chain.codes + from.query, from.reference, length);
+            if (diagonal_is_best(errors)) return {kDiagonal, diagonal_score(length, errors), 0};
+        }
+        const int32_t margin = margin_of(std::min(length, length + difference));
+        AffineTask task = banded(chain, from.query, length, from.reference - from.query, std::min(0, difference), std::max(0, difference), margin);
+        task.end_pin = task.begin_pin + difference;
+        if (int64_t(task.length) * task.band > kMostCells) return {kBroken, 0, 0};
+        tasks_.push_back(task);
+        return {int32_t(tasks_.size() - 1), 0, std::abs(difference) * params_.scores.gap_extend};
+    }
+    static constexpr int32_t kLongestDiagonal = 1 << 16;
+
+    // Any other path between two points of one diagonal has an insertion, a deletion and a match less.
+    bool diagonal_is_best(int32_t errors) const {
+        const AffineScores& s = params_.scores;
+        return errors * (s.match + s.mismatch) <= s.match + 2 * (s.gap_open + s.gap_extend);
+    }
+    int32_t diagonal_score(int32_t length, int32_t errors) const {
+        return (length - errors) * params_.scores.match - errors * params_.scores.mismatch;
+    }
+    int32_t mismatches(const uint8_t* query, int64_t reference, int32_t length) {
+        text_.resize(size_t(length));
+        reference_.codes(uint64_t(reference), uint64_t(reference + length), text_.data());
+        int32_t n = 0;
+        for (int32_t i = 0; i < length; i++) n += query[i] != text_[size_t(i)] || query[i] == kNoBase;
+        return n;
+    }
+
+    static int32_t margin_of(int32_t length) { return std::min(16 + length / 8, 256); }
+
+    // Query letters [from, from + length) on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
+    AffineTask banded(const ChainTask& chain, int32_t from, int32_t length, int64_t diagonal, int32_t first, int32_t last,
+                      int32_t margin) const {
+        const int32_t band = (last - first + 2 * margin + 16) / 16 * 16;  // few widths, so that lanes fill
+        return {chain.codes + from, length, band, diagonal + from + first - margin, reference_.contig_offsets[chain.contig],
+                reference_.contig_offsets[chain.contig + 1], margin - first, kFreeEnd};
+    }
+
+    int32_t left_task(const ChainTask& chain, const Point& point, std::vector<AffineTask>& tasks) const {
+        const int32_t length = std::min(point.query, params_.reach);
+        if (!length) return kNothing;
+        AffineTask task = banded(chain, point.query - length, length, point.reference - point.query, 0, 0, margin_of(length));
+        std::swap(task.begin_pin, task.end_pin);
+        tasks.push_back(task);
+        return int32_t(tasks.size() - 1);
+    }
+    int32_t right_task(const ChainTask& chain, const Point& point, std::vector<AffineTask>& tasks) const {
+        const int32_t length = std::min(chain.length - point.query, params_.reach);
+        tasks.push_back(banded(chain, point.query, length, point.reference - point.query, 0, 0, margin_of(length)));
+        return int32_t(tasks.size() - 1);
+    }
+
+    // The runs of segments that make good local alignments: as in Kadane's algorithm a run ends where nothing of its score is
+    // left, and as in BLAST's X-drop where it has fallen too far below its best.
+    void cut() {
+        runs_.clear();
+        end_tasks_.clear();
+        for (Segment& s : segments_)
+            if (s.task >= 0) s.score = results_[size_t(s.task)].score;
+        for (size_t c = 0; c < plans_.size(); c++) {
+            const Plan& plan = plans_[c];
+            for (size_t from = plan.first_point; from <= plan.last_point;) {
+                const size_t to = run_end(plan, from);
+                if (to > from || from == plan.first_point || from == plan.last_point) add_run(c, from, to);
+                from = to + 1;
+            }
+        }
+    }
+
+    size_t run_end(const Plan& plan, size_t from) const {
+        int64_t sum = from == plan.first_point && plan.left >= 0 ? results_[size_t(plan.left)].score : 0;
+        int64_t best = sum, forgiven = 0;
+        size_t end = from;
+        for (size_t p = from + 1; p <= plan.last_point; p++) {
+            const Segment& segment = segments_[p - 1];
+            if (segment.task == kBroken) break;
+            sum += segment.score;
+            forgiven += segment.forgiven;
+            if (sum + (p == plan.last_point ? results_[size_t(plan.right)].score : 0) > best) {
+                best = sum;
+                end = p;
+                forgiven = 0;
+            } else if (sum <= 0 || sum + forgiven < best - params_.drop) {
+                break;
+            }
+        }
+        return end;
+    }
+
+    void add_run(size_t c, size_t from, size_t to) {
+        const Plan& plan = plans_[c];
+        const ChainTask& chain = (*chains_)[c];
+        Run run{c, from, to, kNothing, kNothing};
+        if (from == plan.first_point) run.left = plan.left;
+        else run.left = left_task(chain, points_[from], end_tasks_) + kOwnTask;
+        if (to == plan.last_point) run.right = plan.right;
+        else run.right = right_task(chain, points_[to], end_tasks_) + kOwnTask;
+        runs_.push_back(run);
+    }
+    static constexpr int32_t kOwnTask = 1 << 30;
+    const AffineTask& end_task(int32_t t) const { return t >= kOwnTask ? end_tasks_[size_t(t - kOwnTask)] : tasks_[size_t(t)]; }
+    const AffineResult& end_result(int32_t t) const {
+        return t >= kOwnTask ? end_results_[size_t(t - kOwnTask)] : results_[size_t(t)];
+    }
+
+    void finish(const Run& run, std::vector<LocalAlignment>& alignments) {
+        const ChainTask& chain = (*chains_)[run.chain];
+        LocalAlignment a{run.chain, points_[run.first_point].reference, 0, 0, 0, 0, 0, {}, {}};
+        const auto append = [&](const std::vector<uint32_t>& cigar) {
+            for (uint32_t entry : cigar) push_cigar(a.cigar, entry & 15, entry >> 4);
+        };
+        if (run.left != kNothing) {
+            push_cigar(a.cigar, kCigarS, uint32_t(end_task(run.left).codes - chain.codes));
+            append(end_result(run.left).cigar);
+            a.begin = end_result(run.left).begin;
+        }
+        for (size_t p = run.first_point; p < run.last_point; p++) {
+            if (segments_[p].task == kDiagonal) push_cigar(a.cigar, kCigarM, uint32_t(points_[p + 1].query - points_[p].query));
+            else append(results_[size_t(segments_[p].task)].cigar);
+            a.anchors += points_[p + 1].anchors;
+        }
+        a.anchors += run.first_point == plans_[run.chain].first_point ? points_[run.first_point].anchors : 1;
+        append(end_result(run.right).cigar);
+        const AffineTask& right = end_task(run.right);
+        push_cigar(a.cigar, kCigarS, uint32_t(chain.codes + chain.length - (right.codes + right.length)));
+        a.chain_score = int32_t(int64_t(chain.score) * a.anchors / (chain.last - chain.first));
+        complete(chain, a);
+        if (a.path.score >= params_.min_score) alignments.push_back(std::move(a));
+    }
+
+    // All that follows from the CIGAR and the letters.
+    void complete(const ChainTask& chain, LocalAlignment& a) {
+        a.begin += trim_gaps(a.cigar);
+        a.end = a.begin + reference_span(a.cigar.data(), a.cigar.data() + a.cigar.size());
+        text_.resize(size_t(a.end - a.begin));
+        reference_.codes(uint64_t(a.begin), uint64_t(a.end), text_.data());
+        left_align(a.cigar, chain.codes, text_.data());
+        a.path = summarize(a.cigar, chain.codes, text_.data(), params_.scores);
+        const auto clip = [](uint32_t entry) { return (entry & 15) == kCigarS ? int32_t(entry >> 4) : 0; };
+        if (a.cigar.empty()) return;
+        a.query_begin = clip(a.cigar.front());
+        a.query_end = chain.length - (a.cigar.size() > 1 ? clip(a.cigar.back()) : 0);
+    }
+
+    const ReferenceView& reference_;
+    const int k_;
+    const ChainAlignParams params_;
+    AffineBatch aligner_;
+    const std::vector<ChainTask>* chains_ = nullptr;
+    std::vector<Point> points_;
+    std::vector<Segment> segments_;  // segment p follows point p
+    std::vector<Plan> plans_;
+    std::vector<Run> runs_;
+    std::vector<AffineTask> tasks_, end_tasks_;
+    std::vector<AffineResult> results_, end_results_;
+    std::vector<uint8_t> text_;
+};
+
+}  // namespace gpualign

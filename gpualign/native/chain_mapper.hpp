@@ -1,0 +1,240 @@
+// Reads to local alignments by chaining: for long reads, and for short ones that no full-length place explains.
+// One ChainMapper serves one thread.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "anchors.hpp"
+#include "chain.hpp"
+#include "chain_align.hpp"
+
+namespace gpualign {
+
+struct ChainMapParams {
+    AnchorParams anchors;
+    ChainParams chains;
+    ChainAlignParams align;
+    int32_t most_secondary = 5;      // other places of a part that are aligned
+    double secondary_ratio = 0.8;    // of the best place's chain score, which they must reach
+    double mask_level = 0.5;         // two alignments are of one part of the read where they share more of the shorter one
+    int32_t min_part = 30;           // aligned bases of a supplementary alignment
+};
+
+enum class ChainKind : uint8_t { primary, supplementary, secondary };
+
+struct ChainRecord {
+    uint32_t contig;
+    bool reverse;
+    ChainKind kind;
+    uint8_t mapq;
+    int64_t position;                // 0-based, in the contig
+    int32_t query_begin, query_end;  // on the read's forward strand
+    int32_t score;                   // affine, without clip penalties
+    int32_t edits;                   // of the aligned part
+    int32_t second_score;            // of the best other place of this part, 0 where there is none
+    std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
+};
+
+struct ChainQuery {
+    const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
+    int32_t length;
+};
+
+class ChainMapper {
+public:
+    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainMapParams& params)
+        : reference_(reference), params_(params), finder_(index, params.anchors),
+          chainer_(reference, params.anchors.k, params.chains), aligner_(reference, params.anchors.k, params.align) {}
+
+    // Records of one read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped.
+    void map(const uint8_t* forward, const uint8_t* reverse, int32_t length, std::vector<ChainRecord>& out) {
+        const ChainQuery read{forward, reverse, length};
+        map(&read, 1, block_);
+        out.swap(block_[0]);
+    }
+
+    // The same of several reads, whose alignments then share vectors; out[i] does not depend on the other reads.
+    void map(const ChainQuery* reads, size_t count, std::vector<std::vector<ChainRecord>>& out) {
+        out.resize(count);
+        queries_.clear();
+        chains_.clear();
+        anchors_.clear();
+        tasks_.clear();
+        for (size_t r = 0; r < count; r++) add_read(reads[r]);
+        for (const Selected& s : chains_)
+            tasks_.push_back({s.reverse ? queries_[s.read].reverse : queries_[s.read].forward, queries_[s.read].length, s.contig,
+                              anchors_.data() + s.first, anchors_.data() + s.last, s.score});
+        aligner_.run(tasks_, alignments_);
+        size_t a = 0;
+        for (size_t r = 0; r < count; r++) {
+            const size_t first = a;
+            while (a < alignments_.size() && chains_[alignments_[a].task].read == r) a++;
+            report(r, queries_[r].forward != reads[r].forward, first, a, out[r]);
+        }
+    }
+
+private:
+    struct Selected {
+        size_t read;
+        int32_t score, unaligned;  // `unaligned`: best score of the chains of its part that are not aligned
+        bool reverse;
+        uint32_t contig;
+        size_t first, last;        // of anchors_
+        int32_t query_begin, query_end;
+        int32_t secondaries;
+    };
+
+    // A local alignment among those of its read.
+    struct Place {
+        LocalAlignment* alignment;
+        int32_t query_begin, query_end;  // on the forward strand
+        size_t parent;                   // the place that stands for this part of the read
+        int32_t second, second_chain, rivals;
+    };
+
+    // The strand whose letters come first is the one that is mapped: a read and its reverse complement are one read to all
+    // that follows, and so are their results, ties included.
+    void add_read(const ChainQuery& given) {
+        ChainQuery query = given;
+        if (std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
+        const size_t read = queries_.size();
+        queries_.push_back(query);
+        finder_.find(query.forward, query.length, found_);
+        chainer_.run(found_, found_chains_);
+        select(read, query.length);
+    }
+
+    // The best chains of each part of the read, and of the others of that part those that come near.
+    void select(size_t read, int32_t length) {
+        const size_t begin = chains_.size();
+        const int k = params_.anchors.k;
+        for (const Chain& chain : found_chains_) {
+            const Anchor *first = chainer_.anchors() + chain.first, *last = chainer_.anchors() + chain.last;
+            const int32_t first_letter = first->query(), end_letter = (last - 1)->query() + k;  // on the chain's strand
+            const int32_t from = chain.reverse ? length - end_letter : first_letter;
+            const int32_t to = chain.reverse ? length - first_letter : end_letter;
+            size_t parent = begin;
+            while (parent < chains_.size() && (chains_[parent].secondaries < 0 ||
+                                               !same_part(from, to, chains_[parent].query_begin, chains_[parent].query_end)))
+                parent++;
+            const bool secondary = parent < chains_.size();
+            if (secondary) {
+                Selected& best = chains_[parent];
+                if (best.secondaries >= params_.most_secondary || chain.score < params_.secondary_ratio * best.score) {
+                    best.unaligned = std::max(best.unaligned, chain.score);
+                    continue;
+                }
+                best.secondaries++;
+            }
+            const size_t at = anchors_.size();
+            anchors_.insert(anchors_.end(), first, last);
+            chains_.push_back({read, chain.score, 0, chain.reverse, chain.contig, at, anchors_.size(), from, to, secondary ? -1 : 0});
+        }
+    }
+
+    bool same_part(int32_t a_begin, int32_t a_end, int32_t b_begin, int32_t b_end) const {
+        const int32_t shared = std::min(a_end, b_end) - std::max(a_begin, b_begin);
+        return shared > params_.mask_level * std::min(a_end - a_begin, b_end - b_begin);
+    }
+
+    void report(size_t read, bool swapped, size_t first, size_t last, std::vector<ChainRecord>& out) {
+        out.clear();
+        rank(queries_[read].length, first, last);
+        for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
+            for (size_t p = 0; p < places_.size(); p++)
+                if (kind_of(p) == kind) out.push_back(record(places_[p], kind, queries_[read].length, swapped));
+    }
+
+    // Places of a read, best first, each with the place that stands for its part of the read.
+    void rank(int32_t length, size_t first, size_t last) {
+        places_.clear();
+        for (size_t i = first; i < last; i++) {
+            LocalAlignment& a = alignments_[i];
+            const bool reverse = chains_[a.task].reverse;
+            places_.push_back({&a, reverse ? length - a.query_end : a.query_begin, reverse ? length - a.query_begin : a.query_end,
+                               0, 0, 0, 0});
+        }
+        std::sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
+            if (a.alignment->path.score != b.alignment->path.score) return a.alignment->path.score > b.alignment->path.score;
+            if (a.alignment->begin != b.alignment->begin) return a.alignment->begin < b.alignment->begin;
+            return a.alignment < b.alignment;
+        });
+        size_t kept = 0;
+        for (size_t p = 0; p < places_.size(); p++) {
+            Place place = places_[p];
+            place.parent = kept;
+            for (size_t q = 0; q < kept && place.parent == kept; q++)
+                if (places_[q].parent == q && same_part(place.query_begin, place.query_end, places_[q].query_begin, places_[q].query_end))
+                    place.parent = q;
+            bool again = false;
+            for (size_t q = 0; q < kept && !again; q++) again = same_place(place, places_[q]);
+            if (again) continue;
+            if (place.parent < kept) {
+                Place& parent = places_[place.parent];
+                parent.second = std::max(parent.second, place.alignment->path.score);
+                parent.second_chain = std::max(parent.second_chain, place.alignment->chain_score);
+                parent.rivals++;
+            }
+            places_[kept++] = place;
+        }
+        places_.resize(kept);
+    }
+
+    // Two chains that met on one diagonal.
+    bool same_place(const Place& a, const Place& b) const {
+        const LocalAlignment &x = *a.alignment, &y = *b.alignment;
+        if (chains_[x.task].reverse != chains_[y.task].reverse || chains_[x.task].contig != chains_[y.task].contig) return false;
+        return x.begin - x.query_begin == y.begin - y.query_begin || x.end - x.query_end == y.end - y.query_end;
+    }
+
+    ChainKind kind_of(size_t p) const {
+        if (p == 0) return ChainKind::primary;
+        return places_[p].parent == p && places_[p].query_end - places_[p].query_begin >= params_.min_part ? ChainKind::supplementary
+                                                                                                            : ChainKind::secondary;
+    }
+
+    ChainRecord record(const Place& place, ChainKind kind, int32_t length, bool swapped) const {
+        LocalAlignment& a = *place.alignment;
+        const Selected& chain = chains_[a.task];
+        const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(place, chain);
+        return {chain.contig, chain.reverse != swapped, kind, mapq, a.begin - reference_.contig_offsets[chain.contig],
+                swapped ? length - place.query_end : place.query_begin, swapped ? length - place.query_begin : place.query_end,
+                a.path.score, a.path.edits(), place.second, std::move(a.cigar)};
+    }
+
+    // After minimap2 (its manual and Li 2018, section 2.2): grows with the logarithm of the score, shrinks with how near the
+    // second best place comes, by its alignment and its chain, with few anchors and with many other places.
+    uint8_t mapping_quality(const Place& place, const Selected& chain) const {
+        const LocalAlignment& a = *place.alignment;
+        if (place.second >= a.path.score) return 0;
+        const double identity = double(a.path.matches) / a.path.columns;
+        const double support = std::min(1.0, a.anchors / 10.0);
+        const double best = double(a.path.score) / params_.align.scores.match;
+        const double second_chain = std::max({place.second_chain, chain.unaligned, params_.chains.min_score});
+        double share = std::min(1.0, second_chain / std::max(1, a.chain_score));
+        if (place.second) share *= double(place.second) / a.path.score;
+        double quality = 40 * identity * support * (1 - share * (place.second ? share : 1)) * std::log(best);
+        if (place.second)
+            quality = std::min(quality, 6.02 * identity * identity * (a.path.score - place.second) / params_.align.scores.match);
+        quality -= 4.343 * std::log(place.rivals + 1);
+        return uint8_t(std::max(0.0, std::min(60.0, quality + 0.499)));
+    }
+
+    const ReferenceView& reference_;
+    const ChainMapParams params_;
+    AnchorFinder finder_;
+    Chainer chainer_;
+    ChainAligner aligner_;
+    std::vector<Anchor> found_, anchors_;
+    std::vector<Chain> found_chains_;
+    std::vector<ChainQuery> queries_;
+    std::vector<Selected> chains_;
+    std::vector<ChainTask> tasks_;
+    std::vector<LocalAlignment> alignments_;
+    std::vector<Place> places_;
+    std::vector<std::vector<ChainRecord>> block_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,111 @@
+// Bindings of the mapping of long reads.
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "chain_mapper.hpp"
+#include "reference_arrays.hpp"
+#include "verify_profiles.hpp"
+
+namespace gpualign {
+namespace {
+
+ChainMapParams params_of(int k, int w, int most_hits, const nb::tuple& scores, const nb::dict& chaining) {
+    const auto at = [&](const char* name) { return nb::cast<int32_t>(chaining[name]); };
+    const auto score = [&](size_t i) { return nb::cast<int>(scores[i]); };
+    ChainMapParams params{};
+    params.anchors = {k, w, most_hits, at("stretch")};
+    params.chains.most_gap = at("most_gap");
+    params.chains.most_difference = at("most_difference");
+    params.chains.min_score = at("min_chain_score");
+    params.chains.min_anchors = at("min_anchors");
+    params.align = {{score(0), score(1), score(2), score(3), score(4)}, at("step"), at("reach"), at("drop"), at("min_score")};
+    return params;
+}
+
+constexpr uint16_t kUnmapped = 4, kReverse = 16, kSecondary = 0x100, kSupplementary = 0x800;
+
+// The columns of the result, one element a record.
+struct Columns {
+    std::vector<uint16_t> flag;
+    std::vector<uint8_t> mapq;
+    std::vector<int32_t> contig, score, distance, second;
+    std::vector<int64_t> position, cigar_offsets{0}, record_offsets{0};
+    std::vector<uint32_t> cigar;
+
+    void add(uint16_t of_flag, int32_t of_contig, int64_t of_position, uint8_t of_mapq, int32_t of_score) {
+        flag.push_back(of_flag);
+        contig.push_back(of_contig);
+        position.push_back(of_position);
+        mapq.push_back(of_mapq);
+        score.push_back(of_score);
+        distance.push_back(-1);
+        second.push_back(-1);
+        cigar_offsets.push_back(int64_t(cigar.size()));
+    }
+
+    void add_read(const std::vector<ChainRecord>& records, int most_secondary) {
+        if (records.empty()) add(kUnmapped, -1, 0, 0, 0);
+        for (const ChainRecord& r : records) {
+            if (r.kind == ChainKind::secondary && most_secondary-- <= 0) break;
+            cigar.insert(cigar.end(), r.cigar.begin(), r.cigar.end());
+            const int kind = r.kind == ChainKind::secondary ? kSecondary : r.kind == ChainKind::supplementary ? kSupplementary : 0;
+            add(uint16_t(kind | (r.reverse ? kReverse : 0)), int32_t(r.contig), r.position, r.mapq, r.score);
+        }
+        record_offsets.push_back(int64_t(flag.size()));
+    }
+};
+
+// Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
+constexpr int64_t kBlockBases = 1 << 17;
+
+nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+                         int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, int most_hits, nb::tuple scores,
+                         nb::dict chaining, int most_secondary) {
+    const ReferenceView view = reference.view();
+    const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
+    const ChainMapParams params = params_of(k, w, most_hits, scores, chaining);
+    const size_t reads = read_offsets.size() - 1;
+    const int64_t* at = read_offsets.data();
+    Columns columns;
+    {
+        nb::gil_scoped_release release;
+        ChainMapper mapper(index, view, params);
+        std::vector<uint8_t> codes;
+        std::vector<ChainQuery> queries;
+        std::vector<std::vector<ChainRecord>> records;
+        for (size_t from = 0, to; from < reads; from = to) {
+            to = from + 1;
+            while (to < reads && at[to + 1] - at[from] <= kBlockBases) to++;
+            codes.resize(2 * size_t(at[to] - at[from]));
+            queries.clear();
+            for (size_t r = from; r < to; r++) {
+                const size_t length = size_t(at[r + 1] - at[r]);
+                uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
+                uint8_t* reverse_end = forward + 2 * length;
+                for (size_t i = 0; i < length; i++) {
+                    forward[i] = kCodes.forward[letters.data()[size_t(at[r]) + i]];
+                    *--reverse_end = kCodes.reverse[letters.data()[size_t(at[r]) + i]];
+                }
+                queries.push_back({forward, forward + length, int32_t(length)});
+            }
+            mapper.map(queries.data(), queries.size(), records);
+            for (const auto& of_read : records) columns.add_read(of_read, most_secondary);
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(columns.flag)), to_numpy(std::move(columns.contig)),
+                          to_numpy(std::move(columns.position)), to_numpy(std::move(columns.mapq)),
+                          to_numpy(std::move(columns.score)), to_numpy(std::move(columns.distance)),
+                          to_numpy(std::move(columns.second)), to_numpy(std::move(columns.cigar)),
+                          to_numpy(std::move(columns.cigar_offsets)), to_numpy(std::move(columns.record_offsets)));
+}
+
+}  // namespace
+
+void bind_long_reads(nb::module_& m) {
+    m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
+          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("most_hits"),
+          nb::arg("scores"), nb::arg("chaining"), nb::arg("most_secondary"),
+          "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets, record_offsets) of reads "
+          "mapped by chaining; a read's records lie at record_offsets[i], record_offsets[i + 1], the primary one first.");
+}
+
+}  // namespace gpualign
