@@ -25,6 +25,12 @@ from gpualign.workflows.mems_search import Matches, Piece, Search
 from tests.reference.mems import Match, matches, reverse_complement
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
+#: kinds of matches, with the most occurrences
+KINDS = st.sampled_from(
+    [("maxmatch", None), ("maxmatch", 1), ("maxmatch", 2), ("maxmatch", 5), ("mumreference", None), ("mum", None)]
+)
+#: those that need not know all of a query's matches
+STREAMED = KINDS.filter(lambda kind: kind[0] != "mum")
 
 
 def make_reference(contigs: list[str]) -> Reference:
@@ -56,7 +62,7 @@ def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 
         at, stop = piece_start, min(piece_start + step, source.text.length)
         while at < stop:
             *columns, at = _native.find_mems(
-                search.native, source.text, at, stop, search.params.min_length, min(search.kind, 1), limit
+                search.native, source.text, at, stop, search.params.min_length, search.most_occurrences, limit
             )
             for start, position, length in zip(*(column.tolist() for column in columns), strict=True):
                 begin, number, strand = blocks[int(np.searchsorted(starts, start, "right")) - 1]
@@ -86,35 +92,33 @@ def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
 
 
 @settings(max_examples=600, deadline=None)
-@given(problems(), st.sampled_from(sorted(SIGNS)), st.sampled_from(["maxmatch", "mumreference"]))
-@example((["A" * 60], ["A" * 50, ""], 5, 3, 3), "both", "maxmatch")
-@example((["ACAC" * 15], ["CACA" * 12], 9, 5, 5), "both", "maxmatch")
+@given(problems(), st.sampled_from(sorted(SIGNS)), STREAMED)
+@example((["A" * 60], ["A" * 50, ""], 5, 3, 3), "both", ("maxmatch", None))
+@example((["ACAC" * 15], ["CACA" * 12], 9, 5, 5), "both", ("maxmatch", 7))
 def test_search_finds_every_match_once_in_order(
-    problem: tuple[list[str], list[str], int, int, int], strands: str, kind: str
+    problem: tuple[list[str], list[str], int, int, int], strands: str, kind: tuple[str, int | None]
 ) -> None:
     contigs, queries, least, k, w = problem
-    search = search_for(contigs, MemsParams(min_length=least, strands=strands, kind=kind), k, w)
-    assert found(search, queries) == matches(contigs, queries, least, SIGNS[strands], kind)
+    search = search_for(contigs, MemsParams(min_length=least, strands=strands, kind=kind[0], max_occ=kind[1]), k, w)
+    assert found(search, queries) == matches(contigs, queries, least, SIGNS[strands], *kind)
 
 
 @settings(max_examples=200, deadline=None)
-@given(problems(), st.integers(1, 40), st.integers(1, 5), st.sampled_from(["maxmatch", "mumreference"]))
+@given(problems(), st.integers(1, 40), st.integers(1, 5), STREAMED)
 def test_pieces_and_pauses_change_nothing(
-    problem: tuple[list[str], list[str], int, int, int], step: int, limit: int, kind: str
+    problem: tuple[list[str], list[str], int, int, int], step: int, limit: int, kind: tuple[str, int | None]
 ) -> None:
     contigs, queries, least, k, w = problem
-    search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind), k, w)
+    search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind[0], max_occ=kind[1]), k, w)
     assert found(search, queries, step, limit) == found(search, queries)
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    problems(), st.sampled_from(["maxmatch", "mumreference", "mum"]), st.sampled_from(sorted(SIGNS)), st.integers(1, 9)
-)
+@given(problems(), KINDS, st.sampled_from(sorted(SIGNS)), st.integers(1, 9))
 def test_the_whole_command_against_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
     problem: tuple[list[str], list[str], int, int, int],
-    kind: str,
+    kind: tuple[str, int | None],
     strands: str,
     piece: int,
 ) -> None:
@@ -122,12 +126,12 @@ def test_the_whole_command_against_the_definition(
     folder = tmp_path_factory.mktemp("mems")
     write_fasta(folder / "ref.fa", "c", contigs)
     write_fasta(folder / "query.fa", "q", queries)
-    params = MemsParams(min_length=least, kind=kind, strands=strands, table=True, header=False)
+    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands=strands, table=True, header=False)
     options = RunOptions(output=str(folder / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 64)
     run_mems(str(folder / "ref.fa"), (str(folder / "query.fa"),), params, options)
     rows = [line.split("\t") for line in (folder / "out").read_text().splitlines()]
     expected = []
-    for m in matches(contigs, queries, least, SIGNS[strands], kind):
+    for m in matches(contigs, queries, least, SIGNS[strands], *kind):
         size = len(queries[m.query])
         begin = m.start if m.strand == "+" else size - m.start - m.length
         query_columns = (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
@@ -233,11 +237,11 @@ class DeviceStandIn:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(problems(), st.sampled_from(["maxmatch", "mumreference", "mum"]), st.integers(1, 9), st.integers(1, 5))
+@given(problems(), KINDS, st.integers(1, 9), st.integers(1, 5))
 def test_the_devices_pipeline_gives_the_cpus_bytes(
     tmp_path: Path,
     problem: tuple[list[str], list[str], int, int, int],
-    kind: str,
+    kind: tuple[str, int | None],
     limit: int,
     piece: int,
 ) -> None:
@@ -245,7 +249,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     write_fasta(tmp_path / "ref.fa", "c", contigs)
     write_fasta(tmp_path / "query.fa", "q", queries)
     files = (str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),))
-    params = MemsParams(min_length=least, kind=kind, strands="both", strings=True, only_acgt=True)
+    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands="both", strings=True, only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 16)
     run_mems(*files, params, options)
     expected = (tmp_path / "out").read_bytes()

@@ -130,6 +130,19 @@ def test_threads_and_batches_change_nothing(data: Path, capfd: pytest.CaptureFix
     assert len(texts) == 1
 
 
+def test_most_occurrences(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ref.fa").write_text(">r\nACGTTGCAAACCACGTTGCAATTCACGTTGCA\n")
+    (tmp_path / "query.fa").write_text(">q\nACGTTGCAAA\n")
+    files = (tmp_path / "ref.fa", tmp_path / "query.fa")
+    rows = [(1, 1, 10), (13, 1, 9), (25, 1, 8)]  # ACGTTGCAAA once, ACGTTGCAA twice, ACGTTGCA three times
+    for most in (1, 2, 3, 4):
+        expected = "".join(f"{r:8d}  {q:8d}  {n:8d}\n" for r, q, n in rows[:most])
+        assert output(capfd, "-maxmatch", "-l", "8", "--max-occ", str(most), *files) == f"> q\n{expected}"
+    assert output(capfd, "-mumreference", "-l", "8", *files) == output(
+        capfd, "-maxmatch", "-max-occ", "1", "-l", "8", *files
+    )
+
+
 def test_saved_index(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     index = tmp_path / "g.gpi"
     arguments = ["-maxmatch", "-l", "15"]
@@ -151,6 +164,8 @@ def test_saved_index(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[st
         (["-b", "-r"], "-b and -r exclude each other"),
         (["-c"], "needs -b or -r"),
         (["-mum", "-maxmatch"], "exclude each other"),
+        (["-maxmatch", "--max-occ", "0"], "positive"),
+        (["--max-occ", "3"], "needs -maxmatch"),
         (["--tsv", "-s", "-b"], "fixed columns"),
         (["--nonsense"], "No such option"),
         (["--device", "gpu"], "device must be"),

@@ -40,6 +40,13 @@ def _kind(name: str, text: str) -> Callable[[F], F]:
     metavar="INT",
     help="Minimum length of a match.",
 )
+@click.option(
+    "-max-occ",
+    "--max-occ",
+    type=int,
+    metavar="INT",
+    help="With -maxmatch: leave out matches whose string occurs more often than this in the reference.",
+)
 @click.option("-b", "both", is_flag=True, help="Match the forward and the reverse strand of the queries.")
 @click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries.")
 @click.option(

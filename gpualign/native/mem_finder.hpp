@@ -36,11 +36,11 @@ public:
         return to;
     }
 
-    // The furthest end of a match that covers start `at` but begins before it, or 0: what a uniqueness filter that
-    // begins in the middle of a sequence needs to know. Such a match, if it matters, is long enough to hold the window at
-    // `at`, hence its canonical seed.
-    uint64_t furthest_before(uint64_t at) {
-        uint64_t furthest = 0;
+    // Hands the ends of the matches that cover start `at` but begin before it to `add(end)`: what a filter that begins in
+    // the middle of a sequence needs to know. Such a match, if it matters, is long enough to hold the window at `at`,
+    // hence its canonical seed.
+    template <class Add>
+    void ends_before(uint64_t at, Add&& add) {
         for (const LookUp& look_up : scanner_.scan(at, at + 1)) {
             const uint32_t before = look_up.seed.position - uint32_t(at) + 1;
             uint32_t first, last;
@@ -50,10 +50,9 @@ public:
                 if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse || !reaches(look_up.seed, r, before)) continue;
                 const Mem mem =
                     extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, before, ~uint32_t(0));
-                furthest = std::max(furthest, uint64_t(mem.start) + mem.length);
+                add(uint64_t(mem.start) + mem.length);
             }
         }
-        return furthest;
     }
 
 private:

@@ -1,11 +1,10 @@
-// Uniqueness, derived from the matches themselves.
+// How often a match's string occurs, derived from the matches themselves.
 //
-// In the reference: let M be a match of query interval [s, e), both of one strand of one record. Its string occurs a
-// second time in the reference exactly when another match covers [s, e): the second occurrence, lined up with [s, e) and
-// extended while the letters agree, is a maximal match whose query interval holds [s, e), on another diagonal, of at
-// least M's length, hence one that was found; and a match that covers [s, e) shows the string at its own place. So M is
-// unique in the reference when no other match's query interval holds its own. In order of starts one running
-// maximum of ends decides that; of equal intervals none is unique, and of equal starts only the longest can be.
+// In the reference: let M be a match of query interval [s, e), both of one strand of one record. Every occurrence of its
+// string, lined up with [s, e) and extended while the letters agree, is a maximal match whose query interval holds [s, e),
+// on a diagonal of its own, of at least M's length, hence one that was found; and a match whose interval holds [s, e) shows
+// the string at its own place. So M's string occurs as often as there are matches whose query interval holds M's, M
+// itself among them. In order of starts, the largest ends so far decide whether these are more than a given number.
 //
 // In the query: by the same argument with the sides exchanged, M is unique in the query when no other match's reference
 // interval holds its own. It is enough to compare matches that are unique in the reference: if M's string is unique there,
@@ -13,56 +12,71 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "algo/mem.hpp"
 
 namespace gpualign {
 
-enum class MemKind { all = 0, unique_in_reference = 1, unique_in_both = 2 };
-
-// Passes on the matches that are unique in the reference. They must come in order of starts; those of one start in any.
-// Text positions grow from strand sequence to strand sequence, so one filter serves them all.
-template <class Sink>
-class UniqueInReference {
+// The largest of the numbers given, at most `most` of them: a heap with the smallest of them on top.
+class Largest {
 public:
-    // `furthest`: the largest end of the matches that begin before the first one given.
-    UniqueInReference(Sink& next, uint64_t furthest) : next_(next), furthest_(furthest) {}
+    explicit Largest(size_t most) : most_(most) {}
+
+    void add(uint64_t value) {
+        if (values_.size() == most_) {
+            if (value <= values_.front()) return;
+            std::pop_heap(values_.begin(), values_.end(), std::greater<>());
+            values_.pop_back();
+        }
+        values_.push_back(value);
+        std::push_heap(values_.begin(), values_.end(), std::greater<>());
+    }
+
+    // The `most`-th largest number, or 0 while there are fewer.
+    uint64_t last() const { return values_.size() == most_ ? values_.front() : 0; }
+    std::vector<uint64_t> take() { return std::move(values_); }
+
+private:
+    size_t most_;
+    std::vector<uint64_t> values_;
+};
+
+// Passes on the matches whose string occurs at most `most` times in the reference. They must come in order of starts;
+// those of one start in any. Text positions grow from strand sequence to strand sequence, so one filter serves all.
+template <class Sink>
+class RareInReference {
+public:
+    RareInReference(Sink& next, size_t most) : next_(next), ends_(most + 1) {}
+
+    // The end of a match that begins before the first one given.
+    void add_end(uint64_t end) { ends_.add(end); }
 
     void put(const Mem* mems, size_t count) {
         for (size_t i = 0; i < count; i++) {
-            const Mem& mem = mems[i];
-            if (pending_ && mem.start == longest_.start) {
-                if (mem.length > longest_.length) {
-                    longest_ = mem;
-                    pending_ = 1;
-                } else if (mem.length == longest_.length) {
-                    pending_++;
-                }
-            } else {
-                finish();
-                longest_ = mem;
-                pending_ = 1;
-            }
+            if (!group_.empty() && mems[i].start != group_.front().start) finish();
+            group_.push_back(mems[i]);
         }
     }
 
     void finish() {
-        if (!pending_) return;
-        const uint64_t end = uint64_t(longest_.start) + longest_.length;
-        if (pending_ == 1 && end > furthest_) next_.put(&longest_, 1);
-        furthest_ = std::max(furthest_, end);
-        pending_ = 0;
+        for (const Mem& mem : group_) ends_.add(end_of(mem));
+        for (const Mem& mem : group_)
+            if (end_of(mem) > ends_.last()) next_.put(&mem, 1);
+        group_.clear();
     }
 
     bool full() const { return next_.full(); }
-    uint64_t furthest() const { return furthest_; }
+    std::vector<uint64_t> take_ends() { return ends_.take(); }
 
 private:
+    static uint64_t end_of(const Mem& mem) { return uint64_t(mem.start) + mem.length; }
+
     Sink& next_;
-    uint64_t furthest_;
-    Mem longest_{};
-    uint32_t pending_ = 0;  // matches as long as longest_ that begin where it does
+    Largest ends_;
+    std::vector<Mem> group_;  // of one start
 };
 
 // Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well.

@@ -63,20 +63,37 @@ void check_range(const MemText& text, uint64_t from, uint64_t to) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
 }
 
-// Searches [from, to) into a sink, through the uniqueness filter where one is wanted; where the search stopped.
+// Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
+// Returns where the search stopped.
 template <class Sink>
-uint64_t search(const MemTask& task, const MemText& text, uint64_t from, uint64_t to, MemKind kind, Sink& sink) {
+uint64_t search(const MemTask& task, const MemText& text, uint64_t from, uint64_t to, size_t most, Sink& sink) {
     MemFinder finder(task);
-    if (kind == MemKind::all) return finder.run(from, to, sink);
-    const bool inside = !text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin;
-    UniqueInReference<Sink> filter(sink, inside ? finder.furthest_before(from) : 0);
+    if (most == 0) return finder.run(from, to, sink);
+    RareInReference<Sink> filter(sink, most);
+    if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
+        finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
     const uint64_t reached = finder.run(from, to, filter);
     filter.finish();
     return reached;
 }
 
+// The same of matches that were found elsewhere (a device, pieces joined), for the sink to finish.
+template <class Sink>
+std::vector<uint64_t> replay(const Input<uint32_t>& starts, const Input<uint32_t>& references,
+                             const Input<uint32_t>& lengths, size_t most, const Input<uint64_t>& ends, Sink& sink) {
+    RareInReference<Sink> filter(sink, most);
+    for (size_t i = 0; i < ends.size(); i++) filter.add_end(ends.data()[i]);
+    for (size_t i = 0; i < starts.size(); i++) {
+        const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
+        if (most) filter.put(&mem, 1);
+        else sink.put(&mem, 1);
+    }
+    filter.finish();
+    return filter.take_ends();
+}
+
 nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
-                    int kind, size_t limit) {
+                    size_t most, size_t limit) {
     check_range(text, from, to);
     const MemTask task = index.task(text, least_length);
     MemColumns columns;
@@ -84,7 +101,7 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(task, text, from, to, MemKind(kind), columns);
+        reached = search(task, text, from, to, most, columns);
     }
     return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
                           to_numpy(std::move(columns.lengths)), reached);
@@ -101,42 +118,35 @@ MemStyle style_of(int flags) {
 }
 
 nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
-                     uint64_t from, uint64_t to, uint32_t least_length, int kind, int style, size_t limit) {
+                     uint64_t from, uint64_t to, uint32_t least_length, size_t most, bool unique_in_query, int style,
+                     size_t limit) {
     check_range(text, from, to);
     const MemTask task = index.task(text, least_length);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
-                         MemKind(kind) == MemKind::unique_in_both, from);
+                         unique_in_query, from);
     reporter.limit = limit;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(task, text, from, to, MemKind(kind), reporter);
+        reached = search(task, text, from, to, most, reporter);
         reporter.finish(reached);
     }
     return nb::make_tuple(text_to_numpy(reporter.out), reached);
 }
 
-// Matches found elsewhere (a device, pieces joined) as text; `kind` says what is still to be filtered.
-nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
-                      Input<uint32_t> lengths, bool unique_in_reference, bool unique_in_query, uint64_t furthest,
-                      int style) {
+// Matches found elsewhere as text.
+Output<uint8_t> report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                            uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
+                            Input<uint32_t> lengths, size_t most, Input<uint64_t> ends, bool unique_in_query, int style) {
     check_range(text, from, to);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
                          unique_in_query, from);
     {
         nb::gil_scoped_release release;
-        UniqueInReference<MemReporter> filter(reporter, furthest);
-        for (size_t i = 0; i < starts.size(); i++) {
-            const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
-            if (unique_in_reference) filter.put(&mem, 1);
-            else reporter.put(&mem, 1);
-        }
-        filter.finish();
-        furthest = filter.furthest();
+        replay(starts, references, lengths, most, ends, reporter);
         reporter.finish(to);
     }
-    return nb::make_tuple(text_to_numpy(reporter.out), furthest);
+    return text_to_numpy(reporter.out);
 }
 
 struct MutableColumns {
@@ -192,23 +202,18 @@ void complete_mems(const MemIndex& index, const MemText& text, Mutable starts, M
     }
 }
 
-// Of matches in order of start, those that are unique in the reference, and the furthest end of a match so far.
-nb::tuple keep_unique_in_reference(Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths,
-                                   uint64_t furthest) {
+// Of matches in order of start, those whose string is rare in the reference, and the largest ends of matches so far.
+nb::tuple keep_rare(Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths, size_t most,
+                    Input<uint64_t> ends) {
     MemColumns kept;
     kept.limit = std::numeric_limits<size_t>::max();
+    std::vector<uint64_t> largest;
     {
         nb::gil_scoped_release release;
-        UniqueInReference<MemColumns> filter(kept, furthest);
-        for (size_t i = 0; i < starts.size(); i++) {
-            const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
-            filter.put(&mem, 1);
-        }
-        filter.finish();
-        furthest = filter.furthest();
+        largest = replay(starts, references, lengths, most, ends, kept);
     }
     return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
-                          to_numpy(std::move(kept.lengths)), furthest);
+                          to_numpy(std::move(kept.lengths)), to_numpy(std::move(largest)));
 }
 
 MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
@@ -282,21 +287,22 @@ void bind_mems(nb::module_& m) {
             return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self);
         });
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
-          nb::arg("least_length"), nb::arg("kind"), nb::arg("limit"),
-          "(starts, references, lengths uint32, the start where the search paused)");
+          nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
+          "Matches whose string occurs at most `most` times in the reference (0: any number): (starts, references, "
+          "lengths uint32, the start where the search paused behind `limit` matches)");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("kind"), nb::arg("style"), nb::arg("limit"),
-          "(text uint8, the start where the search paused)");
+          nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("most"), nb::arg("unique_in_query"),
+          nb::arg("style"), nb::arg("limit"), "(text uint8, the start where the search paused behind `limit` bytes)");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
-          nb::arg("unique_in_reference"), nb::arg("unique_in_query"), nb::arg("furthest"), nb::arg("style"),
-          "(text uint8, furthest end of a match)");
+          nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"),
+          "The text (uint8) of matches that start in [start, stop); `ends` as from keep_rare.");
     m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
           "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),
           nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
-    m.def("keep_unique_in_reference", &keep_unique_in_reference, nb::arg("starts"), nb::arg("references"),
-          nb::arg("lengths"), nb::arg("furthest"), "(starts, references, lengths, furthest end of a match)");
+    m.def("keep_rare", &keep_rare, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("most"),
+          nb::arg("ends"), "(starts, references, lengths, uint64 largest ends of the matches so far)");
 }
 
 }  // namespace gpualign

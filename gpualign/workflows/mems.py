@@ -27,7 +27,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_cluster import Item, stage_of, texts_of
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, QueryText, Search, join_columns
+from gpualign.workflows.mems_search import NO_ENDS, Columns, Matches, Piece, QueryText, Search, join_columns
 
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
@@ -251,23 +251,24 @@ class _DeviceRun(_Run):
     def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
         return batch if isinstance(batch, QueryText) else self.search.prepare(batch)
 
-    def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, bool, int]]:
+    def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, int, NDArray[np.uint64]]]:
         """What is to be formatted, in order, cut so that all workers have some."""
-        kind, furthest = self.search.kind, 0
+        most, ends = self.search.most_occurrences, NO_ENDS
         held: list[Columns] = []
         for matches in results:
             piece = matches.piece
             if piece.start == 0:
-                furthest = 0
+                ends = NO_ENDS
             for part, columns in self._parts(matches):
-                if kind == 2:
-                    *unique, furthest = _native.keep_unique_in_reference(*columns, furthest)
-                    held.append(Columns(*unique))
+                if self.search.unique_in_query:
+                    *rare, ends = _native.keep_rare(*columns, most, ends)
+                    held.append(Columns(*rare))
                 else:
-                    yield part, columns, kind == 1, furthest
-                    furthest = max(furthest, columns.furthest) if kind == 1 else 0
-            if kind == 2 and piece.stop == piece.source.text.length:
-                yield Piece(piece.source, 0, piece.stop), join_columns(held), False, 0
+                    yield part, columns, most, ends
+                    if most:
+                        ends = columns.largest_ends(ends, most)
+            if self.search.unique_in_query and piece.stop == piece.source.text.length:
+                yield Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS
                 held.clear()
             self.counts.finished(piece)
 

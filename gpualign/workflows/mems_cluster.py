@@ -77,14 +77,14 @@ def _piece(search: Search, item: Item) -> Piece:
 
 def _report(search: Search, piece: Piece, matches: Matches) -> Found:
     """What a device found, as :func:`search_item` would give it."""
-    if search.kind and not piece.whole:
-        # whether a match is unique is for the CPU to say of a part, which needs what lies before it
+    if search.most_occurrences and not piece.whole:
+        # whether a match is rare is for the CPU to say of a part, which needs what lies before it
         return search_item(search, piece)
     parts = [matches]
     while parts[-1].reached < piece.stop:
         parts.append(search.find(Piece(piece.source, parts[-1].reached, piece.stop)))
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    text = search.report(piece, columns, search.kind > 0)
+    text = search.report(piece, columns, search.most_occurrences)
     return _found(piece, [Matches(piece, piece.stop, text=text)])
 
 

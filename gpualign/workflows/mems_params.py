@@ -21,6 +21,8 @@ class MemsParams:
         min_length: shortest match in bases, at least 1.
         kind: "mumreference": the matching string occurs once in the reference; "mum": once in the strand of the
             query record as well; "maxmatch": all matches.
+        max_occ: with "maxmatch", leave out matches whose string occurs more often than this in the reference; 1 is
+            "mumreference". None: however often.
         strands: "forward", "reverse" or "both" strands of the queries.
         only_acgt: say nothing when letters other than A, C, G and T, which never match here, would in MUMmer.
         four_columns: name the reference record on every line; always so with several of them.
@@ -35,6 +37,7 @@ class MemsParams:
 
     min_length: int = 20
     kind: str = "mumreference"
+    max_occ: int | None = None
     strands: str = "forward"
     only_acgt: bool = False
     four_columns: bool = False
@@ -51,6 +54,12 @@ class MemsParams:
             raise UsageError(f"the minimum length of a match (-l) must be a positive number, not {self.min_length}")
         if self.kind not in KINDS:
             raise UsageError(f"the kind of matches must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.max_occ is not None and self.max_occ < 1:
+            raise UsageError(
+                f"the most occurrences of a match (--max-occ) must be a positive number, not {self.max_occ}"
+            )
+        if self.max_occ is not None and self.kind != "maxmatch":
+            raise UsageError(f"--max-occ needs -maxmatch: the matches of -{self.kind} occur once")
         if self.strands not in STRANDS:
             raise UsageError(f"strands must be one of {', '.join(STRANDS)}, not {self.strands!r}")
         if self.forward_coordinates and self.strands == "forward":

@@ -40,11 +40,14 @@ class Columns(NamedTuple):
     def part(self, begin: int, end: int) -> Columns:
         return Columns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
 
-    @property
-    def furthest(self) -> int:
-        """Largest end of a match, 0 without one."""
-        ends = self.starts.astype(np.int64) + self.lengths
-        return int(ends.max(initial=0))
+    def largest_ends(self, before: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
+        """The ``most`` largest of these matches' ends and of those ``before``."""
+        ends = np.concatenate([before, self.starts.astype(np.uint64) + self.lengths])
+        return ends if len(ends) <= most else np.partition(ends, -most)[-most:]
+
+
+#: no ends of matches
+NO_ENDS = np.empty(0, np.uint64)
 
 
 def join_columns(parts: list[Columns]) -> Columns:
@@ -123,7 +126,8 @@ class Search:
 
     def __init__(self, index: MinimizerIndex, params: MemsParams, threads: int = 1) -> None:
         self.index, self.params, self.threads = index, params, threads
-        self.kind = {"maxmatch": 0, "mumreference": 1, "mum": 2}[params.kind]
+        self.most_occurrences = (params.max_occ or 0) if params.kind == "maxmatch" else 1
+        self.unique_in_query = params.kind == "mum"
         self.strands = STRANDS.index(params.strands) + 1
         self.style = params.style(len(index.reference.names))
         self.native = self.native_of(index)
@@ -169,8 +173,8 @@ class Search:
         The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
         """
         source = piece.source
-        if self.kind == 2 and not piece.whole:
-            return self.find(piece, 1)
+        if self.unique_in_query and not piece.whole:
+            return self.find(piece, self.most_occurrences)
         text, reached = _native.match_mems(
             self.native,
             source.text,
@@ -179,42 +183,45 @@ class Search:
             piece.start,
             piece.stop,
             self.params.min_length,
-            self.kind,
+            self.most_occurrences,
+            self.unique_in_query,
             self.style,
-            _PAUSE_BYTES if self.kind < 2 else _UNLIMITED,  # at most one match a base is unique
+            _UNLIMITED if self.unique_in_query else _PAUSE_BYTES,  # at most one match a base is unique
         )
         return Matches(piece, reached, text=text)
 
-    def find(self, piece: Piece, kind: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
-        """As :meth:`match`, but the matches themselves; ``kind`` 0: all of them, 1: those unique in the reference."""
+    def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
+        """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
+        reference.
+        """
         *columns, reached = _native.find_mems(
-            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, kind, limit
+            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, most, limit
         )
         return Matches(piece, reached, columns=Columns(*columns))
 
     def report(
-        self, piece: Piece, columns: Columns, unique_in_reference: bool = False, furthest: int = 0
+        self, piece: Piece, columns: Columns, most: int = 0, ends: NDArray[np.uint64] = NO_ENDS
     ) -> NDArray[np.uint8]:
         """The text of matches that start in a piece.
 
         Args:
-            unique_in_reference: leave out those that are not.
-            furthest: where the furthest match ends that starts before the piece, for that.
+            most: leave out those whose string occurs more often in the reference; 0: none.
+            ends: the largest ends of matches that start before the piece, for that.
         """
-        text, _ = _native.report_mems(
+        source = piece.source
+        out: NDArray[np.uint8] = _native.report_mems(
             self.native,
-            piece.source.text,
-            piece.source.names,
-            piece.source.name_offsets,
+            source.text,
+            source.names,
+            source.name_offsets,
             piece.start,
             piece.stop,
             *columns,
-            unique_in_reference,
-            self.kind == 2,
-            furthest,
+            most,
+            ends,
+            self.unique_in_query,
             self.style,
         )
-        out: NDArray[np.uint8] = text
         return out
 
     @cached_property

@@ -44,7 +44,12 @@ def _occurrences(text: str, sequence: str) -> int:
 
 
 def matches(
-    contigs: list[str], queries: list[str], least: int, strands: str = "+", kind: str = "maxmatch"
+    contigs: list[str],
+    queries: list[str],
+    least: int,
+    strands: str = "+",
+    kind: str = "maxmatch",
+    max_occ: int | None = None,
 ) -> list[Match]:
     """All matches in gpualign's order: record, strand, query start, reference order and position."""
     contigs = [contig.upper() for contig in contigs]
@@ -57,12 +62,13 @@ def matches(
                 for contig, target in enumerate(contigs)
                 for start, position, length in _runs(target, text, least)
             ]
-            found += sorted(match for match in block if _wanted(match, text, contigs, kind))
+            found += sorted(match for match in block if _wanted(match, text, contigs, kind, max_occ))
     return found
 
 
-def _wanted(match: Match, text: str, contigs: list[str], kind: str) -> bool:
+def _wanted(match: Match, text: str, contigs: list[str], kind: str, max_occ: int | None) -> bool:
     string = text[match.start : match.start + match.length]
-    if kind != "maxmatch" and sum(_occurrences(contig, string) for contig in contigs) != 1:
+    most = max_occ if kind == "maxmatch" else 1
+    if most is not None and sum(_occurrences(contig, string) for contig in contigs) > most:
         return False
     return kind != "mum" or _occurrences(text, string) == 1
