@@ -1,6 +1,6 @@
 """Speed of bounded-gap alignment: GapsMis' own experiment on a GPU, and the CPU backend beside a plain C++ loop.
 
-    python benchmarks/gapsmis.py [gpu] [cpu] [--json FOLDER]
+    python benchmarks/gapsmis.py [gpu] [cpu]
 
 Texts of 250 letters × 2,048 and patterns of 50, 100, 150 and 200 letters × 100, every pattern against every text, as in
 GPUGapsMis (Carroll, Ojiaku and Wong), section 3. CUPS are cells (pattern length × text length, summed over pairs) × the
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recording import record
+from harness import record
 from sweep_gapsmis import model_for, paper_block, time_kernels
 
 from gpualign.gapsmis import GapAlignments, GapModel, PairBlock, align_on_cpu
@@ -256,7 +256,6 @@ def long_pairs(device: Any) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=["gpu", "cpu", []], help="what to measure (both)")
-    parser.add_argument("--json", metavar="FOLDER", help="where the result file goes")
     arguments = parser.parse_args()
     plain = build_plain()
     results = {}
@@ -264,7 +263,7 @@ def main() -> None:
         results["gpu"] = run_gpu(plain)
     if not arguments.parts or "cpu" in arguments.parts:
         results["cpu"] = run_cpu(plain)
-    print(record("gapsmis", results, arguments.json))
+    record("gapsmis", results)
 
 
 if __name__ == "__main__":

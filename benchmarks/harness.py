@@ -24,8 +24,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gpualign import GpualignError
+
 FOLDER = Path(__file__).resolve().parent
-RESULTS = FOLDER / "results"
+RESULTS = Path(os.environ.get("GPUALIGN_BENCH_RESULTS", FOLDER / "results"))
 Value = TypeVar("Value")
 
 #: how a program tells its version, and where in what it prints
@@ -165,10 +167,27 @@ def machine(programs: Iterable[str] = (), packages: Iterable[str] = (), gpus: Se
     return facts
 
 
+def gpu_names() -> list[str]:
+    """The GPUs that gpualign can use, with their driver; none is a fact as well."""
+    from gpualign.gpu.device import list_devices
+
+    try:
+        return [f"{info.name}, driver for CUDA {info.driver}" for info in list_devices()]
+    except GpualignError:
+        return []
+
+
 def save(name: str, facts: Mapping[str, Any], figures: Mapping[str, Any], slug_of_machine: str | None = None) -> Path:
-    """Write benchmarks/results/<name>-<machine>.json and say so."""
-    RESULTS.mkdir(exist_ok=True)
+    """Write <name>-<machine>.json into benchmarks/results, or where GPUALIGN_BENCH_RESULTS says, and say so."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}-{slug_of_machine or slug()}.json"
     path.write_text(json.dumps({"machine": dict(facts), **figures}, indent=1) + "\n")
-    print(f"wrote {path.relative_to(FOLDER.parent)}")
+    print(f"wrote {path}")
     return path
+
+
+def record(name: str, results: Any) -> Path:
+    """:func:`save` for scripts whose peers are Python packages; named after the GPU where there is one."""
+    gpus = gpu_names()
+    facts = machine(packages=("edlib", "parasail", "rapidfuzz", "pycuda"), gpus=gpus)
+    return save(name, facts, {"results": results}, slug(gpus[0].split(",")[0]) if gpus else None)

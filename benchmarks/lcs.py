@@ -1,8 +1,8 @@
 """Speed of lcs-filter: the GPU kernel by shape, alphabet and length; the CPU backend and the command beside RapidFuzz.
 
-    python benchmarks/lcs.py kernel [--sweep] [--json FILE]     needs a GPU
-    python benchmarks/lcs.py cpu [--json FILE]
-    python benchmarks/lcs.py command [--json FILE] [--device cuda]
+    python benchmarks/lcs.py kernel [--sweep]     needs a GPU
+    python benchmarks/lcs.py cpu
+    python benchmarks/lcs.py command [--device cuda]
 
 CUPS are cells of the dynamic program (query length × subject length, summed over subjects) per second.
 """
@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import json
-import os
-import platform
 import statistics
 import tempfile
 import time
@@ -24,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import record
 
-from gpualign import __version__, _native
 from gpualign.backends.lcs import score_on_cpu
 from gpualign.lcs_query import LcsQuery, encode_query
 from gpualign.sequences import SequenceBatch
@@ -290,34 +287,9 @@ MODES: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {
 }
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    facts: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
-        "gpualign": __version__,
-        "isa": _native.isa,
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-    with contextlib.suppress(OSError, StopIteration):
-        lines = open("/proc/cpuinfo").read().splitlines()
-        facts["cpu"] = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    with contextlib.suppress(Exception):
-        from gpualign.gpu.device import list_devices
-
-        facts["gpus"] = [f"{info.name}, driver CUDA {info.driver}" for info in list_devices()]
-    with contextlib.suppress(ImportError):
-        import rapidfuzz
-
-        facts["rapidfuzz"] = rapidfuzz.__version__
-    return facts
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=MODES)
-    parser.add_argument("--json", type=Path, help="write machine and rows here")
     parser.add_argument("--only", help="kernel: only cases with this in their name")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="cuda", help="command: as --device of gpualign")
@@ -328,10 +300,7 @@ def main() -> None:
     for row in MODES[arguments.mode](arguments):
         rows.append(row)
         print(json.dumps(row), flush=True)
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps({"machine": machine(), "mode": arguments.mode, "rows": rows}, indent=1) + "\n"
-        )
+    record(f"lcs-{arguments.mode}", {"rows": rows})
 
 
 if __name__ == "__main__":

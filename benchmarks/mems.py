@@ -1,6 +1,6 @@
 """Speed and memory of mems beside MUMmer 3.23, and of its devices.
 
-    python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [--json FILE] [WORKLOAD...]
+    python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
     python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
 
 DATA holds FASTA files (see WORKLOADS for their names). Reads are simulated from the reference: either strand, 1 % of
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recording import record
+from harness import record
 
 from gpualign.index.reference import read_reference
 
@@ -212,17 +212,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--discard", action="store_true", help="write to /dev/null and compare nothing")
-    parser.add_argument("--json", metavar="FOLDER", help="write the result file there")
     arguments = parser.parse_intermixed_args()
     results = []
     for name in arguments.workloads:
         with tempfile.TemporaryDirectory() as folder:
             results.append(measure(name, WORKLOADS[name], arguments, Path(folder)))
         print(json.dumps(results[-1]), flush=True)
-    if arguments.json:
-        options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
-        name = "mems" if "mummer" in arguments.contenders else "mems-devices"
-        print(record(name, {**options, "mummer": "3.23", "workloads": results}, arguments.json))
+    options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
+    name = "mems" if "mummer" in arguments.contenders else "mems-devices"
+    record(name, {**options, "mummer": "3.23", "workloads": results})
 
 
 if __name__ == "__main__":

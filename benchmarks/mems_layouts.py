@@ -1,6 +1,6 @@
 """Where to put what: the choices of layout of the mems kernels, one changed at a time, on a GPU.
 
-    python benchmarks/mems_layouts.py DATA [--json FOLDER] [--repeats 3]
+    python benchmarks/mems_layouts.py DATA [--repeats 3]
 
 DATA as for mems.py. Every variant's matches are compared with the unchanged kernel's; times are device time of
 counting, filling and ordering, the smallest of the repeats. The last row is the CPU's search of the same text with all
@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import record
 from mems import part_of, simulate
-from recording import record
 
 from gpualign.gpu import compiler
 from gpualign.gpu.device import Device, list_devices
@@ -290,7 +290,6 @@ def search_on_cpu(search: Search, piece: Piece) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--json", metavar="FOLDER")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     results: list[dict[str, Any]] = [{"layout": variant.name} for variant in VARIANTS]
@@ -315,8 +314,7 @@ def main() -> None:
             seconds = min(search_on_cpu(search, piece) for _ in range(arguments.repeats))
             results[-1][name] = {"wall_ms": round(seconds * 1e3, 3)}
             print(f"  {results[-1]['layout']:34}{seconds * 1e3:9.3f} ms", flush=True)
-    if arguments.json:
-        print(record("mems-layouts", results, arguments.json))
+    record("mems-layouts", results)
 
 
 if __name__ == "__main__":

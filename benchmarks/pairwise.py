@@ -4,9 +4,8 @@
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
     python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
     python benchmarks/pairwise.py regimes                        # every kernel where it could run, and the planner
-    python benchmarks/pairwise.py plot results/pairwise-regimes-<machine>.json
 
-Each writes ``results/pairwise-<part>-<machine>.json`` (``--folder`` writes elsewhere). Cells are query length times
+Each writes ``results/pairwise-<part>-<machine>.json``. Cells are query length times
 target length times pairs; CUPS are cells a second. ``kernel_s`` is what the device's own events say, ``wall_s`` the
 whole command in this process, with reading and writing.
 """
@@ -14,6 +13,7 @@ whole command in this process, with reading and writing.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import statistics
@@ -23,8 +23,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import data
 import numpy as np
-from recording import record
+from harness import record
 
 from gpualign.cli import main
 
@@ -145,10 +146,13 @@ def cpu(rounds: int) -> dict[str, Any]:
     return results
 
 
-def vsearch(path: str) -> dict[str, Any]:
-    """Scores and identities of the same pairs under the same scores and definition."""
+def vsearch(whole: str, records: int) -> dict[str, Any]:
+    """Scores and identities of a file's first records, all pairs, under the same scores and definition."""
     fields = "query+target+id+raw"
     with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "first.fa")
+        sequences = itertools.islice(data.read_fasta(Path(whole)).items(), records)
+        Path(path).write_text("".join(f">{name}\n{letters.decode()}\n" for name, letters in sequences))
         theirs, ours = Path(folder) / "vsearch.tsv", Path(folder) / "gpualign.tsv"
         scores = ["--match", "5", "--mismatch", "-4", "--gapopen", "10", "--gapext", "1", "--iddef", "1"]
         start = time.perf_counter()
@@ -178,7 +182,7 @@ def vsearch(path: str) -> dict[str, Any]:
             higher_than_ours += int(score_text) < peer[1]
             identities_equal += abs(float(identity_text) - peer[0]) < 0.051  # vsearch prints one decimal
     return {
-        "file": Path(path).name,
+        "file": f"{Path(whole).name}, first {records} records",
         "pairs": pairs,
         "scores_equal": scores_equal,
         "vsearch_scores_higher": higher_than_ours,
@@ -277,53 +281,21 @@ def regimes() -> list[dict[str, Any]]:
     return rows
 
 
-def plot(path: str) -> None:
-    """A picture of the regimes: cells a second of each kernel over the number of pairs, one panel a length."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    rows = json.loads(Path(path).read_text())["results"]
-    lengths = sorted({row["length"] for row in rows})
-    figure, panels = pyplot.subplots(2, len(lengths), figsize=(3 * len(lengths), 6), sharey="row", squeeze=False)
-    for line, traceback in enumerate((False, True)):
-        for column, length in enumerate(lengths):
-            panel = panels[line][column]
-            chosen = [row for row in rows if row["length"] == length and row["traceback"] == traceback]
-            for kernel in ("lazy", "tiled", "rscan", "dscan", "auto"):
-                points = [
-                    (row["pairs"], row["pairs"] * length**2 / row[kernel] / 1e12) for row in chosen if kernel in row
-                ]
-                if points:
-                    style = "k:" if kernel == "auto" else "o-"
-                    panel.loglog(*zip(*points, strict=True), style, label="planner" if kernel == "auto" else kernel)
-            panel.set_title(f"{length} letters, {'alignments' if traceback else 'scores'}", fontsize=9)
-            panel.set_xlabel("pairs")
-        panels[line][0].set_ylabel("TCUPS")
-        panels[line][0].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(Path(path).with_suffix(".png"), dpi=110)
-
-
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cpu", "vsearch", "gpu", "regimes", "plot"))
+    parser.add_argument("part", choices=("cpu", "vsearch", "gpu", "regimes"))
     parser.add_argument("file", nargs="?")
     parser.add_argument("--long", nargs=2, metavar="FASTA")
+    parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder")
     chosen = parser.parse_args()
-    if chosen.part == "plot":
-        plot(chosen.file)
-        return
     parts = {
         "cpu": lambda: cpu(chosen.rounds),
-        "vsearch": lambda: vsearch(chosen.file),
+        "vsearch": lambda: vsearch(chosen.file, chosen.records),
         "gpu": lambda: gpu(chosen.long),
         "regimes": regimes,
     }
-    path = record(f"pairwise-{chosen.part}", parts[chosen.part](), chosen.folder)
+    path = record(f"pairwise-{chosen.part}", parts[chosen.part]())
     print(path.read_text())
 
 

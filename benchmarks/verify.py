@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recording import record
+from harness import record
 
 from gpualign import _native
 from gpualign.backends.verify import MODES, VerifyPairs, verify_on_cpu
@@ -142,7 +142,6 @@ def main() -> None:
     parser.add_argument("--bases", type=int, default=1 << 26, help="of the reference")
     parser.add_argument("--devices", default="cpu", help="what to give --device, separated by spaces")
     parser.add_argument("--no-core", action="store_true", help="leave out the rows beside edlib")
-    parser.add_argument("--results", help="folder for the result file")
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
     if not arguments.no_core:
@@ -158,7 +157,7 @@ def main() -> None:
                 print(device, line["wall_s"], "s", json.dumps(line["report"].get("devices", [])), flush=True)
             digests = {line["md5"] for line in results["command"]}
             print("outputs are equal" if len(digests) == 1 else f"OUTPUTS DIFFER: {digests}")
-    print(record("verify", results, arguments.results))
+    record("verify", results)
 
 
 if __name__ == "__main__":

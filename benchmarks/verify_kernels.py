@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from recording import record
+from harness import record
 
 from gpualign import _native
 from gpualign.backends.cuda import CudaBackend
@@ -340,7 +340,6 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the pairs of each row")
     parser.add_argument("--no-sweep", action="store_true")
     parser.add_argument("--launch-only", help="lengths: launch the ablation's kernels once and leave (for a profiler)")
-    parser.add_argument("--results", help="folder for the result file")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
     if arguments.launch_only:
@@ -379,7 +378,7 @@ def main() -> None:
                         if key in line
                     }
                 )
-    print(record("verify-kernels", results, arguments.results))
+    record("verify-kernels", results)
 
 
 if __name__ == "__main__":

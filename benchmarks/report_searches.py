@@ -1,0 +1,173 @@
+"""The sections of lcs-filter, mems and of several devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from report_results import Result, Results
+from report_text import number, table
+
+# -- lcs-filter
+
+
+def common_subsequences(results: Results) -> str:
+    parts = ["## lcs-filter\n\nAfter Ozsoy et al. (2013), Figs. 8 to 10.\n\n![lcs-filter](figures/lcs.svg)\n"]
+    if found := results.first("lcs-kernel"):
+        rows = [
+            (row["case"], row["formulation"], row["shape"], row["kernel_ms"], row["tcups"])
+            for row in found.figures["rows"]
+        ]
+        parts.append(
+            table(("work", "update", "words × threads, block", "kernel ms", "TCUPS"), rows) + "\n" + found.source + "\n"
+        )
+    if found := results.first("lcs-command"):
+        rows = [
+            (row["case"], row["wall_s"], number(row["report"]["devices"][0]["kernel_s"]))
+            for row in found.figures["rows"]
+        ]
+        parts.append(table(("whole command", "s", "kernel s"), rows) + "\n" + found.source + "\n")
+    if found := results.first("lcs-cpu"):
+        rows = [
+            (row["case"], row["crochemore_gcups"], row["allison-dix_gcups"], row["rapidfuzz_gcups"], row["ratio"])
+            for row in found.figures["rows"]
+        ]
+        parts.append(
+            table(("on the CPU", "Crochemore, GCUPS", "Allison-Dix, GCUPS", "RapidFuzz, GCUPS", "ratio"), rows)
+            + "\n"
+            + found.source
+            + "\n"
+        )
+    if found := results.first("lcs-paths"):
+        row = found.figures["rows"][0]
+        parts.append(f"{row['case']}: {1000 * row['s']:.0f} ms on {row['threads']} threads. {found.source}\n")
+    parts.append("Not here: several GPUs, and the number of subjects as an axis.\n")
+    return "\n".join(parts)
+
+
+# -- mems
+
+
+def exact_matches(results: Results) -> str:
+    parts = [
+        "## mems\n\nAfter Trapnell and Schatz (2009), Table 2; ssuis, lmono, hsill and cbrigg are its workloads.\n",
+        "![mems](figures/mems.svg)\n",
+    ]
+    for found in results.all("mems"):
+        rows = [
+            (
+                row["workload"],
+                number(row["reads"]) if row["reads"] else "–",
+                number(row["mummer"]["wall_s"]),
+                number(row["cpu"]["wall_s"]),
+                row["speed_up"],
+                number(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"]),
+                number(row["mummer"]["peak_mib"]),
+                number(row["cpu"]["peak_mib"]),
+                "yes" if row["equal_sets"] else "no",
+            )
+            for row in found.figures["workloads"]
+        ]
+        header = (
+            "workload",
+            "reads",
+            "MUMmer s",
+            "gpualign s",
+            "ratio",
+            "ratio of CPU time",
+            "MUMmer MiB",
+            "gpualign MiB",
+            "same matches",
+        )
+        parts.append(
+            f"Beside MUMmer {found.figures['mummer']}, {found.figures['threads']} threads, whole commands:\n\n"
+            f"{table(header, rows)}\n{found.source}\n"
+        )
+    for found in results.all("mems-devices"):
+        rows = [
+            (
+                row["workload"],
+                number(row["reads"]) if row["reads"] else "–",
+                number(row["cpu"]["wall_s"]),
+                number(row["cuda"]["wall_s"]),
+                number(row["cuda"].get("kernel_s")),
+            )
+            for row in found.figures["workloads"]
+        ]
+        parts.append(
+            table(
+                (
+                    "at full size",
+                    "reads",
+                    f"CPU, {found.figures['threads']} threads, s",
+                    "GPU command s",
+                    "GPU kernel s",
+                ),
+                rows,
+            )
+            + "\n"
+            + found.source
+            + "\n"
+        )
+    if found := results.first("mems-layouts"):
+        parts.append(_layouts(found, results.first("mems-profile")))
+    parts.append("Not here: MUMmer at the paper's full numbers of reads.\n")
+    return "\n".join(parts)
+
+
+def _layouts(found: Result, profile: Result | None) -> str:
+    names = [key for key in found.figures[0] if key != "layout"]
+
+    def milliseconds(cell: dict[str, Any]) -> float:
+        return cell["kernel_ms"] if "kernel_ms" in cell else cell["wall_ms"]
+
+    rows = [(row["layout"], *(f"{milliseconds(row[name]):.2f}" for name in names)) for row in found.figures]
+    text = (
+        "MUMmerGPU studied placements of the tree, the queries and the reference in the memories of its day; these are "
+        "the choices of today, one changed at a time, in milliseconds of all kernels ([mems.md](mems.md) draws the "
+        "conclusions):\n\n"
+        f"{table(('layout', *names), rows)}\n{found.source}\n"
+    )
+    if profile:
+        row = profile.figures
+        text += (
+            f"\nThe profiler on {row['workload']}: {row['dram_throughput_percent']:.1f} % of the memory's bandwidth, "
+            f"{row['l2_hit_percent']:.0f} % hits in the second-level cache, "
+            f"{row['compute_throughput_percent']:.0f} % of the arithmetic limit, "
+            f"{row['active_threads_per_warp']:.0f} of 32 lanes active on average. {profile.source}\n"
+        )
+    return text
+
+
+# -- more than one device
+
+
+def several(results: Results) -> str:
+    parts = ["## Several devices and machines\n"]
+    for name, column, label in (
+        ("devices", "speed_to_one", "speed to one GPU"),
+        ("cluster", "speed_to_no_cluster", "speed to no cluster"),
+    ):
+        found = results.first(name)
+        if found is None:
+            parts.append(f"`{name}`: no result yet.\n")
+            continue
+        rows = [
+            (
+                command,
+                case,
+                row["wall_s"],
+                row["cpu_s"],
+                row[column],
+                row.get("cpu_to_no_cluster", "–"),
+                "yes" if row["same_bytes"] else "no",
+            )
+            for command, cases in found.figures["commands"].items()
+            for case, row in cases.items()
+        ]
+        parts.append(
+            table(("command", "on", "s", "s of CPU", label, "CPU time to it", "same bytes"), rows)
+            + "\n"
+            + found.source
+            + "\n"
+        )
+    return "\n".join(parts)

@@ -1,0 +1,279 @@
+"""The sections of docs/benchmarks.md, and those of the aligning commands: every number out of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from report_results import Result, Results
+from report_searches import common_subsequences, exact_matches, several
+from report_text import dicts, number, table
+
+# -- map
+
+
+def mapping(results: Results) -> str:
+    parts = ["## map\n\n![reads a second](figures/map.svg)\n"]
+    for found in results.with_key("map"):
+        parts.append(
+            f"### {found.file.removesuffix('.json')}\n\n{found.source} Threads: {found.figures.get('threads', '–')}.\n"
+        )
+        parts += [_mapping_table(name, tools) for name, tools in found.figures["map"].items()]
+        if index := found.figures.get("index"):
+            parts.append(_index_table(index))
+        if brute := found.figures.get("bundled_reads"):
+            parts.append(
+                "Real reads against every substring of their genomes by edlib: of "
+                f"{number(brute['within_limit'])} within the limit {number(brute['percent'], 5)} % are reported with "
+                "the best distance.\n"
+            )
+    return "\n".join(parts)
+
+
+def _mapping_table(name: str, tools: dict[str, Any]) -> str:
+    rows = []
+    for tool, row in tools.items():
+        speed = row.get("speed_to_minimap2", {}).get("wall")
+        wrong = row.get("wrong_at_mapq", {}).get(">=20")
+        rows.append(
+            (
+                tool,
+                number(row.get("reads_per_s"), 3),
+                number(speed),
+                number(row.get("reads_per_cpu_s"), 3),
+                number(row.get("peak_mib")),
+                number(row.get("mapped_percent"), 6),
+                number(row.get("correct_percent"), 6),
+                "–" if wrong is None else wrong,
+            )
+        )
+    header = (
+        name,
+        "reads/s",
+        "× minimap2",
+        "reads/s of CPU",
+        "peak MiB",
+        "mapped %",
+        "correct %",
+        "wrong at MAPQ ≥ 20",
+    )
+    return table(header, rows)
+
+
+def _index_table(index: dict[str, Any]) -> str:
+    rows = []
+    for genome, tools in index.items():
+        for tool, row in tools.items():
+            rows.append(
+                (
+                    genome,
+                    tool,
+                    number(row["wall_s"]),
+                    number(row["cpu_s"]),
+                    number(row["peak_mib"]),
+                    number(row["size_mib"]),
+                )
+            )
+    return table(("index of", "tool", "s", "s of CPU", "peak MiB", "size MiB"), rows)
+
+
+# -- verify
+
+
+def verification(results: Results) -> str:
+    kernels = results.first("verify-kernels")
+    parts = ["## verify\n"]
+    if kernels:
+        parts.append(_verify_kernels(kernels))
+    if found := results.first("verify"):
+        rows = [
+            (
+                f"{row['query']} × {row['window']}, limit {row['limit']}",
+                *(number(row[key]) for key in ("gpualign_pairs_per_s", "edlib_pairs_per_s")),
+                row["ratio"],
+            )
+            for row in found.figures["core"]
+        ]
+        parts.append("One core beside edlib, 20 candidates a query (starts included in ours):\n")
+        parts.append(table(("query × window", "gpualign, pairs/s", "edlib, pairs/s", "ratio"), rows))
+        whole = ", ".join(f"{row['wall_s']:.1f} s with `--device {row['device']}`" for row in found.figures["command"])
+        cells = found.figures["command"][0]["report"]
+        parts.append(
+            f"The whole command, {number(cells['candidates'])} candidates, TSV in and out: {whole}. Text takes the "
+            "time, not the kernels: a GPU pays where queries are long or the pairs are made in memory.\n"
+        )
+        parts.append(found.source + "\n")
+    if found := results.first("verification"):
+        rows = [
+            (
+                kind,
+                number(row["pairs_per_s"]["gpualign"]),
+                *(
+                    row["ratio_to"][key]
+                    for key in ("edlib", "edlib_without_calls", "edlib_locations", "edlib_locations_without_calls")
+                ),
+            )
+            for kind, row in (("near", found.figures["near"]), ("random", found.figures["random"]))
+        ]
+        parts.append(
+            "The loop on one thread, 100 × 140 within 20 errors, as ratios to edlib (its cost of a call taken off):\n"
+        )
+        parts.append(table(("windows", "pairs/s", "distance", "(no calls)", "with starts", "(no calls)"), rows))
+        parts.append(found.source + "\n")
+    parts.append(
+        "Not here: instructions a cell, achieved occupancy and the share of copies that is hidden (the script takes "
+        "them, no result has them yet), a processor of sixteen cores, and GPUs other than the one named.\n"
+    )
+    return "\n".join(parts)
+
+
+def _verify_kernels(found: Result) -> str:
+    figures = found.figures
+    full = [row for row in figures["rows"] if row["label"] == "full columns"]
+    limited = {row["query"]: row for row in figures["rows"] if row["label"] != "full columns"}
+    rows = [
+        (
+            f"{row['query']} × {row['window']}",
+            row["tcups"],
+            number(row["gpairs_per_s"]),
+            f"{row['lanes']} × {row['words']}",
+            number(limited[row["query"]]["gpairs_per_s"]),
+        )
+        for row in full
+    ]
+    bands = [
+        (
+            f"{row['query']} × {row['window']}",
+            row["limit"],
+            f"{row['true_share']:.0%}",
+            number(row["gpairs_per_s"]),
+            row["full_over_band"],
+        )
+        for row in figures["band"]
+    ]
+    return "\n".join(
+        (
+            "After Chacón et al. (2014), Figs. 4, 7 and 8.\n",
+            "![threads a pair](figures/verify-threads.svg)\n",
+            "![by query length](figures/verify-lengths.svg)\n",
+            "![beside the CPU](figures/verify-peers.svg)\n",
+            "Whole matrices (no limit), and the same pairs within 20 % of errors:\n",
+            table(("query × window", "TCUPS", "10⁹ pairs/s", "threads × words", "10⁹ pairs/s, limit 20 %"), rows),
+            "The band's kernel, limit 5 %, beside whole matrices of the same pairs:\n",
+            table(("query × window", "limit", "true candidates", "10⁹ pairs/s", "× whole matrices"), bands),
+            f"Of {number(figures['sample']['pairs'])} sampled pairs {figures['sample']['different']} differ from "
+            f"edlib. {found.source}\n",
+        )
+    )
+
+
+# -- pairwise
+
+
+def alignment(results: Results) -> str:
+    parts = ["## pairwise\n\nAfter Truong et al. (2014), Table 4 and Figs. 8 to 10.\n"]
+    if found := results.first("pairwise-gpu"):
+        rows = [
+            (
+                name,
+                number(row["pairs"]),
+                number(row["pairs_per_s"], 3) if row["pairs_per_s"] else "–",
+                number(row["tcups"]),
+                row["kernel_s"],
+                row["wall_s"],
+                row["peak_vram_mb"],
+            )
+            for name, row in dicts(found.figures)
+        ]
+        parts.append(table(("work", "pairs", "pairs/s", "TCUPS", "kernel s", "command s", "GPU MiB"), rows))
+        parts.append(
+            f"With `--id` the cells are those of all pairs, most of which the filter proves hopeless. {found.source}\n"
+        )
+    if found := results.first("pairwise-regimes"):
+        worst = max(row["auto_over_best"] for row in found.figures)
+        parts.append("![the four kernels](figures/pairwise-regimes.svg)\n")
+        parts.append(
+            f"The planner's choice takes at most {worst} times as long as the fastest kernel. {found.source}\n"
+        )
+    if found := results.first("pairwise-cpu"):
+        rows = [
+            (name, row["gcups"], max(row["parasail_gcups"].values()), row["times_parasail"])
+            for name, row in dicts(found.figures)
+        ]
+        parts.append(table(("on the CPU", "GCUPS", "parasail's best, GCUPS", "ratio"), rows))
+        parts.append(f"{found.figures['workers']} threads beside as many processes. {found.source}\n")
+    if found := results.first("pairwise-vsearch"):
+        row = found.figures
+        parts.append(
+            f"Beside `vsearch --allpairs_global` ({row['file']}): {number(row['scores_equal'])} of "
+            f"{number(row['pairs'])} scores are equal, {number(row['identities_equal'])} identities; the others have "
+            f"several optimal alignments. {row['wall_s']:.1f} s and"
+            f" {row['vsearch_wall_s']:.1f} s. {found.source}\n"
+        )
+    parts.append(
+        "Not here: several nodes, and the paper's own GPUs."
+        + ("" if results.first("devices") else " Several GPUs of one machine: no result yet.")
+        + "\n"
+    )
+    return "\n".join(parts)
+
+
+# -- bounded gaps
+
+
+def bounded_gaps(results: Results) -> str:
+    found = results.first("gapsmis")
+    if not found:
+        return ""
+    gpu, cpu = found.figures.get("gpu", {}), found.figures.get("cpu", {})
+    parts = [
+        "## pairwise --max-gaps\n\nAfter Carroll et al., Figs. 5 to 14 and Table 1: texts of 250 letters, patterns of "
+        "50 to 200.\n"
+    ]
+    parts.append("![bounded gaps](figures/gapsmis.svg)\n")
+    rows = [
+        (name, row["kernel_tcups"], row["kernel_ms"], row["call_ms"])
+        for name, row in dicts(gpu)
+        if "kernel_tcups" in row
+    ]
+    parts.append(f"{number(gpu['pairs'])} pairs; cells count once a layer (K + 1 of them):\n")
+    parts.append(table(("work", "kernel TCUPS", "kernel ms", "call ms"), rows))
+    rows = [
+        (name.split()[-1], kind, *(values[key] for key in ("alignment only", "hybrid", "gpu")))
+        for name, texts in dicts(gpu)
+        if name.startswith("traceback table")
+        for kind, values in texts.items()
+    ]
+    parts.append("Milliseconds; hybrid copies the directions to the host and walks there:\n")
+    parts.append(table(("pattern", "texts", "alignment only", "hybrid traceback", "GPU traceback"), rows))
+    rows = [
+        (name, row["plain_one_core_gcups"], row["scores_gcups"], row["traceback_gcups"], row["scores_times_plain"])
+        for name, row in dicts(cpu)
+    ]
+    parts.append(
+        table(
+            (
+                f"CPU, {cpu['cores']} cores",
+                "plain loop, one core, GCUPS",
+                "scores GCUPS",
+                "with traceback",
+                "scores × plain",
+            ),
+            rows,
+        )
+    )
+    parts.append(
+        found.source + "\n\nNot here: more than four gaps on a GPU, and other scoring than match and mismatch.\n"
+    )
+    return "\n".join(parts)
+
+
+SECTIONS: tuple[Callable[[Results], str], ...] = (
+    mapping,
+    verification,
+    alignment,
+    bounded_gaps,
+    common_subsequences,
+    exact_matches,
+    several,
+)

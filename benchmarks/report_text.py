@@ -1,0 +1,24 @@
+"""Tables and numbers as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """``digits`` significant digits, whole numbers all of theirs; thousands with commas."""
+    if value is None:
+        return "–"
+    whole = isinstance(value, int) or abs(value) >= 10 ** (digits - 1)
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
+
+
+def dicts(figures: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """The entries that are rows of their own."""
+    return ((name, row) for name, row in figures.items() if isinstance(row, dict))

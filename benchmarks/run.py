@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Run benchmarks by name, one after the other; each writes one JSON file per machine into benchmarks/results.
+
+    python benchmarks/run.py --list
+    python benchmarks/run.py map verification                 # on the CPU
+    python benchmarks/run.py --device cuda verify-kernels lcs # on the first GPU
+    python benchmarks/run.py --quick --results /tmp/try map   # small, for a look; elsewhere, as it measures little
+
+Data are fetched and simulated as data.py says; peers that are installed beside gpualign are timed with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import data
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A question and the script that answers it.
+
+    Attributes:
+        question: what it finds out, and beside whom.
+        script: file in this folder.
+        cpu, cuda: command lines of the script, none where it does not apply; {data} is the folder of genomes, {device}
+            what --device said.
+        quick: what makes a command line small.
+        genomes: those of data.GENOMES that it reads from {data}.
+    """
+
+    question: str
+    script: str
+    cpu: tuple[str, ...] = ()
+    cuda: tuple[str, ...] = ()
+    quick: str = ""
+    genomes: tuple[str, ...] = ()
+
+    def command_lines(self, device: str, quick: bool) -> Iterator[list[str]]:
+        """The script's command lines for a device."""
+        for line in self.cpu if device == "cpu" else self.cuda:
+            words = line.format(device=device, data=data.folder() / "ref").split()
+            yield [sys.executable, str(HERE / self.script), *words, *(self.quick.split() if quick else ())]
+
+
+_MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc")
+BENCHMARKS = {
+    "map": Benchmark(
+        "map: speed, memory, accuracy, index, beside minimap2, bwa mem and bowtie2; against brute force by edlib",
+        "map.py",
+        cpu=("",),
+        quick="--sets ecoli_se100 --rounds 1 --no-brute-force",
+    ),
+    "verification": Benchmark(
+        "the verification loop on one thread, beside edlib",
+        "verification.py",
+        cpu=("",),
+        quick="--pairs 2000 --rounds 1",
+    ),
+    "verify": Benchmark(
+        "verify as a whole command, and its CPU kernel beside edlib on one core",
+        "verify.py",
+        cpu=("--devices cpu",),
+        cuda=("--devices {device}",),
+        quick="--reads 2000 --bases 1000000 --no-core",
+    ),
+    "verify-kernels": Benchmark(
+        "the verification kernels: rates by length, bands, threads a pair",
+        "verify_kernels.py",
+        cuda=("",),
+        quick="--scale 0.01 --no-sweep --sample 1000",
+    ),
+    "pairwise": Benchmark(
+        "pairwise: beside parasail on the CPU; rates and whole commands on a GPU",
+        "pairwise.py",
+        cpu=("cpu",),
+        cuda=("gpu",),
+        quick="--rounds 1",
+    ),
+    "pairwise-vsearch": Benchmark(
+        "pairwise: identities beside vsearch --allpairs_global",
+        "pairwise.py",
+        cpu=("vsearch {data}/biomarks50k.fa",),
+        genomes=("biomarks50k",),
+    ),
+    "pairwise-regimes": Benchmark(
+        "pairwise: each GPU kernel where it could run, and the planner's choice", "pairwise.py", cuda=("regimes",)
+    ),
+    "gapsmis": Benchmark(
+        "bounded gaps: GapsMis' own experiment on a GPU; the CPU beside a plain loop",
+        "gapsmis.py",
+        cpu=("cpu",),
+        cuda=("gpu cpu",),
+    ),
+    "gapsmis-sweep": Benchmark("bounded gaps: launch numbers, for the tuning table", "sweep_gapsmis.py", cuda=("",)),
+    "lcs": Benchmark(
+        "lcs-filter: the CPU beside RapidFuzz; the kernel and the whole command on a GPU",
+        "lcs.py",
+        cpu=("cpu", "paths"),
+        cuda=("kernel", "sweep", "command --device {device}"),
+    ),
+    "mems": Benchmark(
+        "mems: speed and memory beside MUMmer; on a GPU beside the cores",
+        "mems.py",
+        cpu=("{data} --contenders mummer,cpu",),
+        cuda=("{data} --contenders cpu,cuda --threads 16",),
+        quick="mg1655-dh1-l50 --runs 1",
+        genomes=_MEMS,
+    ),
+    "mems-layouts": Benchmark(
+        "mems: layouts of index, text and matches on a GPU", "mems_layouts.py", cuda=("{data}",), genomes=_MEMS
+    ),
+    "devices": Benchmark("1 to n GPUs of a machine, and all of them beside the cores", "devices.py", cuda=("",)),
+    "cluster": Benchmark(
+        "what a Dask cluster costs beside none", "cluster.py", cpu=("",), quick="--copies 2 --rounds 1"
+    ),
+}
+
+
+def run(name: str, device: str, quick: bool) -> bool:
+    """Run one benchmark; False when it failed.
+
+    Raises:
+        SystemExit: it does not run on that device.
+    """
+    benchmark = BENCHMARKS[name]
+    lines = list(benchmark.command_lines(device, quick))
+    if not lines:
+        raise SystemExit(f"{name} does not run on {device}")
+    for genome in benchmark.genomes:
+        data.genome(genome)
+    ok = True
+    for line in lines:
+        print("+", *line[1:], flush=True)
+        ok &= subprocess.run(line).returncode == 0
+    return ok
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks, or 'all' that run on the device")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:0  [default: cpu]")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all?")
+    parser.add_argument("--results", type=Path, help="folder for the JSON files  [default: benchmarks/results]")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks and leave")
+    arguments = parser.parse_args()
+    if arguments.list or not arguments.names:
+        for name, benchmark in BENCHMARKS.items():
+            where = "/".join(word for word in ("cpu", "cuda") if getattr(benchmark, word))
+            print(f"{name:<18} {where:<9} {benchmark.question}")
+        return
+    if arguments.results:
+        os.environ["GPUALIGN_BENCH_RESULTS"] = str(arguments.results.resolve())
+    kind = "cpu" if arguments.device == "cpu" else "cuda"
+    names = (
+        [name for name, one in BENCHMARKS.items() if getattr(one, kind)]
+        if arguments.names == ["all"]
+        else arguments.names
+    )
+    if unknown := set(names) - set(BENCHMARKS):
+        raise SystemExit(f"no benchmark {', '.join(sorted(unknown))} (known: {', '.join(BENCHMARKS)})")
+    failed = [name for name in names if not run(name, arguments.device, arguments.quick)]
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
