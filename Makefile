@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test test-gpu kernels lint bench clean
+.PHONY: demo install test test-gpu kernels lint bench report clean
 
 demo: $(VENV)/installed
 	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
@@ -51,9 +51,12 @@ lint: $(VENV)/developing
 
 # Beside other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.
 bench: $(VENV)/installed
-	$(PIP_INSTALL) edlib parasail rapidfuzz matplotlib
-	$(BIN)/python benchmarks/map.py
-	$(BIN)/python benchmarks/verification.py
+	$(PIP_INSTALL) --editable '.[bench]'
+	$(BIN)/python benchmarks/run.py map verification
+
+# All results in benchmarks/results into docs/benchmarks.md, its figures and the README.
+report: $(VENV)/developing
+	$(BIN)/python benchmarks/report.py
 
 clean:
 	rm -rf $(VENV) build dist demo.sam .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,84 @@
+"""The documents: figures come out of committed results, links lead somewhere, and what they name exists."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_SVG = "{http://www.w3.org/2000/svg}"
+BENCHMARKS = ROOT / "benchmarks"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), BENCHMARKS / "README.md"]
+#: a number with the unit of something that was measured
+_MEASURED = re.compile(r"\d[\d.,]*\s?(?:[TGM]CUPS|10¹² cells|reads/s|pairs/s|ms\b|MiB\b|times (?:as fast|faster))")
+_GENERATED = re.compile(r"<!-- figures:begin -->.*?<!-- figures:end -->", re.DOTALL)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_report_says_what_the_results_say() -> None:
+    """docs/benchmarks.md and the README's block are written by benchmarks/report.py from benchmarks/results."""
+    done = run("benchmarks/report.py", "--check")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_measured_figures_are_generated_ones(page: Path) -> None:
+    """Elsewhere no measured number is written by hand: it belongs into a result, and from there into the report."""
+    text = _GENERATED.sub("", page.read_text())
+    assert page.name == "benchmarks.md" or _MEASURED.findall(text) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_named_files_exist(page: Path) -> None:
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in link]
+    missing = [link for link in links if not (page.parent / link).exists()]
+    named = re.findall(r"`((?:gpualign|cuda|tests|benchmarks|docs|examples|packaging)/[\w./-]+\.\w+)`", text)
+    missing += [name for name in named if not (ROOT / name).exists()]
+    assert missing == []
+
+
+def test_figures_can_be_drawn_again(tmp_path: Path) -> None:
+    """The same set of figures, each with axes and labels, and the same bytes twice."""
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks')\n"
+        "from pathlib import Path; from report_figures import draw_all, overview; from report_results import Results\n"
+        "from report_overview import overview_ratios\n"
+        "results, folder = Results(), Path(sys.argv[1]); ratios = overview_ratios(results)\n"
+        "draw_all(results, ratios, folder); overview(ratios, folder / 'again.svg')\n"
+    )
+    done = run("-c", code, str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "overview.svg").read_bytes()
+    (tmp_path / "again.svg").unlink()
+    drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert set(drawn) == {path.name for path in (ROOT / "docs" / "figures").glob("*.svg")}
+    for text in drawn.values():
+        labels = ["".join(element.itertext()) for element in ElementTree.fromstring(text).iter(f"{_SVG}text")]
+        assert len(labels) > 5
+
+
+def test_every_benchmark_is_in_the_harness() -> None:
+    """Scripts that write results are named in run.py's table."""
+    listed = run("benchmarks/run.py", "--list")
+    assert listed.returncode == 0, listed.stderr
+    table = (BENCHMARKS / "run.py").read_text()
+    writing = re.compile(r"\bharness\.save\(|^\s+record\(|= record\(", re.MULTILINE)
+    scripts = [path.name for path in sorted(BENCHMARKS.glob("*.py")) if writing.search(path.read_text())]
+    assert len(scripts) > 5
+    assert [script for script in scripts if f'"{script}"' not in table] == []
+
+
+def test_quick_benchmark_writes_a_result(tmp_path: Path) -> None:
+    done = run("benchmarks/run.py", "--quick", "--results", str(tmp_path), "verification")
+    assert done.returncode == 0, done.stderr
+    assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["verification"]
