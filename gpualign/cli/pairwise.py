@@ -54,6 +54,7 @@ def _default(name: str) -> Any:
 @click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
 @click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
 @click.option("--matrix-value", type=click.Choice(MATRIX_VALUES), default=_default("matrix_value"), show_default=True)
+@click.option("--plot", metavar="FILE", help="Draw the identities as a heat map too: .png or .svg.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
 @click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")

@@ -86,6 +86,7 @@ def check(params: PairwiseParams) -> None:
     """
     refused = {
         "--id": params.identity is not None,
+        "--plot": params.plot is not None,
         "--strand both": params.strand != "plus",
         "--paf, --blast6 and --matrix-out": params.layout != "tsv",
         "--userfields": params.columns is not None,

@@ -19,6 +19,8 @@ from gpualign.io.pair_matrix import write_matrix
 from gpualign.io.pair_output import PairFormat
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
+from gpualign.plots.drawing import check_plot
+from gpualign.plots.heatmap import Heatmap
 from gpualign.report import Progress, Report, warn
 from gpualign.stream.tiles import Tiles, digest
 from gpualign.workflows.pair_blocks import PairBlock, PairSource
@@ -78,7 +80,7 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
     strands: tuple[EncodedSequences, ...] = (inputs.queries,)
     if params.strand == "both":
         strands += (inputs.queries.reverse_complement(scoring),)
-    values_traced = params.layout != "matrix" or params.matrix_value != "score"
+    values_traced = params.layout != "matrix" or params.matrix_value != "score" or params.plot is not None
     return PairProblem(
         queries=strands,
         targets=inputs.targets,
@@ -142,6 +144,8 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         InputError: input that cannot be read.
         DeviceError: the device that was asked for is missing.
     """
+    if params.plot is not None:
+        check_plot(params.plot)
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     inputs = read_inputs(params, scoring)
@@ -157,12 +161,27 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         Progress(options, "pair", total) as progress,
     ):
         alignments = align_all(problem, inputs.source, backend, progress, params.resume)
+        if params.plot is not None:
+            alignments = _drawn(params, inputs, alignments, paths)
         kept = _write(params, scoring, inputs, alignments, out)
         report.fields |= backend.report()
         name = backend.name
     report["pairs"], report["pairs_written"] = total, kept
     report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
     report.finish(f"{total} pairs, {kept} written, on {name}")
+
+
+def _drawn(
+    params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments], paths: tuple[str, ...]
+) -> Iterator[Alignments]:
+    """The same alignments; the heat map is written behind the last of them."""
+    assert params.plot is not None
+    names = (inputs.queries.names, inputs.targets.names)
+    heatmap = Heatmap(*names, params.targets is None, params.mode, params.identity_definition)
+    for block in alignments:
+        heatmap.add(block)
+        yield block
+    heatmap.save(params.plot, paths)
 
 
 def _warn_of_giants(problem: PairProblem, options: RunOptions) -> None:

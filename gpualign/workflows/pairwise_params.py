@@ -93,6 +93,7 @@ class PairwiseParams:
         max_gaps: at most this many gaps (runs) in an alignment; None: any number.
         free_start: with ``max_gaps``: the alignment may begin anywhere in the target.
         best: with ``max_gaps``: only the best target of each query.
+        plot: .png or .svg file for a heat map of the identities, or None.
         resume: folder that keeps finished tiles, from which an interrupted run goes on, or None.
     """
 
@@ -122,6 +123,7 @@ class PairwiseParams:
     max_gaps: int | None = None
     free_start: bool = False
     best: bool = False
+    plot: str | None = None
     resume: str | None = None
 
     def __post_init__(self) -> None:
@@ -142,8 +144,8 @@ class PairwiseParams:
         for column in self.columns or ():
             if column not in USER_FIELDS:
                 raise UsageError(f"no field {column!r} (known: {' '.join(USER_FIELDS)})")
-        if self.score_only and self.identity is not None:
-            raise UsageError("--score-only finds no identity: leave out --id")
+        if self.score_only and (self.identity is not None or self.plot is not None):
+            raise UsageError("--score-only finds no identity: leave out --id and --plot")
         if self.max_memory < 1 << 20:
             raise UsageError(f"max memory must be at least 1M, not {self.max_memory}")
         self._check_max_gaps()
