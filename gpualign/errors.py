@@ -39,6 +39,16 @@ def shown_input(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
+def check_count(what: str, read: int, written: int) -> None:
+    """The look at the writer, before output leaves: nothing that was read may be missing, nothing may be there twice.
+
+    Raises:
+        AssertionError: a defect of gpualign; the run ends without output.
+    """
+    if read != written:
+        raise AssertionError(f"{read} {what} read, but {written} written")
+
+
 class DeviceError(GpualignError):
     """No usable GPU where one was asked for: exit code 4."""
 

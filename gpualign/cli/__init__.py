@@ -61,11 +61,20 @@ def cli() -> None:
 
 
 class _Terminated(BaseException):
-    """SIGTERM, raised so that temporary files are removed on the way out."""
+    """SIGTERM or SIGHUP, raised so that temporary files are removed on the way out."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
-def _on_sigterm(signum: int, frame: FrameType | None) -> None:
-    raise _Terminated
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated(number)
+
+
+def _handle_signals() -> None:
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
+        signal.signal(signal.SIGHUP, _terminate)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -75,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = arguments or ["--help"]
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
-    signal.signal(signal.SIGTERM, _on_sigterm)
+    _handle_signals()
     # NumPy's linear algebra is not used; its threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -104,9 +113,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         _complain(prefix, "interrupted")
         _exit_at_once(130)
-    except _Terminated:
+    except _Terminated as error:
         _complain(prefix, "terminated")
-        _exit_at_once(143)
+        _exit_at_once(128 + error.number)
     except BrokenPipeError:
         _exit_at_once(141)
     except OSError as error:

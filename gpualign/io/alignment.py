@@ -16,9 +16,9 @@ from gpualign import __version__
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.files import InputFile
+from gpualign.results import SECONDARY_OR_SUPPLEMENTARY
 from gpualign.sequences import SequenceBatch, join_bytes
 
-_SECONDARY_OR_SUPPLEMENTARY = 0x900
 _REVERSE = 0x10
 #: tags that a mapped record gets from us; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "ed"})
@@ -74,7 +74,7 @@ class AlignmentReads:
         count = 0
         try:
             for record in self._records:
-                if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
+                if record.flag & SECONDARY_OR_SUPPLEMENTARY:
                     continue
                 count += 1
                 row = self._row(record)

@@ -7,9 +7,9 @@ import contextlib
 import io
 import lzma
 import os
+import secrets
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
@@ -184,14 +184,11 @@ def _read_fully(stream: Any, size: int) -> bytes:
 @contextlib.contextmanager
 def _temporary_beside(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)  # a link keeps pointing at its file
+    folder, name = os.path.split(target)
+    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    temporary = os.path.join(folder, f".{_cut(name, 100)}.{secrets.token_hex(8)}.tmp")
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{os.path.basename(target)[:100]}.", suffix=".tmp", dir=os.path.dirname(target)
-        )
-    except OSError as error:
-        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
-    try:
-        stream = os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
+        stream = _created(temporary, path)
         try:
             yield stream
         except BaseException:
@@ -205,6 +202,20 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _created(temporary: str, path: str) -> BinaryIO:
+    """A new file that nobody else may read until it is whole."""
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+    return os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
+
+
+def _cut(name: str, most: int) -> str:
+    """The first bytes of a name: file systems limit bytes, not letters."""
+    return os.fsencode(name)[:most].decode("utf-8", "ignore")
 
 
 def _checked_close(close: object, path: str) -> None:

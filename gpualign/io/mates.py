@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpualign import _native
-from gpualign.errors import InputError, shown_input
+from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, join_batches
@@ -61,7 +61,9 @@ def _join(
         *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
     except ValueError as error:
         raise InputError(str(error), " and ".join(shown_input(source.path) for source in sources)) from None
-    return replace(SequenceBatch(*fields), mates=mates)
+    joined = replace(SequenceBatch(*fields), mates=mates)
+    check_count("ends of pairs", 2 * count, len(joined))
+    return joined
 
 
 def _fields(batch: SequenceBatch) -> tuple[object, ...]:

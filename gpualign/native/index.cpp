@@ -1,7 +1,7 @@
 // Packing a reference and building its minimizer index.
 #include <atomic>
+#include <future>
 #include <stdexcept>
-#include <thread>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -64,17 +64,17 @@ struct Seed {
     uint32_t reverse;
 };
 
-// Runs task(0) .. task(count - 1) on `threads` threads.
+// Runs task(0) .. task(count - 1) on `threads` threads; throws what a task threw, once all have ended.
 template <class Task>
 void parallel_for(int threads, size_t count, Task&& task) {
     std::atomic<size_t> next{0};
     const auto loop = [&] {
         for (size_t i; (i = next.fetch_add(1)) < count;) task(i);
     };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < threads; t++) pool.emplace_back(loop);
+    std::vector<std::future<void>> others;  // their destructors wait
+    for (int t = 1; t < threads; t++) others.push_back(std::async(std::launch::async, loop));
     loop();
-    for (auto& thread : pool) thread.join();
+    for (auto& other : others) other.get();
 }
 
 // The reference is scanned in pieces of whole contigs or parts of them. A piece overlaps its neighbours by enough bases

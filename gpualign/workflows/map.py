@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.base import Stage
 from gpualign.backends.select import open_backend, parse_device
-from gpualign.errors import DeviceError, UsageError
+from gpualign.errors import DeviceError, UsageError, check_count
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
@@ -285,9 +285,10 @@ def _map_item(format_sam: SamFormatter, item: Chunk | SequenceBatch) -> _Mapped:
     alignments = map_batch(format_sam.index, batch, format_sam.params, format_sam.pairs)
     distances = alignments.distance[alignments.primary]
     proper = int(np.count_nonzero(alignments.flag[alignments.primary] & 2))
-    return _Mapped(
-        format_sam(batch, alignments), len(batch), alignments.mapped, proper, np.bincount(distances[distances >= 0])
-    )
+    text = format_sam(batch, alignments)
+    check_count("reads", len(batch), alignments.primary_flags)
+    check_count("records", len(alignments.flag), _native.count_newlines(text))
+    return _Mapped(text, len(batch), alignments.mapped, proper, np.bincount(distances[distances >= 0]))
 
 
 def _no_kernel(device: Any) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.verify import MODES, VerifyPairs, VerifyResult
+from gpualign.errors import check_count
 from gpualign.index.reference import Reference
 from gpualign.io.candidates import Candidates
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -178,6 +179,7 @@ def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lin
         result.end[pair],
         params.cigar,
     )
+    check_count("pairs", len(kept), _native.count_newlines(text))
     lengths = np.diff(pairs.offsets)[pairs.query]
     cells = int((lengths * (pairs.end - pairs.begin).astype(np.int64)).sum())
     hits = int((distance >= 0).sum())
