@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test test-gpu kernels lint bench report clean
+.PHONY: demo install test test-gpu man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
@@ -35,6 +35,11 @@ test: $(VENV)/developing
 test-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda
 	$(BIN)/python -m pytest -m gpu
+
+# Manual pages of all commands, into build/man.
+man: $(VENV)/installed
+	$(PIP_INSTALL) click-man
+	$(BIN)/python packaging/make_man.py build/man
 
 # Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device.
 kernels:

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mems": ("gpualign.cli.mems", "Find every maximal exact match: a drop-in for mummer."),
     "verify": ("gpualign.cli.verify", "Edit distance of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
+    "completion": ("gpualign.cli.completion", "Print a script for completion by bash, zsh or fish."),
 }
 
 
@@ -44,11 +45,20 @@ class LazyGroup(click.Group):
             return None
         command = importlib.import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
+        for parameter in command.params:
+            if parameter.type is click.STRING and _names_file(parameter):
+                parameter.type = click.Path(readable=False)  # for completion; each command says itself what is wrong
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _names_file(parameter: click.Parameter) -> bool:
+    """Positional arguments are files, and so are options with FILE or DIR in their place holder."""
+    metavar = getattr(parameter, "metavar", None) or ""
+    return isinstance(parameter, click.Argument) or "FILE" in metavar or "DIR" in metavar
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -82,6 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         arguments = sys.argv[1:]
     arguments = arguments or ["--help"]
+    if request := os.environ.get("_GPUALIGN_COMPLETE"):
+        sys.exit(importlib.import_module("gpualign.cli.completion").answer(request))
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     _handle_signals()

@@ -16,7 +16,8 @@ def command(check: bool, as_json: bool, debug: bool) -> None:
     CPU's; a difference or a failure ends with exit code 4.
 
     \b
-    Example:
+    Examples:
+      gpualign devices
       gpualign devices --check
     """
     from gpualign.workflows.devices import run_devices

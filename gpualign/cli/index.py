@@ -18,7 +18,7 @@ from gpualign.params import RunOptions
 @click.option("-q", "--quiet", is_flag=True, help="No summary on standard error.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
-    r"""Build the minimizer index of a reference and save it for `map` and `mems`.
+    """Build the minimizer index of a reference and save it for `map` and `mems`.
 
     \b
     Examples:

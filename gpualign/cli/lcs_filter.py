@@ -45,7 +45,13 @@ def _default(name: str) -> Any:
     metavar="FLOAT",
     help="Least length divided by the query's (see --ratio-of), 0 to 1.",
 )
-@click.option("--ratio-of", type=click.Choice(RATIOS_OF), default=_default("ratio_of"), show_default=True)
+@click.option(
+    "--ratio-of",
+    type=click.Choice(RATIOS_OF),
+    default=_default("ratio_of"),
+    show_default=True,
+    help="Whose length --min-ratio divides by.",
+)
 @click.option("--invert", is_flag=True, help="Keep the subjects below the cut.")
 @click.option(
     "--alphabet",

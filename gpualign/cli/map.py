@@ -124,7 +124,7 @@ from gpualign.workflows.map import MapParams
 @output_options
 @run_options
 def command(no_check_names: bool, **values: Any) -> None:
-    r"""Map reads or read pairs to a reference and write SAM, BAM or CRAM.
+    """Map reads or read pairs to a reference and write SAM, BAM or CRAM.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every

@@ -65,14 +65,19 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             metavar="DEV",
             help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto takes a GPU where one is usable.",
         ),
-        click.option("--max-gpu-mem", type=SIZE, metavar="SIZE", help="Device memory to use at most (K, M, G)."),
+        click.option(
+            "--max-gpu-mem",
+            type=SIZE,
+            metavar="SIZE",
+            help="Bytes of device memory to use at most, with K, M or G.  [default: what is free]",
+        ),
         click.option(
             "--batch-size",
             type=SIZE,
             default=default_of(RunOptions, "batch_size"),
-            show_default=f"{default_of(RunOptions, 'batch_size') >> 20}M",
             metavar="SIZE",
-            help="Bases per batch (memory); never changes the output.",
+            help="Bases per batch (memory); never changes the output.  "
+            f"[default: {default_of(RunOptions, 'batch_size') >> 20}M]",
         ),
         click.option(
             "--cluster",

@@ -21,7 +21,13 @@ def _default(name: str) -> Any:
 @click.option("--pairs", metavar="FILE", help="Align the pairs of names listed here only (query, target on a line).")
 @click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
 @click.option("--self", "include_self", is_flag=True, help="With one file: each sequence against itself as well.")
-@click.option("--mode", type=click.Choice(MODES), default=_default("mode"), show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default=_default("mode"),
+    show_default=True,
+    help="Aligned from end to end, with free ends, or the best parts.",
+)
 @click.option(
     "--free-ends",
     metavar="LIST",
@@ -47,20 +53,34 @@ def _default(name: str) -> Any:
     "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
 )
 @click.option("--acceptall", is_flag=True, help="Keep every pair (so it is without --id).")
-@click.option("--strand", type=click.Choice(["plus", "both"]), default=_default("strand"), show_default=True)
+@click.option(
+    "--strand",
+    type=click.Choice(["plus", "both"]),
+    default=_default("strand"),
+    show_default=True,
+    help="both: the query's reverse complement where it scores better.",
+)
 @click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
 @click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or the default header's.")
 @click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
 @click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
 @click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
-@click.option("--matrix-value", type=click.Choice(MATRIX_VALUES), default=_default("matrix_value"), show_default=True)
+@click.option(
+    "--matrix-value",
+    type=click.Choice(MATRIX_VALUES),
+    default=_default("matrix_value"),
+    show_default=True,
+    help="What --matrix-out prints; distance is 1 - identity.",
+)
 @click.option("--plot", metavar="FILE", help="Draw the identities as a heat map too: .png or .svg.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
 @click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")
 @click.option("--best", is_flag=True, help="With --max-gaps: only the best target of each query.")
 @click.option("--resume", metavar="DIR", help="Keep finished tiles here; go on from those that are there.")
-@click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment tables.")
+@click.option(
+    "--max-memory", type=SIZE, default="1G", show_default=True, help="Bytes of host memory for alignment tables."
+)
 @click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
 @run_options
 def command(**values: Any) -> None:

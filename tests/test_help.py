@@ -1,0 +1,95 @@
+"""What every command says of itself: help, examples, completion."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from gpualign.cli import COMMANDS, cli
+
+Run = Callable[..., tuple[int, bytes, str]]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_and_explains_every_option(name: str, cli: Run) -> None:
+    code, out, _ = cli(name, "--help")
+    assert code == 0
+    text = out.decode()
+    assert "\\b" not in text
+    examples = re.findall(r"^    .*gpualign .+$", text.partition("Options:")[0], re.MULTILINE)
+    assert len(examples) >= 2
+    command = _command(name)
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    assert [option.opts[0] for option in options if not option.hidden and not option.help] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_numbers_have_a_default_or_none(name: str) -> None:
+    """An option with a default shows it."""
+    for option in _command(name).params:
+        if not isinstance(option, click.Option) or option.hidden or option.is_flag or option.multiple:
+            continue
+        if isinstance(option.default, int | float | str) and not isinstance(option.default, bool):
+            assert option.show_default or "[default:" in (option.help or "")
+
+
+def test_examples_parse() -> None:
+    """Every option that an example names is one of that command's."""
+    for name in COMMANDS:
+        command = _command(name)
+        known = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
+        for line in re.findall(rf"gpualign {name} (.+)", command.help or ""):
+            words = re.split(r"[|>#]", line)[0].split()
+            options = {word for word in words if re.match(r"--?[A-Za-z]", word)}
+            assert options <= known, (name, options - known)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str, cli: Run) -> None:
+    code, out, _ = cli("completion", shell)
+    assert code == 0
+    assert b"_GPUALIGN_COMPLETE" in out
+
+
+def test_bash_completes_commands_options_and_files(cli: Run, tmp_path: object) -> None:
+    def words(line: str) -> list[str]:
+        place = str(len(line.split(" ")) - 1)
+        variables = {"_GPUALIGN_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": place}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            code, out, _ = cli()
+        assert code == 0
+        return out.decode().split()
+
+    assert words("gpualign ma") == ["plain,map"]
+    assert "plain,--max-gaps" in words("gpualign pairwise --max-")
+    assert words("gpualign map re") == ["file,re"]
+    assert words("gpualign index -d x") == ["file,x"]
+
+
+def test_bash_accepts_the_script(cli: Run) -> None:
+    _, script, _ = cli("completion", "bash")
+    done = subprocess.run(["bash", "-n"], input=script, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_is_quick_and_light() -> None:
+    """Neither NumPy nor the native code for --help."""
+    code = (
+        "import sys; from gpualign.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: assert not {'numpy', 'gpualign._native'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def _command(name: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return command
