@@ -92,8 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         arguments = sys.argv[1:]
     arguments = arguments or ["--help"]
-    if request := os.environ.get("_GPUALIGN_COMPLETE"):
-        sys.exit(importlib.import_module("gpualign.cli.completion").answer(request))
+    if wanted := os.environ.get("_GPUALIGN_COMPLETE"):
+        sys.exit(importlib.import_module("gpualign.cli.completion").answer(wanted))
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     _handle_signals()
