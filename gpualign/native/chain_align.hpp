@@ -13,7 +13,7 @@ struct ChainAlignParams {
     AffineScores scores;
     int32_t step;        // bases between the points that the alignment is made to pass, at least
     int32_t reach;       // bases an end is extended by
-    int32_t drop;        // an alignment whose score falls by more (long gaps are forgiven) is two
+    int32_t drop;        // an alignment whose score falls by more (long gaps and unknown letters are forgiven) is two
     int32_t min_score;   // of a local alignment
 };
 
@@ -70,7 +70,7 @@ private:
     };
     struct Run {
         size_t chain, first_point, last_point;
-        int32_t left, right;  // tasks; of the ends' own ones where negative: ~task
+        int32_t left, right;  // tasks, from kOwnTask on of end_tasks_
     };
     static constexpr int64_t kMostCells = int64_t(1) << 26;  // of one dynamic program, a byte each
 
@@ -86,8 +86,8 @@ private:
             for (size_t p = plan.first_point; p < plan.last_point; p++)
                 segments_.push_back(segment(chain, points_[p], points_[p + 1]));
             segments_.push_back({kBroken, 0, 0});
-            plan.left = left_task(chain, points_[plan.first_point], tasks_);
-            plan.right = right_task(chain, points_[plan.last_point], tasks_);
+            plan.left = left_task(chain, points_[plan.first_point], 0, tasks_);
+            plan.right = right_task(chain, points_[plan.last_point], chain.length, tasks_);
             plans_.push_back(plan);
         }
     }
@@ -119,7 +119,15 @@ private:
         task.end_pin = task.begin_pin + difference;
         if (int64_t(task.length) * task.band > kMostCells) return {kBroken, 0, 0};
         tasks_.push_back(task);
-        return {int32_t(tasks_.size() - 1), 0, std::abs(difference) * params_.scores.gap_extend};
+        const int32_t forgiven = std::abs(difference) * params_.scores.gap_extend + unknown_letters(from, to) * params_.scores.mismatch;
+        return {int32_t(tasks_.size() - 1), 0, forgiven};
+    }
+
+    int32_t unknown_letters(const Point& from, const Point& to) {
+        if (!reference_.has_run(uint64_t(from.reference), uint64_t(to.reference))) return 0;
+        text_.resize(size_t(to.reference - from.reference));
+        reference_.codes(uint64_t(from.reference), uint64_t(to.reference), text_.data());
+        return int32_t(std::count(text_.begin(), text_.end(), kNoBase));
     }
     static constexpr int32_t kLongestDiagonal = 1 << 16;
 
@@ -149,16 +157,17 @@ private:
                 reference_.contig_offsets[chain.contig + 1], margin - first, kFreeEnd};
     }
 
-    int32_t left_task(const ChainTask& chain, const Point& point, std::vector<AffineTask>& tasks) const {
-        const int32_t length = std::min(point.query, params_.reach);
+    // The end before a point, back to query letter `from` at most, and the one behind a point.
+    int32_t left_task(const ChainTask& chain, const Point& point, int32_t from, std::vector<AffineTask>& tasks) const {
+        const int32_t length = std::min(point.query - from, params_.reach);
         if (!length) return kNothing;
         AffineTask task = banded(chain, point.query - length, length, point.reference - point.query, 0, 0, margin_of(length));
         std::swap(task.begin_pin, task.end_pin);
         tasks.push_back(task);
         return int32_t(tasks.size() - 1);
     }
-    int32_t right_task(const ChainTask& chain, const Point& point, std::vector<AffineTask>& tasks) const {
-        const int32_t length = std::min(chain.length - point.query, params_.reach);
+    int32_t right_task(const ChainTask& chain, const Point& point, int32_t to, std::vector<AffineTask>& tasks) const {
+        const int32_t length = std::min(to - point.query, params_.reach);
         tasks.push_back(banded(chain, point.query, length, point.reference - point.query, 0, 0, margin_of(length)));
         return int32_t(tasks.size() - 1);
     }
@@ -203,11 +212,9 @@ private:
     void add_run(size_t c, size_t from, size_t to) {
         const Plan& plan = plans_[c];
         const ChainTask& chain = (*chains_)[c];
-        Run run{c, from, to, kNothing, kNothing};
-        if (from == plan.first_point) run.left = plan.left;
-        else run.left = left_task(chain, points_[from], end_tasks_) + kOwnTask;
-        if (to == plan.last_point) run.right = plan.right;
-        else run.right = right_task(chain, points_[to], end_tasks_) + kOwnTask;
+        Run run{c, from, to, plan.left, plan.right};
+        if (from != plan.first_point) run.left = kOwnTask + left_task(chain, points_[from], points_[from - 1].query, end_tasks_);
+        if (to != plan.last_point) run.right = kOwnTask + right_task(chain, points_[to], points_[to + 1].query, end_tasks_);
         runs_.push_back(run);
     }
     static constexpr int32_t kOwnTask = 1 << 30;

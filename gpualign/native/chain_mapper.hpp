@@ -76,20 +76,26 @@ public:
     }
 
 private:
+    // Half-open, on the read's forward strand.
+    struct Stretch {
+        int32_t begin, end;
+    };
+
     struct Selected {
         size_t read;
-        int32_t score, unaligned;  // `unaligned`: best score of the chains of its part that are not aligned
+        int32_t score;
         bool reverse;
         uint32_t contig;
-        size_t first, last;        // of anchors_
-        int32_t query_begin, query_end;
-        int32_t secondaries;
+        size_t first, last;  // of anchors_
+        std::vector<Stretch> cover;
+        bool secondary;
+        int32_t aligned, unaligned;  // other chains of its part: how many are aligned, the best score of those that are not
     };
 
     // A local alignment among those of its read.
     struct Place {
         LocalAlignment* alignment;
-        int32_t query_begin, query_end;  // on the forward strand
+        Stretch part;
         size_t parent;                   // the place that stands for this part of the read
         int32_t second, second_chain, rivals;
     };
@@ -109,34 +115,51 @@ private:
     // The best chains of each part of the read, and of the others of that part those that come near.
     void select(size_t read, int32_t length) {
         const size_t begin = chains_.size();
-        const int k = params_.anchors.k;
         for (const Chain& chain : found_chains_) {
             const Anchor *first = chainer_.anchors() + chain.first, *last = chainer_.anchors() + chain.last;
-            const int32_t first_letter = first->query(), end_letter = (last - 1)->query() + k;  // on the chain's strand
-            const int32_t from = chain.reverse ? length - end_letter : first_letter;
-            const int32_t to = chain.reverse ? length - first_letter : end_letter;
+            cover(first, last, chain.reverse, length);
             size_t parent = begin;
-            while (parent < chains_.size() && (chains_[parent].secondaries < 0 ||
-                                               !same_part(from, to, chains_[parent].query_begin, chains_[parent].query_end)))
-                parent++;
+            while (parent < chains_.size() && (chains_[parent].secondary || !same_part(cover_, chains_[parent].cover))) parent++;
             const bool secondary = parent < chains_.size();
             if (secondary) {
                 Selected& best = chains_[parent];
-                if (best.secondaries >= params_.most_secondary || chain.score < params_.secondary_ratio * best.score) {
+                if (best.aligned >= params_.most_secondary || chain.score < params_.secondary_ratio * best.score) {
                     best.unaligned = std::max(best.unaligned, chain.score);
                     continue;
                 }
-                best.secondaries++;
+                best.aligned++;
             }
             const size_t at = anchors_.size();
             anchors_.insert(anchors_.end(), first, last);
-            chains_.push_back({read, chain.score, 0, chain.reverse, chain.contig, at, anchors_.size(), from, to, secondary ? -1 : 0});
+            chains_.push_back({read, chain.score, chain.reverse, chain.contig, at, anchors_.size(), cover_, secondary, 0, 0});
         }
     }
 
-    bool same_part(int32_t a_begin, int32_t a_end, int32_t b_begin, int32_t b_end) const {
-        const int32_t shared = std::min(a_end, b_end) - std::max(a_begin, b_begin);
-        return shared > params_.mask_level * std::min(a_end - a_begin, b_end - b_begin);
+    // What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
+    // has there, an inversion say, is a part of its own.
+    void cover(const Anchor* first, const Anchor* last, bool reverse, int32_t length) {
+        cover_.clear();
+        for (const Anchor* a = first; a < last; a++) {
+            const int32_t begin = a->query(), end = begin + params_.anchors.k;
+            if (cover_.empty() || begin - cover_.back().end > kHole) cover_.push_back({begin, end});
+            else cover_.back().end = end;
+        }
+        if (reverse)
+            for (Stretch& s : cover_) s = {length - s.end, length - s.begin};
+    }
+    static constexpr int32_t kHole = 300;
+
+    bool same_part(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
+        int32_t shared = 0, of_a = 0, of_b = 0;
+        for (const Stretch& s : a) of_a += s.end - s.begin;
+        for (const Stretch& t : b) of_b += t.end - t.begin;
+        for (const Stretch& s : a)
+            for (const Stretch& t : b) shared += std::max(0, std::min(s.end, t.end) - std::max(s.begin, t.begin));
+        return shared > params_.mask_level * std::min(of_a, of_b);
+    }
+    bool same_part(const Stretch& a, const Stretch& b) const {
+        const int32_t shared = std::min(a.end, b.end) - std::max(a.begin, b.begin);
+        return shared > params_.mask_level * std::min(a.end - a.begin, b.end - b.begin);
     }
 
     void report(size_t read, bool swapped, size_t first, size_t last, std::vector<ChainRecord>& out) {
@@ -153,7 +176,7 @@ private:
         for (size_t i = first; i < last; i++) {
             LocalAlignment& a = alignments_[i];
             const bool reverse = chains_[a.task].reverse;
-            places_.push_back({&a, reverse ? length - a.query_end : a.query_begin, reverse ? length - a.query_begin : a.query_end,
+            places_.push_back({&a, reverse ? Stretch{length - a.query_end, length - a.query_begin} : Stretch{a.query_begin, a.query_end},
                                0, 0, 0, 0});
         }
         std::sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
@@ -166,8 +189,7 @@ private:
             Place place = places_[p];
             place.parent = kept;
             for (size_t q = 0; q < kept && place.parent == kept; q++)
-                if (places_[q].parent == q && same_part(place.query_begin, place.query_end, places_[q].query_begin, places_[q].query_end))
-                    place.parent = q;
+                if (places_[q].parent == q && same_part(place.part, places_[q].part)) place.parent = q;
             bool again = false;
             for (size_t q = 0; q < kept && !again; q++) again = same_place(place, places_[q]);
             if (again) continue;
@@ -191,8 +213,8 @@ private:
 
     ChainKind kind_of(size_t p) const {
         if (p == 0) return ChainKind::primary;
-        return places_[p].parent == p && places_[p].query_end - places_[p].query_begin >= params_.min_part ? ChainKind::supplementary
-                                                                                                            : ChainKind::secondary;
+        const bool own_part = places_[p].parent == p && places_[p].part.end - places_[p].part.begin >= params_.min_part;
+        return own_part ? ChainKind::supplementary : ChainKind::secondary;
     }
 
     ChainRecord record(const Place& place, ChainKind kind, int32_t length, bool swapped) const {
@@ -200,7 +222,7 @@ private:
         const Selected& chain = chains_[a.task];
         const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(place, chain);
         return {chain.contig, chain.reverse != swapped, kind, mapq, a.begin - reference_.contig_offsets[chain.contig],
-                swapped ? length - place.query_end : place.query_begin, swapped ? length - place.query_begin : place.query_end,
+                swapped ? length - place.part.end : place.part.begin, swapped ? length - place.part.begin : place.part.end,
                 a.path.score, a.path.edits(), place.second, std::move(a.cigar)};
     }
 
@@ -231,6 +253,7 @@ private:
     std::vector<Chain> found_chains_;
     std::vector<ChainQuery> queries_;
     std::vector<Selected> chains_;
+    std::vector<Stretch> cover_;
     std::vector<ChainTask> tasks_;
     std::vector<LocalAlignment> alignments_;
     std::vector<Place> places_;

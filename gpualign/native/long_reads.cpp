@@ -1,25 +1,12 @@
 // Bindings of the mapping of long reads.
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "chain_mapper.hpp"
+#include "chain_arguments.hpp"
 #include "reference_arrays.hpp"
 #include "verify_profiles.hpp"
 
 namespace gpualign {
 namespace {
-
-ChainMapParams params_of(int k, int w, int most_hits, const nb::tuple& scores, const nb::dict& chaining) {
-    const auto at = [&](const char* name) { return nb::cast<int32_t>(chaining[name]); };
-    const auto score = [&](size_t i) { return nb::cast<int>(scores[i]); };
-    ChainMapParams params{};
-    params.anchors = {k, w, most_hits, at("stretch")};
-    params.chains.most_gap = at("most_gap");
-    params.chains.most_difference = at("most_difference");
-    params.chains.min_score = at("min_chain_score");
-    params.chains.min_anchors = at("min_anchors");
-    params.align = {{score(0), score(1), score(2), score(3), score(4)}, at("step"), at("reach"), at("drop"), at("min_score")};
-    return params;
-}
 
 constexpr uint16_t kUnmapped = 4, kReverse = 16, kSecondary = 0x100, kSupplementary = 0x800;
 
@@ -62,7 +49,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                          nb::dict chaining, int most_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    const ChainMapParams params = params_of(k, w, most_hits, scores, chaining);
+    const ChainMapParams params = chain_map_params_of(k, w, most_hits, scores, chaining);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
     Columns columns;
@@ -98,6 +85,27 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                           to_numpy(std::move(columns.cigar_offsets)), to_numpy(std::move(columns.record_offsets)));
 }
 
+// Chains of given anchors; for the tests.
+nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
+                       Input<int32_t> query_positions, nb::dict chaining) {
+    const ReferenceView view = reference.view();
+    std::vector<Anchor> anchors;
+    for (size_t i = 0; i < reverse.size(); i++)
+        anchors.emplace_back(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
+    std::sort(anchors.begin(), anchors.end());
+    Chainer chainer(view, k, chain_params_of(chaining));
+    std::vector<Chain> chains;
+    chainer.run(anchors, chains);
+    nb::list out;
+    for (const Chain& chain : chains) {
+        nb::list points;
+        for (uint32_t a = chain.first; a < chain.last; a++)
+            points.append(nb::make_tuple(chainer.anchors()[a].query(), chainer.anchors()[a].reference()));
+        out.append(nb::make_tuple(chain.score, chain.contig, chain.reverse, points));
+    }
+    return out;
+}
+
 }  // namespace
 
 void bind_long_reads(nb::module_& m) {
@@ -106,6 +114,8 @@ void bind_long_reads(nb::module_& m) {
           nb::arg("scores"), nb::arg("chaining"), nb::arg("most_secondary"),
           "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets, record_offsets) of reads "
           "mapped by chaining; a read's records lie at record_offsets[i], record_offsets[i + 1], the primary one first.");
+    m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
+          nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
 }
 
 }  // namespace gpualign

@@ -5,17 +5,13 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "chain_arguments.hpp"
 #include "mapper.hpp"
 #include "record_arrays.hpp"
 #include "reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-AffineScores scores_of(const nb::tuple& scores) {
-    const auto at = [&](size_t i) { return nb::cast<int>(scores[i]); };
-    return {at(0), at(1), at(2), at(3), at(4)};
-}
 
 PairModel pairs_of(const nb::tuple& pairs) {
     PairModel model;
