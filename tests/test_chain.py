@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ ChainList = list[tuple[int, int, bool, list[tuple[int, int]]]]
 
 
 def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> ChainList:
-    """Chains of anchors (reverse, query position, reference position): (score, contig, reverse, [(query, reference)])."""
+    """Chains (score, contig, reverse, [(query, reference)]) of anchors (reverse, query position, reference position)."""
     reverse, query, reference = zip(*anchors, strict=True)
     result: ChainList = _native.chain_anchors(
         TWO_CONTIGS.native,
@@ -122,4 +123,4 @@ def test_the_best_chain_is_the_best_of_all(anchors: set[tuple[int, int]]) -> Non
     seen = [point for *_, members in found for point in members]
     assert len(seen) == len(set(seen))
     for *_, members in found:
-        assert all(a[0] < b[0] and a[1] < b[1] for a, b in zip(members, members[1:], strict=False))
+        assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(members))
