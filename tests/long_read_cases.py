@@ -47,7 +47,7 @@ def map_by_chaining(
 ) -> list[list[Record]]:
     """Records of each read, the primary one first; none: unmapped."""
     letters, offsets = join_bytes([read.encode() for read in reads])
-    flag, contig, position, mapq, score, _, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
+    flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
         *index.native, letters, offsets, 200, scores, chaining.native, most_secondary
     )
     found = []

@@ -21,7 +21,7 @@ ChainList = list[tuple[int, int, bool, list[tuple[int, int]]]]
 
 
 def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> ChainList:
-    """Chains (score, contig, reverse, [(query, reference)]) of anchors (reverse, query position, reference position)."""
+    """Of anchors (reverse, query position, reference position): (score, contig, reverse, [(query, reference)])."""
     reverse, query, reference = zip(*anchors, strict=True)
     result: ChainList = _native.chain_anchors(
         TWO_CONTIGS.native,

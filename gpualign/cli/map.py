@@ -11,12 +11,23 @@ import click
 from gpualign.cli.map_output import output_options, take_layout
 from gpualign.cli.options import default_of, run_options, take_run_options
 from gpualign.workflows.map import MapParams
+from gpualign.workflows.map_presets import PRESETS
+
+_DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 @click.command("map")
 @click.argument("reference", metavar="REF")
 @click.argument("reads", metavar="READS")
 @click.argument("mates", metavar="[READS2]", required=False)
+@click.option(
+    "-x",
+    "--preset",
+    type=click.Choice(tuple(PRESETS)),
+    default="sr",
+    show_default=True,
+    help="Kind of reads: sets the options that 'Presets' below lists; an explicit option wins.",
+)
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs.")
 @click.option(
     "-I",
@@ -123,7 +134,8 @@ from gpualign.workflows.map import MapParams
 @click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
 @output_options
 @run_options
-def command(no_check_names: bool, **values: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, preset: str, no_check_names: bool, **values: Any) -> None:
     """Map reads or read pairs to a reference and write SAM, BAM or CRAM.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
@@ -132,12 +144,25 @@ def command(no_check_names: bool, **values: Any) -> None:
     unmapped. Output is in the order of the input and the same for any number of threads.
 
     \b
+    Presets:
+      sr            short reads: the defaults above
+      sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
+      hifi          long reads of few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
+      ont           long reads of many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
+    By chaining: reads may be clipped at both ends or fall into parts, -e does not apply, and --max-hits holds for
+    each 500 bases of a read. A saved index keeps its own -k and -w, which must be the preset's.
+
+    \b
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
+      gpualign map -x ont ref.fa reads.fq.gz -o out.sam
       gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
     """
     options, layout = take_run_options(values), take_layout(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.workflows.map import run_map
 
-    run_map(MapParams(command_line=command_line, check_names=not no_check_names, **values), options, layout)
+    by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
+    given = {name: value for name, value in values.items() if name not in by_default}
+    params = MapParams.of_preset(preset, command_line=command_line, check_names=not no_check_names, **given)
+    run_map(params, options, layout)

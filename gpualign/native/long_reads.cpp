@@ -2,44 +2,23 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "chain_arguments.hpp"
+#include "record_arrays.hpp"
 #include "reference_arrays.hpp"
 #include "verify_profiles.hpp"
 
 namespace gpualign {
 namespace {
 
-constexpr uint16_t kUnmapped = 4, kReverse = 16, kSecondary = 0x100, kSupplementary = 0x800;
-
-// The columns of the result, one element a record.
-struct Columns {
-    std::vector<uint16_t> flag;
-    std::vector<uint8_t> mapq;
-    std::vector<int32_t> contig, score, distance, second;
-    std::vector<int64_t> position, cigar_offsets{0}, record_offsets{0};
-    std::vector<uint32_t> cigar;
-
-    void add(uint16_t of_flag, int32_t of_contig, int64_t of_position, uint8_t of_mapq, int32_t of_score) {
-        flag.push_back(of_flag);
-        contig.push_back(of_contig);
-        position.push_back(of_position);
-        mapq.push_back(of_mapq);
-        score.push_back(of_score);
-        distance.push_back(-1);
-        second.push_back(-1);
-        cigar_offsets.push_back(int64_t(cigar.size()));
+void add_read(const std::vector<ChainRecord>& found, int most_secondary, RecordsBuilder& records) {
+    if (found.empty()) records.add(Alignment(), {});
+    for (const ChainRecord& r : found) {
+        if (r.kind == ChainKind::secondary && most_secondary-- <= 0) break;
+        const int kind = r.kind == ChainKind::secondary ? kFlagSecondary : r.kind == ChainKind::supplementary ? kFlagSupplementary : 0;
+        const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0));
+        records.add({flag, r.mapq, int32_t(r.contig), r.position, r.score, -1}, r.cigar);
     }
-
-    void add_read(const std::vector<ChainRecord>& records, int most_secondary) {
-        if (records.empty()) add(kUnmapped, -1, 0, 0, 0);
-        for (const ChainRecord& r : records) {
-            if (r.kind == ChainKind::secondary && most_secondary-- <= 0) break;
-            cigar.insert(cigar.end(), r.cigar.begin(), r.cigar.end());
-            const int kind = r.kind == ChainKind::secondary ? kSecondary : r.kind == ChainKind::supplementary ? kSupplementary : 0;
-            add(uint16_t(kind | (r.reverse ? kReverse : 0)), int32_t(r.contig), r.position, r.mapq, r.score);
-        }
-        record_offsets.push_back(int64_t(flag.size()));
-    }
-};
+    records.end_read();
+}
 
 // Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
 constexpr int64_t kBlockBases = 1 << 17;
@@ -52,13 +31,13 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
     const ChainMapParams params = chain_map_params_of(k, w, most_hits, scores, chaining);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
-    Columns columns;
+    RecordsBuilder records;
     {
         nb::gil_scoped_release release;
         ChainMapper mapper(index, view, params);
         std::vector<uint8_t> codes;
         std::vector<ChainQuery> queries;
-        std::vector<std::vector<ChainRecord>> records;
+        std::vector<std::vector<ChainRecord>> found;
         for (size_t from = 0, to; from < reads; from = to) {
             to = from + 1;
             while (to < reads && at[to + 1] - at[from] <= kBlockBases) to++;
@@ -74,15 +53,11 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                 }
                 queries.push_back({forward, forward + length, int32_t(length)});
             }
-            mapper.map(queries.data(), queries.size(), records);
-            for (const auto& of_read : records) columns.add_read(of_read, most_secondary);
+            mapper.map(queries.data(), queries.size(), found);
+            for (const auto& of_read : found) add_read(of_read, most_secondary, records);
         }
     }
-    return nb::make_tuple(to_numpy(std::move(columns.flag)), to_numpy(std::move(columns.contig)),
-                          to_numpy(std::move(columns.position)), to_numpy(std::move(columns.mapq)),
-                          to_numpy(std::move(columns.score)), to_numpy(std::move(columns.distance)),
-                          to_numpy(std::move(columns.second)), to_numpy(std::move(columns.cigar)),
-                          to_numpy(std::move(columns.cigar_offsets)), to_numpy(std::move(columns.record_offsets)));
+    return records.arrays();
 }
 
 // Chains of given anchors; for the tests.
@@ -112,8 +87,7 @@ void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("w"), nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("most_hits"),
           nb::arg("scores"), nb::arg("chaining"), nb::arg("most_secondary"),
-          "(flag, contig, position, mapq, score, distance, second_distance, cigar, cigar_offsets, record_offsets) of reads "
-          "mapped by chaining; a read's records lie at record_offsets[i], record_offsets[i + 1], the primary one first.");
+          "The fields of results.Alignments of reads mapped by chaining.");
     m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
 }

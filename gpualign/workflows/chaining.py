@@ -38,6 +38,7 @@ class Chaining:
         return asdict(self)
 
 
+SHORT_READS = Chaining()
 LONG_READS = Chaining(
     most_gap=5000,
     most_difference=2000,

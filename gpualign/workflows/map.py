@@ -27,8 +27,10 @@ from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.workflows.chaining import SHORT_READS, Chaining
 from gpualign.workflows.index import open_index
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
+from gpualign.workflows.map_presets import PRESETS
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class MapParams:
         eqx: write = and X in CIGARs instead of M.
         soft_supplementary: clip supplementary records softly, with the whole sequence, not hard.
         secondary_sequence: write the sequence and qualities of secondary records too.
+        long_reads: reads are mapped by chaining and may be clipped; error_rate and most_candidates do not apply, and
+            most_hits holds for each stretch of a read.
+        chaining: how.
         read_group: an @RG line with ID, or None.
         command_line: for the header's @PG.
     """
@@ -80,8 +85,17 @@ class MapParams:
     eqx: bool = False
     soft_supplementary: bool = False
     secondary_sequence: bool = False
+    long_reads: bool = False
+    chaining: Chaining = SHORT_READS
     read_group: str | None = None
     command_line: str = "gpualign map"
+
+    @classmethod
+    def of_preset(cls, preset: str, **explicit: Any) -> MapParams:
+        """The parameters of a preset (map_presets.PRESETS) with those given on top."""
+        if preset not in PRESETS:
+            raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
+        return cls(**{**PRESETS[preset], **explicit})
 
     def __post_init__(self) -> None:
         if not 0 <= self.error_rate < 1:
@@ -102,6 +116,8 @@ class MapParams:
         PairModel(orientation=self.orientation, unpaired=self.unpaired)
         if self.insert_size is not None:
             parse_insert_size(self.insert_size, self.orientation, self.unpaired)
+        if self.long_reads and (self.mates is not None or self.interleaved):
+            raise UsageError("long reads have no pairs (use the preset sr)")
         if self.k is not None or self.w is not None:
             IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
         if self.read_group is not None:
@@ -115,11 +131,23 @@ class MapParams:
 def map_batch(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> Alignments:
-    """Map one batch on the CPU; the best alignment of each read, in order.
+    """Map one batch on the CPU.
 
     Args:
         pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
     """
+    if params.long_reads:
+        return Alignments(
+            *_native.map_long_reads(
+                *index.native,
+                batch.bases,
+                batch.base_offsets,
+                params.most_hits,
+                params.scores,
+                params.chaining.native,
+                0,
+            )
+        )
     return Alignments(
         *_native.map_reads(
             *index.native,
@@ -262,7 +290,7 @@ def _pairs(
     index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions
 ) -> tuple[PairModel | None, Iterator[Chunk | SequenceBatch]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
-    if not source.paired:
+    if not source.paired or params.long_reads:
         return None, source.unpaired_items(options.batch_size)
     batches = source.pairs(options.batch_size)
     if params.insert_size is not None:
