@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +96,7 @@ def lookup(index: MinimizerIndex, value: int) -> list[int]:
     return [e >> 1 & 0xFFFFFFFF for e in entries if e >> 33 == fingerprint]
 
 
-@pytest.mark.parametrize(("k", "w"), [(1, 1), (3, 2), (9, 4), (15, 10), (31, 5)])
+@pytest.mark.parametrize(("k", "w"), [(1, 1), (3, 2), (9, 4), (15, 10), (19, 2), (21, 2), (31, 5)])
 def test_every_minimizer_is_in_the_index_at_its_places(k: int, w: int) -> None:
     rng = np.random.default_rng(k * 100 + w)
     contigs = ["".join(rng.choice(list("ACGTN"), n, p=[0.24, 0.25, 0.25, 0.25, 0.01])) for n in (700, 40, 5, 300)]
@@ -109,13 +112,41 @@ def test_every_minimizer_is_in_the_index_at_its_places(k: int, w: int) -> None:
         assert set(positions) <= set(lookup(index, value))
 
 
-def test_index_does_not_depend_on_threads() -> None:
+@pytest.mark.parametrize("k", [15, 21])
+def test_index_does_not_depend_on_threads(k: int) -> None:
     rng = np.random.default_rng(3)
     text = "".join(rng.choice(list("ACGT"), 3_000_000))
     reference = make_reference(text, text[:1000])
-    one, three = (build_index(reference, IndexParams(15, 5), threads) for threads in (1, 3))
+    one, three = (build_index(reference, IndexParams(k, 5), threads) for threads in (1, 3))
     np.testing.assert_array_equal(one.entries, three.entries)
     np.testing.assert_array_equal(one.offsets, three.offsets)
+
+
+_PEAK_OF_A_BUILD = """
+import numpy as np
+from gpualign import _native
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.index.reference import Reference
+
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) << 10
+
+packer = _native.ReferencePacker()
+packer.append(np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), 4_000_000))
+reference = Reference(["r"], np.array([0, 4_000_000]), *packer.finish())
+del packer
+open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
+before = peak()
+index = build_index(reference, IndexParams(13, 2), 2)
+print((peak() - before) / (index.entries.nbytes + index.offsets.nbytes))
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="reads the peak from Linux")
+def test_a_build_needs_little_more_memory_than_its_index(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _PEAK_OF_A_BUILD]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
+    assert float(done.stdout) < 1.3
 
 
 @pytest.mark.parametrize(("k", "w"), [(0, 5), (2, 5), (33, 5), (15, 0)])

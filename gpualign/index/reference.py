@@ -16,7 +16,7 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import LongRecord, parse, read_chunks
 from gpualign.io.files import InputFile
 
-_CHUNK_BYTES = 1 << 22
+_CHUNK_BYTES = 1 << 18
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 

@@ -21,7 +21,7 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
-_READ_SIZE = 1 << 22
+_READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
 

@@ -38,7 +38,7 @@ _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n
 _PIECE_BYTES, _PIECE_POSITIONS = 4 << 20, 1 << 20
 _LINE_BYTES = 30
 #: read of a long record at a time
-_PART_BYTES = 1 << 20
+_PART_BYTES = 1 << 18
 #: the same of a device's piece, in matches
 _DEVICE_MATCHES, _DEVICE_POSITIONS = 1 << 23, 1 << 26
 #: a device wants batches this much larger
