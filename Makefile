@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test test-gpu man kernels lint bench report clean
+.PHONY: demo install test test-gpu wheel man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
@@ -35,6 +35,15 @@ test: $(VENV)/developing
 test-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda
 	$(BIN)/python -m pytest -m gpu
+
+# sdist and wheel into dist, and the wheel tried in an environment that has nothing else.
+wheel: $(VENV)/installed
+	$(PIP_INSTALL) build
+	rm -rf dist build/empty
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	sh packaging/smoke.sh $(abspath build/empty/bin)
 
 # Manual pages of all commands, into build/man.
 man: $(VENV)/installed

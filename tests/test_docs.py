@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import os
 import re
 import subprocess
 import sys
@@ -82,3 +84,38 @@ def test_quick_benchmark_writes_a_result(tmp_path: Path) -> None:
     done = run("benchmarks/run.py", "--quick", "--results", str(tmp_path), "verification")
     assert done.returncode == 0, done.stderr
     assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["verification"]
+
+
+def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
+    """The one-liners of the README, in a folder that has nothing but the examples."""
+    lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert lines is not None
+    assert len(lines[1].splitlines()) == 5
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", lines[1]],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 6  # the header and five rows of lcs-filter
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "examples",
+        "bee.sam",
+        "near.tsv",
+        "similar.png",
+        "similar.tsv",
+        "exact.txt",
+    }
+
+
+def test_readme_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted > 3
+    assert result.failed == 0

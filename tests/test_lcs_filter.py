@@ -18,7 +18,7 @@ from gpualign.errors import UsageError
 from gpualign.workflows.lcs_filter_params import LcsFilterParams
 from tests.reference.lcs import is_subsequence, lcs_length
 
-AMPLICONS = Path(__file__).parent / "data" / "amplicons_18s.fa"
+AMPLICONS = Path(__file__).parent.parent / "examples" / "data" / "amplicons.fa"
 
 
 def run(*arguments: object) -> int:

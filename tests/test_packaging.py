@@ -1,0 +1,99 @@
+"""What packages and wrappers say is what the project is: versions, dependencies, options; and the smoke test."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import jinja2
+import pytest
+import yaml
+
+import gpualign
+from gpualign.cli import cli
+
+ROOT = Path(__file__).parent.parent
+PACKAGING = ROOT / "packaging"
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+
+
+def recipe() -> Any:
+    template = jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(
+        (PACKAGING / "bioconda" / "meta.yaml").read_text()
+    )
+    names = {"PYTHON": "python", "compiler": lambda language: f"{language}-compiler"}
+    return yaml.safe_load(template.render(**names, pin_subpackage=lambda name, **_: name))
+
+
+def test_versions_agree() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    versions = {
+        gpualign.__version__,
+        re.search(r'^version = "(.+)"', PYPROJECT, re.MULTILINE)[1],  # type: ignore[index]
+        str(citation["version"]),
+        str(recipe()["package"]["version"]),
+    }
+    assert len(versions) == 1
+    assert f"## {gpualign.__version__}" in (ROOT / "CHANGES.md").read_text()
+
+
+def test_recipe_has_the_same_dependencies() -> None:
+    block = re.search(r"^dependencies = \[\n(.*?)^\]", PYPROJECT, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    wanted = set(re.findall(r'"([\w-]+)(>=[\d.]+)"', block[1]))
+    found = {tuple(entry.split(" ")) for entry in recipe()["requirements"]["run"]} - {("python", ">=3.10")}
+    assert found == {("python-isal" if name == "isal" else name, version) for name, version in wanted}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGING.rglob("*.y*ml")), ids=lambda path: str(path.relative_to(PACKAGING)))
+def test_yaml_is_yaml(path: Path) -> None:
+    if path.parent.name != "bioconda":
+        assert isinstance(yaml.safe_load(path.read_text()), dict)
+
+
+@pytest.mark.parametrize("path", ["nf-core/gpualign/map/main.nf", "snakemake/map/wrapper.py"])
+def test_wrappers_name_options_that_there_are(path: str) -> None:
+    command = cli.get_command(click.Context(cli), "map")
+    assert command is not None
+    known = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
+    text = (PACKAGING / path).read_text()
+    named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+|-[a-zA-Z])(?![\w-])", text.partition("gpualign map")[2]))
+    assert "--threads" in named
+    assert named - {"--version"} <= known
+
+
+def test_smoke() -> None:
+    done = subprocess.run(
+        ["sh", str(PACKAGING / "smoke.sh"), str(Path(sys.executable).parent)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"gpualign {gpualign.__version__}\ngpualign works\n"
+
+
+def test_multiqc_table(tmp_path: Path) -> None:
+    reports = {
+        "a": {"tool": "gpualign", "reads": 200, "mapped": 150, "wall_s": 1.5, "peak_rss_mb": 70},
+        "b": {"tool": "gpualign", "reads": 10, "mapped": 10, "properly_paired": 8, "insert_size": {"mean": 312.5}},
+        "c": {"tool": "another"},
+    }
+    for name, report in reports.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(report))
+    script = PACKAGING / "multiqc" / "gpualign_to_multiqc.py"
+    command = [sys.executable, str(script), *map(str, sorted(tmp_path.iterdir()))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    content = json.loads(done.stdout)
+    assert content["data"] == {
+        "a": {"reads": 200, "wall_s": 1.5, "peak_rss_mb": 70, "mapped_percent": 75.0},
+        "b": {"reads": 10, "mapped_percent": 100.0, "proper_percent": 80.0, "insert_mean": 312.5},
+    }
+    assert set(content["headers"]) == {name for values in content["data"].values() for name in values}
+    assert content["plot_type"] == "table"
