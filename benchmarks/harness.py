@@ -36,6 +36,7 @@ _VERSION_COMMANDS = {
     "bwa": (["bwa"], r"Version: (\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
     "mummer": (["dpkg-query", "-W", "-f", "${Version}", "mummer"], r"(\S+)"),
+    "samtools": (["samtools", "--version"], r"samtools (\S+)"),
     "vsearch": (["vsearch", "--version"], r"vsearch v(\S+?)[_,]"),
 }
 
@@ -112,7 +113,7 @@ def have(programs: Iterable[str]) -> dict[str, bool]:
 def _program_version(program: str) -> str | None:
     command, pattern = _VERSION_COMMANDS[program]
     with contextlib.suppress(OSError):
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if found := re.search(pattern, done.stdout + done.stderr):
             return found[1]
     return None

@@ -28,7 +28,14 @@ class Report:
     def __init__(self, command: str, options: RunOptions) -> None:
         self.command, self.options = command, options
         self.fields: dict[str, Any] = {"tool": "gpualign", "version": __version__, "command": command}
-        self._start = time.perf_counter()
+        self._start = self._stage_start = time.perf_counter()
+        self._stages: dict[str, float] = {}
+
+    def stage(self, name: str) -> None:
+        """What ran since the start, or since the last such call, was stage ``name``: its seconds go into the report."""
+        now = time.perf_counter()
+        self._stages[name] = round(now - self._stage_start, 3)
+        self._stage_start = now
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.fields[key] = value
@@ -44,6 +51,8 @@ class Report:
         scale = 1 if sys.platform == "darwin" else 1024
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
         self.fields |= {"threads": self.options.threads, "wall_s": round(wall, 3), "peak_rss_mb": peak >> 20}
+        if self._stages:
+            self.fields["seconds"] = self._stages
         if not self.options.quiet:
             print(f"gpualign {self.command}: {summary}; {wall:.2f} s, peak {peak / 2**20:.0f} MiB", file=sys.stderr)
         if self.options.json:

@@ -40,6 +40,20 @@ class SequenceBatch:
         return len(self.base_offsets) - 1
 
     @property
+    def native(self) -> tuple[NDArray[Any] | None, ...]:
+        """The arrays as native functions take them: all fields but the line."""
+        return (
+            self.names,
+            self.name_offsets,
+            self.bases,
+            self.base_offsets,
+            self.qualities,
+            self.comments,
+            self.comment_offsets,
+            self.mates,
+        )
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """int64 (n,): bases per sequence."""
         return np.diff(self.base_offsets)

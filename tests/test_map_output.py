@@ -198,7 +198,7 @@ def test_no_reads_give_a_header(cli: Cli, tmp_path: Path) -> None:
         (["--write-index", "-o", "x.bam"], "an index wants the order of coordinates (add --sort)"),
         (["--write-index", "--sort", "-o", "x.sam"], "only BAM and CRAM have an index"),
         (["--write-index", "--sort", "--bam"], "an index wants an output file (give -o)"),
-        (["--bam", "--output-format", "cram"], "--bam contradicts --output-format cram"),
+        (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
         (["--output-format", "vcf"], "'vcf' is not one of"),
         (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
     ],

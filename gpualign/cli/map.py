@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gpualign.cli.map_output import output_options, take_layout
+from gpualign.cli.map_output import output_options, record_options, take_layout, take_read_group
 from gpualign.cli.options import default_of, run_options, take_run_options
 from gpualign.workflows.map import MapParams
 from gpualign.workflows.map_presets import PRESETS
@@ -131,12 +131,12 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "--secondary-seq", "secondary_sequence", is_flag=True, help="Write sequence and qualities of secondary records too."
 )
-@click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'.")
+@record_options
 @output_options
 @run_options
 @click.pass_context
 def command(context: click.Context, /, preset: str, no_check_names: bool, **values: Any) -> None:
-    """Map reads or read pairs to a reference and write SAM, BAM or CRAM.
+    """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
@@ -159,6 +159,7 @@ def command(context: click.Context, /, preset: str, no_check_names: bool, **valu
       gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
     """
     options, layout = take_run_options(values), take_layout(values)
+    values["read_group"] = take_read_group(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.workflows.map import run_map
 

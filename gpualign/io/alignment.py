@@ -7,12 +7,13 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
 
 import pysam
 
-from gpualign import __version__
+from gpualign import __version__, _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.files import InputFile
@@ -20,8 +21,8 @@ from gpualign.results import SECONDARY_OR_SUPPLEMENTARY
 from gpualign.sequences import SequenceBatch, join_bytes
 
 _REVERSE = 0x10
-#: tags that a mapped record gets from us; an input's own are dropped
-_OURS = frozenset({"NM", "MD", "AS", "ed"})
+#: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
+_OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 
 
@@ -126,6 +127,19 @@ def _batch(rows: list[tuple[bytes, bytes, bytes | None, bytes]]) -> SequenceBatc
         qualities, _ = join_bytes([b"!" * len(row[1]) if row[2] is None else row[2] for row in rows])
     tags, tag_offsets = join_bytes([row[3] for row in rows])
     return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets)
+
+
+def with_comment_tags(batch: SequenceBatch, without_read_groups: bool) -> tuple[SequenceBatch, int]:
+    """The batch with those comments that are SAM tags, tab-separated, less the tags that records get from us.
+
+    Returns:
+        Also the number of comments that are something else; these are left out.
+    """
+    if batch.comments is None:
+        return batch, 0
+    dropped = "".join(sorted(_OURS | {"RG"} if without_read_groups else _OURS))
+    tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped)
+    return replace(batch, comments=tags, comment_offsets=offsets), invalid
 
 
 def parse_read_group(text: str) -> tuple[str, str]:

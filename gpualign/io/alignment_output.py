@@ -12,13 +12,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import IO, Protocol
+from typing import IO
 
 from gpualign.errors import GpualignError, UsageError
 from gpualign.index.reference import Reference
-from gpualign.io.files import OutputFile, is_special, open_output
+from gpualign.io.files import OutputFile, Sink, is_special, open_output
 
-FORMATS = ("sam", "bam", "cram")
+FORMATS = ("sam", "bam", "cram", "paf")
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
 _LONGEST_IN_BAI = 1 << 29
 _COPY_BYTES = 1 << 20
@@ -57,6 +57,8 @@ class AlignmentLayout:
         """
         extension = os.path.splitext(path or "")[1][1:].lower()
         layout = replace(self, format=self.format or (extension if extension in FORMATS else "sam"))
+        if layout.sort and layout.format == "paf":
+            raise UsageError("PAF is not sorted (leave out --sort, or sort -k6,6 -k8,8n)")
         if layout.write_index and layout.format == "sam":
             raise UsageError("only BAM and CRAM have an index (write to a .bam or .cram file)")
         if layout.write_index and (path in (None, "-") or is_special(str(path))):
@@ -64,17 +66,11 @@ class AlignmentLayout:
         return layout
 
 
-class Sink(Protocol):
-    """What takes SAM text."""
-
-    def write(self, data: bytes) -> None: ...
-
-
 @contextlib.contextmanager
 def open_alignments(
     path: str | None, layout: AlignmentLayout, reference: Reference, threads: int, inputs: tuple[str, ...] = ()
 ) -> Iterator[Sink]:
-    """Open ``path`` for SAM text, header first, that is written as ``layout`` says; as whole or absent as any output.
+    """Open ``path`` for SAM text, header first (or PAF lines), that is written as ``layout`` says; whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
@@ -86,7 +82,7 @@ def open_alignments(
     """
     with ExitStack() as stack:
         out = stack.enter_context(open_output(path, inputs))
-        if layout.format == "sam" and not layout.sort:
+        if layout.format in ("sam", "paf") and not layout.sort:
             yield out
             return
         from gpualign.io.samtools import run_samtools

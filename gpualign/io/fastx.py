@@ -30,12 +30,14 @@ class Chunk:
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line.
+        comments: what stands behind the names is wanted.
     """
 
     data: bytes
     kind: FastxFormat
     path: str
     line: int
+    comments: bool = False
 
 
 def sniff(head: bytes, path: str) -> FastxFormat | None:

@@ -12,7 +12,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from gpualign.errors import GpualignError, InputError, UsageError
 
@@ -106,6 +106,12 @@ class InputFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Sink(Protocol):
+    """What takes bytes in order."""
+
+    def write(self, data: bytes, /) -> object: ...
 
 
 class OutputFile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
@@ -58,16 +57,11 @@ def _join(
     sources: tuple[ReadSource, ReadSource],
 ) -> SequenceBatch:
     try:
-        *fields, mates = _native.join_pairs(*_fields(a), *_fields(b), used[0], used[1], count, check_names)
+        joined = SequenceBatch(*_native.join_pairs(a.native, b.native, used[0], used[1], count, check_names))
     except ValueError as error:
         raise InputError(str(error), " and ".join(shown_input(source.path) for source in sources)) from None
-    joined = replace(SequenceBatch(*fields), mates=mates)
     check_count("ends of pairs", 2 * count, len(joined))
     return joined
-
-
-def _fields(batch: SequenceBatch) -> tuple[object, ...]:
-    return (batch.names, batch.name_offsets, batch.bases, batch.base_offsets, batch.qualities)
 
 
 def _rest(items: Iterator[Chunk | SequenceBatch], batch: SequenceBatch | None, used: int) -> int:
@@ -96,5 +90,4 @@ def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[Sequen
 
 
 def _pair(batch: SequenceBatch) -> SequenceBatch:
-    *fields, mates = _native.pair_neighbours(*_fields(batch))
-    return replace(SequenceBatch(*fields), comments=batch.comments, comment_offsets=batch.comment_offsets, mates=mates)
+    return SequenceBatch(*_native.pair_neighbours(batch.native))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks
@@ -20,6 +21,10 @@ _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 class ReadSource:
     """The reads of one file.
 
+    Args:
+        reference_path, keep_read_groups: as for :class:`AlignmentReads`.
+        comments: keep what stands behind the names of FASTA and FASTQ records.
+
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
@@ -28,8 +33,10 @@ class ReadSource:
         InputError: the file cannot be opened or is in no known format.
     """
 
-    def __init__(self, path: str, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
-        self.path = path
+    def __init__(
+        self, path: str, reference_path: str | None = None, keep_read_groups: bool = True, comments: bool = False
+    ) -> None:
+        self.path, self._comments = path, comments
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments = None
@@ -62,7 +69,8 @@ class ReadSource:
         elif long_records:
             yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE)
+            for chunk in read_chunks(self._file, batch_bases * _BYTES_PER_BASE):
+                yield replace(chunk, comments=self._comments)
 
     def close(self) -> None:
         if self._alignments is not None:
@@ -78,4 +86,4 @@ class ReadSource:
 
 def to_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
     """Parse a chunk; a batch stays as it is."""
-    return parse(item) if isinstance(item, Chunk) else item
+    return parse(item, comments=item.comments) if isinstance(item, Chunk) else item

@@ -16,6 +16,8 @@ void bind_map(nanobind::module_& m);
 void bind_long_reads(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);
+void bind_paf(nanobind::module_& m);
+void bind_fastx_text(nanobind::module_& m);
 void bind_pairs(nanobind::module_& m);
 void bind_candidates(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);

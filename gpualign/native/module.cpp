@@ -20,6 +20,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_map(m);
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
+    gpualign::bind_paf(m);
+    gpualign::bind_fastx_text(m);
     gpualign::bind_pairs(m);
     gpualign::bind_candidates(m);
     gpualign::bind_verify(m);

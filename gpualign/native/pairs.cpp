@@ -1,116 +1,105 @@
 // Read pairs: two files into one batch of neighbours, and neighbours of one file into pairs.
-#include <nanobind/stl/optional.h>
-
-#include <optional>
 #include <string>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "mapper.hpp"
+#include "read_arrays.hpp"
 
 namespace gpualign {
 namespace {
 
-struct Source {
-    const uint8_t *names, *bases, *qualities;
-    const int64_t *name_offsets, *base_offsets;
+using Name = std::pair<const uint8_t*, int64_t>;
 
-    // The template's name: without /1 or /2, or .1 or .2 as some archives write them, at the end.
-    std::pair<const uint8_t*, int64_t> name(size_t i, bool with_dots) const {
-        const uint8_t* p = names + name_offsets[i];
-        int64_t n = name_offsets[i + 1] - name_offsets[i];
-        if (n > 2 && (p[n - 1] == '1' || p[n - 1] == '2') && (p[n - 2] == '/' || (with_dots && p[n - 2] == '.'))) n -= 2;
-        return {p, n};
-    }
-    std::string full_name(size_t i) const {
-        return std::string(names + name_offsets[i], names + name_offsets[i + 1]);
-    }
-};
+// The template's name: without /1 or /2, or .1 or .2 as some archives write them, at the end.
+Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
+    const uint8_t* p = reads.names + reads.name_offsets[i];
+    int64_t n = reads.name_size(i);
+    if (n > 2 && (p[n - 1] == '1' || p[n - 1] == '2') && (p[n - 2] == '/' || (with_dots && p[n - 2] == '.'))) n -= 2;
+    return {p, n};
+}
 
-bool same(std::pair<const uint8_t*, int64_t> a, std::pair<const uint8_t*, int64_t> b) {
+Name whole_name(const ReadsView& reads, size_t i) { return {reads.names + reads.name_offsets[i], reads.name_size(i)}; }
+std::string shown(Name name) { return std::string(name.first, name.first + name.second); }
+
+bool same(Name a, Name b) {
     return a.second == b.second && std::equal(a.first, a.first + a.second, b.first);
 }
 
 // Names of two ends are one template's when they are equal, or equal but for /1 and /2 or .1 and .2.
-bool one_template(const Source& a, size_t i, const Source& b, size_t j, bool& dots) {
+bool one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool& dots) {
     dots = false;
-    if (same(a.name(i, false), b.name(j, false))) return true;
-    dots = same(a.name(i, true), b.name(j, true)) && a.full_name(i) != b.full_name(j);
+    if (same(template_name(a, i, false), template_name(b, j, false))) return true;
+    dots = same(template_name(a, i, true), template_name(b, j, true)) && !same(whole_name(a, i), whole_name(b, j));
     return dots;
 }
 
 struct Joined {
-    std::vector<uint8_t> names, bases, qualities, mates;
-    std::vector<int64_t> name_offsets{0}, base_offsets{0};
+    const bool with_qualities, with_comments;
+    std::vector<uint8_t> names, bases, qualities, comments, mates;
+    std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
 
-    void add(const Source& s, size_t i, bool paired, bool dots, Mate mate) {
-        const auto name = paired ? s.name(i, dots) : std::make_pair(s.names + s.name_offsets[i], s.name_offsets[i + 1] - s.name_offsets[i]);
+    void add(const ReadsView& reads, size_t i, Name name, Mate mate) {
         names.insert(names.end(), name.first, name.first + name.second);
         name_offsets.push_back(int64_t(names.size()));
-        bases.insert(bases.end(), s.bases + s.base_offsets[i], s.bases + s.base_offsets[i + 1]);
+        bases.insert(bases.end(), reads.letters(i), reads.letters(i) + reads.length(i));
         base_offsets.push_back(int64_t(bases.size()));
-        if (s.qualities) qualities.insert(qualities.end(), s.qualities + s.base_offsets[i], s.qualities + s.base_offsets[i + 1]);
+        if (with_qualities) qualities.insert(qualities.end(), reads.quality(i), reads.quality(i) + reads.length(i));
+        if (reads.comments) comments.insert(comments.end(), reads.comment(i), reads.comment(i) + reads.comment_size(i));
+        comment_offsets.push_back(int64_t(comments.size()));
         mates.push_back(mate);
     }
 
-    nb::tuple arrays(bool with_qualities) {
-        nb::object quality = with_qualities ? nb::cast(to_numpy(std::move(qualities))) : nb::none();
+    nb::tuple arrays() {
+        const auto some = [](bool there, auto& values) { return there ? nb::cast(to_numpy(std::move(values))) : nb::none(); };
         return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
-                              to_numpy(std::move(base_offsets)), quality, to_numpy(std::move(mates)));
+                              to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
+                              some(with_comments, comment_offsets), to_numpy(std::move(mates)));
     }
 };
 
-Source source_of(const Input<uint8_t>& names, const Input<int64_t>& name_offsets, const Input<uint8_t>& bases,
-                 const Input<int64_t>& base_offsets, const std::optional<Input<uint8_t>>& qualities) {
-    return {names.data(), bases.data(), qualities ? qualities->data() : nullptr, name_offsets.data(), base_offsets.data()};
-}
-
-nb::tuple join_pairs(Input<uint8_t> names1, Input<int64_t> name_offsets1, Input<uint8_t> bases1, Input<int64_t> base_offsets1,
-                     std::optional<Input<uint8_t>> qualities1, Input<uint8_t> names2, Input<int64_t> name_offsets2,
-                     Input<uint8_t> bases2, Input<int64_t> base_offsets2, std::optional<Input<uint8_t>> qualities2,
-                     int64_t from1, int64_t from2, int64_t count, bool check_names) {
-    const Source a = source_of(names1, name_offsets1, bases1, base_offsets1, qualities1);
-    const Source b = source_of(names2, name_offsets2, bases2, base_offsets2, qualities2);
-    if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) >= base_offsets1.size() || size_t(from2 + count) >= base_offsets2.size())
+nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t from1, int64_t from2, int64_t count, bool check_names) {
+    const ReadArrays arrays1(first), arrays2(second);
+    const ReadsView a = arrays1.view(), b = arrays2.view();
+    if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
         throw nb::index_error("more pairs than records");
-    const bool with_qualities = a.qualities && b.qualities;
-    Joined joined;
+    Joined joined{a.qualities && b.qualities, a.comments || b.comments};
     for (int64_t i = 0; i < count; i++) {
         bool dots;
         const size_t x = size_t(from1 + i), y = size_t(from2 + i);
         if (!one_template(a, x, b, y, dots) && check_names)
-            throw nb::value_error(("the ends of a pair are named '" + a.full_name(x) + "' and '" + b.full_name(y) +
+            throw nb::value_error(("the ends of a pair are named '" + shown(whole_name(a, x)) + "' and '" + shown(whole_name(b, y)) +
                                    "' (sort both files alike, or give --no-check-names)").c_str());
-        joined.add(a, x, true, dots, kFirstMate);
-        joined.add(b, y, true, dots, kSecondMate);
+        joined.add(a, x, template_name(a, x, dots), kFirstMate);
+        joined.add(b, y, template_name(b, y, dots), kSecondMate);
     }
-    return joined.arrays(with_qualities);
+    return joined.arrays();
 }
 
-nb::tuple pair_neighbours(Input<uint8_t> names, Input<int64_t> name_offsets, Input<uint8_t> bases, Input<int64_t> base_offsets,
-                          std::optional<Input<uint8_t>> qualities) {
-    const Source s = source_of(names, name_offsets, bases, base_offsets, qualities);
-    const size_t n = base_offsets.size() - 1;
-    Joined joined;
+nb::tuple pair_neighbours(const nb::tuple& reads) {
+    const ReadArrays arrays(reads);
+    const ReadsView s = arrays.view();
+    const size_t n = arrays.reads();
+    Joined joined{s.qualities != nullptr, s.comments != nullptr};
     for (size_t i = 0; i < n; i++) {
         bool dots = false;
-        const bool paired = i + 1 < n && one_template(s, i, s, i + 1, dots);
-        joined.add(s, i, paired, dots, paired ? kFirstMate : kSingle);
-        if (paired) joined.add(s, ++i, true, dots, kSecondMate);
+        if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
+            joined.add(s, i, template_name(s, i, dots), kFirstMate);
+            i++;
+            joined.add(s, i, template_name(s, i, dots), kSecondMate);
+        } else {
+            joined.add(s, i, whole_name(s, i), kSingle);
+        }
     }
-    return joined.arrays(qualities.has_value());
+    return joined.arrays();
 }
 
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
-    m.def("join_pairs", &join_pairs, nb::arg("names1"), nb::arg("name_offsets1"), nb::arg("bases1"), nb::arg("base_offsets1"),
-          nb::arg("qualities1").none(), nb::arg("names2"), nb::arg("name_offsets2"), nb::arg("bases2"), nb::arg("base_offsets2"),
-          nb::arg("qualities2").none(), nb::arg("from1"), nb::arg("from2"), nb::arg("count"), nb::arg("check_names"),
-          "Records from1.. of one batch and from2.. of another as neighbours: (names, name_offsets, bases, base_offsets, "
-          "qualities | None, mates). Raises ValueError where names differ.");
-    m.def("pair_neighbours", &pair_neighbours, nb::arg("names"), nb::arg("name_offsets"), nb::arg("bases"), nb::arg("base_offsets"),
-          nb::arg("qualities").none(), "The same batch with neighbours of one name made pairs, and what each record is.");
+    m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("from1"), nb::arg("from2"), nb::arg("count"),
+          nb::arg("check_names"), "Records from1.. of one batch and from2.. of another as neighbours: a batch with mates. Raises "
+          "ValueError where names differ.");
+    m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), "The same batch with neighbours of one name made pairs.");
 }
 
 }  // namespace gpualign

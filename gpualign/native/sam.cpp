@@ -6,20 +6,13 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "read_arrays.hpp"
 #include "record_arrays.hpp"
 #include "record_text.hpp"
 #include "reference_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-struct Reads {
-    const uint8_t *names, *bases, *qualities, *extra, *mates;  // qualities, extra and mates may be null
-    const int64_t *name_offsets, *base_offsets, *extra_offsets;
-
-    const char* letters(size_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
-    int64_t length(size_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
-};
 
 struct SamOptions {
     bool eqx, soft_supplementary, secondary_sequence;
@@ -28,14 +21,14 @@ struct SamOptions {
 
 class SamWriter {
 public:
-    SamWriter(const ReferenceView& reference, const uint8_t* contig_names, const int64_t* contig_name_offsets, const Reads& reads,
-              const RecordsView& records, const SamOptions& options)
-        : contig_names_(contig_names), contig_name_offsets_(contig_name_offsets), reads_(reads), records_(records),
-          options_(options), record_(reference, records), other_(reference, records) {}
+    SamWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
+              const SamOptions& options)
+        : contigs_(contigs), reads_(reads), records_(records), options_(options), record_(reference, records),
+          other_(reference, records) {}
 
     // All records of a read, the primary one first.
     void read(size_t i) {
-        mate_ = mate_of(i);
+        mate_ = reads_.mate_of(i);
         mate_mapped_ = mate_ != kNone && records_.mapped(records_.primary(mate_));
         if (mate_mapped_) {
             other_.load(records_.primary(mate_), reads_.letters(mate_), reads_.length(mate_));
@@ -48,8 +41,7 @@ public:
     const Text& text() const { return out_; }
 
 private:
-    static constexpr int64_t kLongestName = 254;  // the specification's
-    static constexpr size_t kNone = ~size_t(0);
+    static constexpr size_t kNone = ReadsView::kNone;
 
     void record(size_t i, size_t r) {
         const int64_t length = reads_.length(i);
@@ -59,7 +51,7 @@ private:
             record_.cigar(options_.eqx, hard ? 'H' : 'S', cigar_);
         }
         make_room(i, length, mapped ? int64_t(record_.span()) : 0);
-        name(i);
+        reads_.put_name(i, out_);
         out_.put('\t');
         out_.number(records_.flag[r]);
         out_.put('\t');
@@ -88,34 +80,23 @@ private:
             out_.put("\tRG:Z:");
             out_.put(options_.read_group);
         }
-        if (const int64_t extra = extra_size(i)) {
+        if (const int64_t extra = reads_.comment_size(i)) {
             out_.put('\t');
-            out_.put(reinterpret_cast<const char*>(reads_.extra + reads_.extra_offsets[i]), size_t(extra));
+            out_.put(reads_.comment(i), size_t(extra));
         }
         out_.put('\n');
     }
 
     bool is(size_t r, uint16_t flag) const { return records_.flag[r] & flag; }
 
-    size_t mate_of(size_t i) const {
-        if (!reads_.mates || reads_.mates[i] == kSingle) return kNone;
-        return reads_.mates[i] == kFirstMate ? i + 1 : i - 1;
-    }
-
     // The record whose place read i stands at: its own primary one, its mate's, or none.
     size_t place_of(size_t i) const {
         if (records_.mapped(records_.primary(i))) return records_.primary(i);
-        const size_t mate = mate_of(i);
+        const size_t mate = reads_.mate_of(i);
         return mate != kNone && records_.mapped(records_.primary(mate)) ? records_.primary(mate) : kNone;
     }
 
-    int64_t extra_size(size_t i) const {
-        return reads_.extra ? reads_.extra_offsets[i + 1] - reads_.extra_offsets[i] : 0;
-    }
-
-    int64_t contig_name_size(size_t r) const {
-        return contig_name_offsets_[records_.contig[r] + 1] - contig_name_offsets_[records_.contig[r]];
-    }
+    int64_t contig_name_size(size_t r) const { return contigs_.size(records_.contig[r]); }
 
     void make_room(size_t i, int64_t length, int64_t span) {
         const auto name_size = [&](size_t read) {
@@ -126,18 +107,15 @@ private:
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
             if (records_.mapped(r)) longest_name = std::max(longest_name, contig_name_size(r));
         const int64_t mate = mate_ == kNone ? 0 : int64_t(mate_cigar_.size()) + name_size(mate_);
-        const int64_t name = reads_.name_offsets[i + 1] - reads_.name_offsets[i];
-        out_.reserve(size_t(2 * length + 320 + longest_name + mate + extra_size(i) + 4 * span + name) + cigar_.size() +
-                     parts_.size() + options_.read_group.size());
+        out_.reserve(size_t(2 * length + 320 + longest_name + mate + reads_.comment_size(i) + 4 * span + reads_.name_size(i)) +
+                     cigar_.size() + parts_.size() + options_.read_group.size());
     }
 
     void contig_name(size_t at) {
         if (at == kNone) out_.put('*');
         else out_.put(contig_name_of(at), size_t(contig_name_size(at)));
     }
-    const char* contig_name_of(size_t r) const {
-        return reinterpret_cast<const char*>(contig_names_ + contig_name_offsets_[records_.contig[r]]);
-    }
+    const char* contig_name_of(size_t r) const { return contigs_.text(records_.contig[r]); }
 
     // RNEXT, PNEXT, TLEN. TLEN spans the aligned bases of both primary records, positive for the leftmost (of equal ones, the
     // first).
@@ -162,13 +140,6 @@ private:
         out_.number(leftmost ? span : -span);
     }
 
-    void name(size_t i) {
-        const uint8_t* p = reads_.names + reads_.name_offsets[i];
-        const int64_t n = std::min(kLongestName, reads_.name_offsets[i + 1] - reads_.name_offsets[i]);
-        if (n == 0) out_.put('*');
-        for (int64_t c = 0; c < n; c++) out_.put(p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_');
-    }
-
     // Letters [from, to) of the read as it is printed.
     void sequence(size_t i, size_t r, int64_t from, int64_t to) {
         if (from >= to) {
@@ -181,7 +152,7 @@ private:
             out_.put('*');
             return;
         }
-        const char* qualities = reinterpret_cast<const char*>(reads_.qualities + reads_.base_offsets[i]);
+        const char* qualities = reads_.quality(i);
         if (records_.reverse(r)) {
             const int64_t last = reads_.length(i) - 1;
             for (int64_t c = from; c < to; c++) out_.put(qualities[last - c]);
@@ -238,9 +209,8 @@ private:
         }
     }
 
-    const uint8_t* contig_names_;
-    const int64_t* contig_name_offsets_;
-    const Reads reads_;
+    const ContigNames contigs_;
+    const ReadsView reads_;
     const RecordsView records_;
     const SamOptions options_;
     RecordText record_, other_;
@@ -251,30 +221,21 @@ private:
     Text out_;
 };
 
-template <class T>
-const T* data_or_null(const std::optional<Input<T>>& array) {
-    return array ? array->data() : nullptr;
-}
-
 nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                     Input<uint8_t> names, Input<int64_t> name_offsets, Input<uint8_t> bases, Input<int64_t> base_offsets,
-                     std::optional<Input<uint8_t>> qualities, std::optional<Input<uint8_t>> extra,
-                     std::optional<Input<int64_t>> extra_offsets, std::optional<Input<uint8_t>> mates,
-                     const nb::tuple& alignments, bool eqx, bool soft_supplementary, bool secondary_sequence,
-                     const std::string& read_group) {
-    const RecordArrays arrays(alignments);
-    const size_t n = base_offsets.size() - 1;
-    if (arrays.reads() != n || name_offsets.size() != n + 1 || extra.has_value() != extra_offsets.has_value() ||
-        (extra_offsets && extra_offsets->size() != n + 1) || (mates && mates->size() != n))
-        throw nb::value_error("the arrays of reads and alignments differ in length");
+                     const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted, bool eqx,
+                     bool soft_supplementary, bool secondary_sequence, const std::string& read_group) {
+    const ReadArrays read_arrays(reads);
+    const RecordArrays records(alignments);
+    const size_t n = read_arrays.reads();
+    if (records.reads() != n) throw nb::value_error("the arrays of reads and alignments differ in length");
+    const Wanted written(wanted, n);
     const ReferenceView view = reference.view();
-    const Reads reads{names.data(), bases.data(), data_or_null(qualities), data_or_null(extra), data_or_null(mates),
-                      name_offsets.data(), base_offsets.data(), data_or_null(extra_offsets)};
-    SamWriter writer(view, contig_names.data(), contig_name_offsets.data(), reads, arrays.view(),
+    SamWriter writer(view, {contig_names.data(), contig_name_offsets.data()}, read_arrays.view(), records.view(),
                      {eqx, soft_supplementary, secondary_sequence, read_group});
     {
         nb::gil_scoped_release release;
-        for (size_t i = 0; i < n; i++) writer.read(i);
+        for (size_t i = 0; i < n; i++)
+            if (written[i]) writer.read(i);
     }
     return nb::bytes(writer.text().data(), writer.text().size());
 }
@@ -283,10 +244,9 @@ nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_nam
 
 void bind_sam(nb::module_& m) {
     m.def("format_sam", &format_sam, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          nb::arg("names"), nb::arg("name_offsets"), nb::arg("bases"), nb::arg("base_offsets"), nb::arg("qualities").none(),
-          nb::arg("extra").none(), nb::arg("extra_offsets").none(), nb::arg("mates").none(), nb::arg("alignments"), nb::arg("eqx"),
-          nb::arg("soft_supplementary"), nb::arg("secondary_sequence"), nb::arg("read_group"),
-          "SAM records of a batch, one line each, in order.");
+          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("eqx"), nb::arg("soft_supplementary"),
+          nb::arg("secondary_sequence"), nb::arg("read_group"),
+          "SAM records of the wanted reads of a batch (None: of all), one line each, in order.");
 }
 
 }  // namespace gpualign

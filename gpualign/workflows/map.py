@@ -1,15 +1,16 @@
-"""`map`: reads to SAM, BAM and CRAM."""
+"""`map`: reads to SAM, BAM, CRAM and PAF."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Stage
@@ -19,18 +20,20 @@ from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, sam_header
-from gpualign.io.alignment_output import AlignmentLayout, open_alignments, sequence_tags
+from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import interleaved_batches, paired_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.results import Alignments
-from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.sequences import SequenceBatch
 from gpualign.workflows.chaining import SHORT_READS, Chaining
 from gpualign.workflows.index import open_index
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 from gpualign.workflows.map_presets import PRESETS
+from gpualign.workflows.map_records import MapOutputs, MappedText, RecordFormatter
+from gpualign.workflows.map_statistics import MapStatistics, statistics_of
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,9 @@ class MapParams:
         long_reads: reads are mapped by chaining and may be clipped; error_rate and most_candidates do not apply, and
             most_hits holds for each stretch of a read.
         chaining: how.
+        copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
+        no_unmapped: leave reads without a place out, pairs where both ends have none.
+        unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where an end is.
         read_group: an @RG line with ID, or None.
         command_line: for the header's @PG.
     """
@@ -87,6 +93,10 @@ class MapParams:
     secondary_sequence: bool = False
     long_reads: bool = False
     chaining: Chaining = SHORT_READS
+    copy_comments: bool = False
+    no_unmapped: bool = False
+    unmapped_reads: str | None = None
+    mapped_reads: str | None = None
     read_group: str | None = None
     command_line: str = "gpualign map"
 
@@ -163,52 +173,8 @@ def map_batch(
     )
 
 
-class SamFormatter:
-    """SAM text of mapped batches."""
-
-    def __init__(self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None = None) -> None:
-        self.index, self.params, self.pairs = index, params, pairs
-        self._reference = index.reference.native
-        self._names, self._name_offsets = join_bytes([name.encode() for name in index.reference.names])
-        self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SamFormatter, (self.index, self.params, self.pairs)
-
-    def __call__(self, batch: SequenceBatch, alignments: Alignments) -> bytes:
-        text: bytes = _native.format_sam(
-            self._reference,
-            self._names,
-            self._name_offsets,
-            batch.names,
-            batch.name_offsets,
-            batch.bases,
-            batch.base_offsets,
-            batch.qualities,
-            batch.comments,
-            batch.comment_offsets,
-            batch.mates,
-            alignments.native,
-            self.params.eqx,
-            self.params.soft_supplementary,
-            self.params.secondary_sequence,
-            self._read_group,
-        )
-        return text
-
-
-class _Mapped(NamedTuple):
-    """A batch, done: SAM text, reads, mapped and properly paired ones, and how many have each edit distance."""
-
-    text: bytes
-    reads: int
-    mapped: int
-    proper: int
-    distances: NDArray[np.int64]
-
-
 def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | None = None) -> None:
-    """Map reads or read pairs and write SAM, BAM or CRAM.
+    """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
@@ -224,41 +190,34 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         index = open_index(params.reference, params.k, params.w, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index, inputs)
+        report.stage("index")
         pairs, items = _pairs(index, source, params, options)
+        report.stage("insert sizes")
         header = _header(index.reference, params, layout, source.first.header)
-        stage = Stage(cpu=partial(_map_item, SamFormatter(index, params, pairs)), make_kernel=_no_kernel)
+        stage = Stage(
+            cpu=partial(_map_item, RecordFormatter(index, params, pairs, layout.format, source.tagged)),
+            make_kernel=_no_kernel,
+        )
         backend = stack.enter_context(open_backend(replace(options, device="cpu"), "map"))
-        reads = mapped = proper = 0
-        distances = np.zeros(0, np.int64)
-        output = open_alignments(options.output, layout, index.reference, options.threads, inputs)
-        with output as out, Progress(options, "read") as progress:
-            out.write(header)
-            for batch in backend.run(items, stage):
-                out.write(batch.text)
-                reads += batch.reads
-                mapped += batch.mapped
-                proper += batch.proper
-                distances = _add(distances, batch.distances)
-                progress.update(batch.reads)
-    if reads == 0:
-        warn("map", f"no reads in {params.reads}: the output holds the header alone")
-    report |= backend.report()
-    report |= {
-        "reads": reads,
-        "mapped": mapped,
-        "unmapped": reads - mapped,
-        "k": index.params.k,
-        "w": index.params.w,
-        "edit_distance_histogram": distances.tolist(),
-    }
+        statistics = MapStatistics()
+        with MapOutputs(params, options, layout, index.reference, inputs) as out, Progress(options, "read") as progress:
+            out.write(MappedText(header))
+            for text, of_batch in backend.run(items, stage):
+                out.write(text)
+                statistics = statistics + of_batch
+                progress.update(of_batch.reads)
+        report.stage("mapping")
+    _warn(params, statistics)
+    report |= backend.report() | statistics.report()
+    report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
     if pairs is not None:
-        report |= {"properly_paired": proper, "insert_size": asdict(pairs)}
-    share = f" ({100 * mapped / reads:.2f} %)" if reads else ""
-    paired = f", {proper:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})" if pairs else ""
-    report.finish(f"{reads:,} reads, {mapped:,} mapped{share}{paired}")
+        report |= {"insert_size": asdict(pairs)}
+    report.finish(statistics.summary(pairs))
 
 
 def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:
+    if layout.format == "paf":
+        return b""
     group = parse_read_group(params.read_group)[0] if params.read_group else None
     tags = sequence_tags(reference, params.reference) if layout.format == "cram" else None
     return sam_header(reference, params.command_line, group, source, layout.sort, tags)
@@ -269,12 +228,14 @@ class _Source:
 
     def __init__(self, params: MapParams, stack: ExitStack) -> None:
         def open_reads(path: str) -> ReadSource:
-            source = ReadSource(path, _fasta(params.reference), params.read_group is None)
+            comments = params.copy_comments or bool(params.unmapped_reads or params.mapped_reads)
+            source = ReadSource(path, _fasta(params.reference), params.read_group is None, comments)
             return stack.enter_context(closing(source))
 
         self.first = open_reads(params.reads)
         self.second = None if params.mates is None else open_reads(params.mates)
         self.check_names = params.check_names
+        self.tagged = self.first.header is not None
         self.paired = self.second is not None or params.interleaved or self.first.paired
 
     def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
@@ -307,27 +268,38 @@ def _pairs(
     return model, batches
 
 
-def _map_item(format_sam: SamFormatter, item: Chunk | SequenceBatch) -> _Mapped:
-    """One worker's work: a chunk of reads to SAM text."""
+def _map_item(format_records: RecordFormatter, item: Chunk | SequenceBatch) -> tuple[MappedText, MapStatistics]:
+    """One worker's work: a chunk of reads to text and counts."""
+    times = [time.perf_counter()]
     batch = to_batch(item)
-    alignments = map_batch(format_sam.index, batch, format_sam.params, format_sam.pairs)
-    distances = alignments.distance[alignments.primary]
-    proper = int(np.count_nonzero(alignments.flag[alignments.primary] & 2))
-    text = format_sam(batch, alignments)
+    times.append(time.perf_counter())
+    alignments = map_batch(format_records.index, batch, format_records.params, format_records.pairs)
+    times.append(time.perf_counter())
+    text, invalid_comments = format_records(batch, alignments)
+    times.append(time.perf_counter())
     check_count("reads", len(batch), alignments.primary_flags)
-    check_count("records", len(alignments.flag), _native.count_newlines(text))
-    return _Mapped(text, len(batch), alignments.mapped, proper, np.bincount(distances[distances >= 0]))
+    seconds = np.diff(times).tolist()
+    return text, statistics_of(batch, alignments, format_records.pairs, invalid_comments, seconds)
 
 
 def _no_kernel(device: Any) -> Any:
     raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
 
 
-def _add(total: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
-    longer = np.zeros(max(len(total), len(more)), np.int64)
-    longer[: len(total)] += total
-    longer[: len(more)] += more
-    return longer
+def _sample(params: MapParams) -> str:
+    """The read group's sample, or the reads' file without folder and extensions."""
+    if params.read_group:
+        for entry in parse_read_group(params.read_group)[0].split("\t"):
+            if entry.startswith("SM:"):
+                return entry[3:]
+    return "stdin" if params.reads == "-" else os.path.basename(params.reads).split(".")[0]
+
+
+def _warn(params: MapParams, statistics: MapStatistics) -> None:
+    if statistics.reads == 0:
+        warn("map", f"no reads in {params.reads}: the output holds the header alone")
+    if statistics.invalid_comments:
+        warn("map", f"{statistics.invalid_comments:,} comments are no SAM tags (XX:T:value) and were not copied")
 
 
 def _fasta(reference: str) -> str | None:

@@ -1,0 +1,34 @@
+"""Files of the reads that `map` did or did not place, as FASTQ or FASTA."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+
+from gpualign.io.files import Sink, open_output
+
+
+@contextlib.contextmanager
+def open_reads_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Sink]:
+    """Open ``path`` for FASTQ text; gzip (in BGZF's blocks) where its name ends in .gz. Whole or absent as any output.
+
+    Args:
+        path: None: what is written goes nowhere.
+        inputs: as in :func:`open_output`.
+
+    Raises:
+        UsageError, GpualignError: as :func:`open_output`.
+    """
+    if path is None:
+        yield io.BytesIO()
+        return
+    with open_output(path, inputs) as out:
+        if not path.endswith(".gz"):
+            yield out
+            return
+        from gpualign.io.bgzf import BgzfWriter
+
+        packed = BgzfWriter(out.write)
+        yield packed
+        packed.finish()

@@ -1,0 +1,134 @@
+"""What `map` writes of mapped batches: SAM records or PAF lines, and the reads with and without a place."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import check_count
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.reference import Reference
+from gpualign.io.alignment import parse_read_group, with_comment_tags
+from gpualign.io.alignment_output import AlignmentLayout, open_alignments
+from gpualign.io.files import Sink
+from gpualign.io.read_files import open_reads_output
+from gpualign.params import RunOptions
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.workflows.map_pairs import PairModel
+
+if TYPE_CHECKING:
+    from gpualign.workflows.map import MapParams
+
+
+class MappedText(NamedTuple):
+    """Text of a batch for each output: records, and FASTQ of reads without and with a place."""
+
+    records: bytes
+    unmapped_reads: bytes = b""
+    mapped_reads: bytes = b""
+
+
+class RecordFormatter:
+    """Text of mapped batches. Pickles with the index and makes its native views anew.
+
+    Args:
+        pairs: None: the reads are no pairs.
+        form: "paf" for PAF lines, otherwise SAM records.
+        tagged: comments of the reads are SAM tags already, as those of BAM files are.
+    """
+
+    def __init__(
+        self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, form: str | None, tagged: bool
+    ) -> None:
+        self.index, self.params, self.pairs, self.form, self.tagged = index, params, pairs, form, tagged
+        names, offsets = join_bytes([name.encode() for name in index.reference.names])
+        self._reference = (index.reference.native, names, offsets)
+        self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordFormatter, (self.index, self.params, self.pairs, self.form, self.tagged)
+
+    def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
+        """The text, and the number of comments that should be tags and are none."""
+        params = self.params
+        placed = templates_with_place(batch, alignments)
+        unmapped = _native.format_fastx(batch.native, 1 - placed, True) if params.unmapped_reads else b""
+        mapped = _native.format_fastx(batch.native, placed, True) if params.mapped_reads else b""
+        with_tags, invalid = self._with_tags(batch)
+        return MappedText(self._records(with_tags, alignments, placed), unmapped, mapped), invalid
+
+    def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
+        """The batch with tags for comments, and the number of comments that are none."""
+        if self.tagged:
+            return batch, 0
+        if self.params.copy_comments:
+            return with_comment_tags(batch, self.params.read_group is not None)
+        return replace(batch, comments=None, comment_offsets=None), 0
+
+    def _records(self, batch: SequenceBatch, alignments: Alignments, placed: NDArray[np.uint8]) -> bytes:
+        params = self.params
+        if self.form == "paf":
+            text: bytes = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
+            expected = int(np.count_nonzero(alignments.contig >= 0))
+        else:
+            wanted = placed if params.no_unmapped else np.ones(len(batch), np.uint8)
+            text = _native.format_sam(
+                *self._reference,
+                batch.native,
+                alignments.native,
+                wanted,
+                params.eqx,
+                params.soft_supplementary,
+                params.secondary_sequence,
+                self._read_group,
+            )
+            expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
+        check_count("records", expected, _native.count_newlines(text))
+        return text
+
+
+def templates_with_place(batch: SequenceBatch, alignments: Alignments) -> NDArray[np.uint8]:
+    """uint8 (n,): 1 for reads that have a place or whose mate has one, so that pairs are never torn apart."""
+    placed = (alignments.contig[alignments.primary] >= 0).astype(np.uint8)
+    if batch.mates is not None:
+        first = np.flatnonzero(batch.mates == 1)
+        placed[first] |= placed[first + 1]
+        placed[first + 1] = placed[first]
+    return placed
+
+
+class MapOutputs:
+    """All files of a run; each whole or absent."""
+
+    def __init__(
+        self,
+        params: MapParams,
+        options: RunOptions,
+        layout: AlignmentLayout,
+        reference: Reference,
+        inputs: tuple[str, ...],
+    ) -> None:
+        with ExitStack() as stack:
+            self._sinks: list[Sink] = [
+                stack.enter_context(open_alignments(options.output, layout, reference, options.threads, inputs))
+            ]
+            for path in (params.unmapped_reads, params.mapped_reads):
+                self._sinks.append(stack.enter_context(open_reads_output(path, inputs)))
+            self._stack = stack.pop_all()
+
+    def write(self, text: MappedText) -> None:
+        for sink, part in zip(self._sinks, text, strict=True):
+            if part:
+                sink.write(part)
+
+    def __enter__(self) -> MapOutputs:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)

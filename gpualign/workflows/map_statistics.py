@@ -1,0 +1,140 @@
+"""What `map` counts of a run, for its summary line and report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.map_pairs import ORIENTATIONS, PairModel
+
+#: bins of the report's histograms: share of a read's length, bases
+ERROR_RATE_BIN = 0.005
+INSERT_SIZE_BIN = 10
+#: quality of both ends of the pairs in the histogram of insert sizes
+_SURE_MAPQ = 20
+_PROPER, _SECONDARY, _SUPPLEMENTARY = 0x2, 0x100, 0x800
+
+
+def _none() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class MapStatistics:
+    """Counts; two add up to those of both.
+
+    Attributes:
+        bases: of all reads.
+        properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
+        invalid_comments: comments that are no SAM tags, where tags were wanted.
+        mapqs: reads by the quality of their primary record, mapped ones.
+        distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
+        error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
+        insert_sizes: pairs that lie as the library's should, both ends with :data:`_SURE_MAPQ`, in bins.
+        parse_s, map_s, format_s: seconds, summed over threads.
+    """
+
+    reads: int = 0
+    bases: int = 0
+    mapped: int = 0
+    properly_paired: int = 0
+    secondary: int = 0
+    supplementary: int = 0
+    invalid_comments: int = 0
+    edits: int = 0
+    edited_bases: int = 0
+    mapqs: NDArray[np.int64] = field(default_factory=_none)
+    distances: NDArray[np.int64] = field(default_factory=_none)
+    error_rates: NDArray[np.int64] = field(default_factory=_none)
+    insert_sizes: NDArray[np.int64] = field(default_factory=_none)
+    parse_s: float = 0.0
+    map_s: float = 0.0
+    format_s: float = 0.0
+
+    def __add__(self, other: MapStatistics) -> MapStatistics:
+        def total(name: str) -> Any:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if not isinstance(mine, np.ndarray):
+                return mine + theirs
+            longer, shorter = (mine, theirs) if len(mine) >= len(theirs) else (theirs, mine)
+            summed = longer.copy()
+            summed[: len(shorter)] += shorter
+            return summed
+
+        return MapStatistics(**{entry.name: total(entry.name) for entry in fields(self)})
+
+    @property
+    def mean_mapq(self) -> float:
+        return float(np.dot(np.arange(len(self.mapqs)), self.mapqs)) / max(1, self.mapped)
+
+    def summary(self, pairs: PairModel | None) -> str:
+        """One clause for the last line."""
+        share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
+        text = f"{self.reads:,} reads, {self.mapped:,} mapped{share}"
+        if pairs is None:
+            return text
+        return f"{text}, {self.properly_paired:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})"
+
+    def report(self) -> dict[str, Any]:
+        """Fields of the JSON report."""
+        return {
+            "reads": self.reads,
+            "mapped": self.mapped,
+            "unmapped": self.reads - self.mapped,
+            "properly_paired": self.properly_paired,
+            "secondary": self.secondary,
+            "supplementary": self.supplementary,
+            "mean_mapq": round(self.mean_mapq, 3),
+            "bases": self.bases,
+            "error_rate": round(self.edits / max(1, self.edited_bases), 6),
+            "mapq_histogram": self.mapqs.tolist(),
+            "edit_distance_histogram": self.distances.tolist(),
+            "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
+            "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
+            "thread_seconds": {
+                "parse": round(self.parse_s, 3),
+                "map": round(self.map_s, 3),
+                "format": round(self.format_s, 3),
+            },
+        }
+
+
+def statistics_of(
+    batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None, invalid_comments: int, seconds: list[float]
+) -> MapStatistics:
+    """Those of one batch; ``seconds`` are for parsing, mapping and formatting it."""
+    primary = alignments.primary
+    flags, distances, lengths = alignments.flag[primary], alignments.distance[primary], batch.lengths
+    mapped = alignments.contig[primary] >= 0
+    measured = (distances >= 0) & (lengths > 0)
+    edits, read_lengths = distances[measured].astype(np.int64), lengths[measured]
+    return MapStatistics(
+        reads=len(batch),
+        bases=int(lengths.sum()),
+        mapped=int(np.count_nonzero(mapped)),
+        properly_paired=int(np.count_nonzero(flags & _PROPER)),
+        secondary=int(np.count_nonzero(alignments.flag & _SECONDARY)),
+        supplementary=int(np.count_nonzero(alignments.flag & _SUPPLEMENTARY)),
+        invalid_comments=invalid_comments,
+        edits=int(edits.sum()),
+        edited_bases=int(read_lengths.sum()),
+        mapqs=np.bincount(alignments.mapq[primary][mapped], minlength=61).astype(np.int64),
+        distances=np.bincount(edits).astype(np.int64),
+        error_rates=np.bincount(edits * round(1 / ERROR_RATE_BIN) // np.maximum(1, read_lengths)).astype(np.int64),
+        insert_sizes=_none() if pairs is None else _insert_sizes(batch, alignments, pairs),
+        parse_s=seconds[0],
+        map_s=seconds[1],
+        format_s=seconds[2],
+    )
+
+
+def _insert_sizes(batch: SequenceBatch, alignments: Alignments, pairs: PairModel) -> NDArray[np.int64]:
+    sizes, orientations = _native.insert_sizes(batch.mates, alignments.native, _SURE_MAPQ)
+    fitting = (orientations == ORIENTATIONS.index(pairs.orientation)) & (sizes <= pairs.max)
+    return np.bincount(sizes[fitting] // INSERT_SIZE_BIN).astype(np.int64)
