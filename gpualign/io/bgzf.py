@@ -1,7 +1,8 @@
 """BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), compressed by ISA-L.
 
 htslib compresses with zlib unless it was built with libdeflate, and zlib takes longer over a BAM file than the mapper.
-So htslib writes stored blocks, and here they are compressed, 20 times as fast as by zlib's default, for files that are 5 to 15 % larger.
+So htslib writes stored blocks, and here they are compressed: 20 times as fast as by zlib's default, for files that are
+5 to 15 % larger.
 """
 
 from __future__ import annotations
