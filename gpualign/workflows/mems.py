@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from gpualign.gpu.kernels.mems import MemsKernel
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
-#: bytes of text that a piece of the CPU's should give by chance alone, at most, and its positions
-_PIECE_BYTES, _PIECE_POSITIONS = 4 << 20, 1 << 20
+#: bytes of text that a piece of the CPU's should give, about, and its positions at most
+_PIECE_BYTES, _PIECE_POSITIONS = 2 << 20, 1 << 20
 _LINE_BYTES = 30
+#: repeats may give so many bytes of text a position, before more is known
+_FIRST_DENSITY = 200
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
 #: the same of a device's piece, in matches
@@ -151,8 +153,7 @@ class _Run:
                     if isinstance(item, LongRecord):
                         yield self.search.prepare_long(item, _PART_BYTES)
                     else:
-                        size = len(item.data) // 2 if isinstance(item, Chunk) else len(item.bases)
-                        yield item if size <= 2 * bases else self.search.prepare(item)
+                        yield item if _bases_of(item) <= 2 * bases else self.search.prepare(item)
 
     def make_kernel(self, device: Device) -> MemsKernel:
         from gpualign.gpu.kernels.mems import MemsKernel
@@ -160,36 +161,51 @@ class _Run:
         return MemsKernel(device, self.search)
 
 
-def _cut(source: QueryText, most: int) -> Iterator[Piece]:
-    """Pieces of ``most`` positions."""
-    length = source.text.length
-    for start in range(0, length, most):
-        yield Piece(source, start, min(length, start + most))
+def _bases_of(batch: Chunk | SequenceBatch) -> int:
+    """About how many."""
+    return len(batch.data) // 2 if isinstance(batch, Chunk) else len(batch.bases)
 
 
 class _CpuRun(_Run):
     """Workers parse, search and format."""
 
     @cached_property
+    def _density(self) -> float:
+        """Bytes of text that a position gives: at first a careful guess, then as seen of late."""
+        return self.search.matches_by_chance * _LINE_BYTES + _FIRST_DENSITY
+
+    def _observe(self, positions: int, written: int) -> None:
+        self._density = (self._density + written / max(positions, 1)) / 2
+
+    @property
     def _most(self) -> int:
         """Positions of a piece."""
-        by_chance = self.search.matches_by_chance * _LINE_BYTES
-        return int(min(max(_PIECE_BYTES / (by_chance + 1), 1 << 12), _PIECE_POSITIONS))
+        return int(min(max(_PIECE_BYTES / (self._density + 1), 1 << 12), _PIECE_POSITIONS))
 
     def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
         stage: Stage[Any, Matches] = Stage(cpu=self._work, make_kernel=self.make_kernel)
         held: list[Columns] = []
         for matches in self.backend.run(self._items(queries), stage):
-            yield from self._whole(matches, held)
+            written = 0
+            for text in self._whole(matches, held):
+                written += len(text)
+                yield text
+            self._observe(matches.piece.stop - matches.piece.start, written)
             self.counts.finished(matches.piece)
 
     def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | SequenceBatch | Piece]:
-        """Batches for the workers to parse; long records cut."""
-        for batch in self.batches(queries, max(1 << 12, min(self.options.batch_size, self._most // 2))):
-            if isinstance(batch, QueryText):
-                yield from _cut(batch, self._most)
-            else:
-                yield batch
+        """Batches for the workers to parse; those that are long, or give much text, cut."""
+        for batch in self.batches(queries, max(1 << 12, min(self.options.batch_size, _PIECE_POSITIONS // 2))):
+            if not isinstance(batch, QueryText):
+                if _bases_of(batch) <= self._most:
+                    yield batch
+                    continue
+                batch = self.search.prepare(batch)
+            start, length = 0, batch.text.length
+            while start < length:
+                stop = min(length, start + self._most)
+                yield Piece(batch, start, stop)
+                start = stop
 
     def _work(self, item: Chunk | SequenceBatch | Piece) -> Matches:
         if not isinstance(item, Piece):
@@ -227,7 +243,12 @@ class _ClusterRun(_CpuRun):
 
         for found in self.backend.run(items(), stage_of(self.search)):
             item = under_way.popleft()
-            yield from texts_of(self.search, item, found, held)
+            written = 0
+            for text in texts_of(self.search, item, found, held):
+                written += len(text)
+                yield text
+            positions = item.stop - item.start if isinstance(item, Piece) else found.bases
+            self._observe(positions, written)
             if isinstance(item, Piece):
                 self.counts.finished(item)
             else:
@@ -246,7 +267,9 @@ class _DeviceRun(_Run):
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
         batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
         for source in run_ordered(batches, self._prepared, self.options.threads):
-            yield from _cut(source, most)
+            length = source.text.length
+            for start in range(0, length, most):
+                yield Piece(source, start, min(length, start + most))
 
     def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
         return batch if isinstance(batch, QueryText) else self.search.prepare(batch)

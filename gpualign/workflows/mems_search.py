@@ -17,7 +17,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.workflows.mems_params import STRANDS, MemsParams
 
 #: bytes of text after which a piece's search pauses until they are written
-_PAUSE_BYTES = 16 << 20
+_PAUSE_BYTES = 8 << 20
 #: and matches, where they are kept as such
 _PAUSE_MATCHES = 1 << 20
 #: what match_mems takes for "never pause"
