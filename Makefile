@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test test-gpu wheel man kernels lint bench report clean
+.PHONY: demo install test soak fuzz sanitize test-gpu wheel man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
@@ -30,6 +30,11 @@ $(VENV)/developing: $(NATIVE) | $(BIN)/python
 
 test: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu'
+
+# The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
+SEED ?= $(shell date +%s)
+soak: $(VENV)/developing
+	$(BIN)/python -m pytest -m 'not gpu' --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py
 
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
 test-gpu: $(VENV)/developing

@@ -64,7 +64,7 @@ def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None 
     codes: list[NDArray[np.uint8]] = []
     lengths: list[NDArray[np.int64]] = []
     for batch in batches:
-        translated = scoring.codes[batch.bases]
+        translated = np.take(scoring.codes, batch.bases)
         bad = np.flatnonzero(translated == UNKNOWN)
         if bad.size:
             record = int(np.searchsorted(batch.base_offsets, bad[0], side="right")) - 1

@@ -65,7 +65,8 @@ class Role:
 
     Attributes:
         name: as the matrix's columns are headed.
-        kind: "reads" (FASTA or FASTQ), "query" (one such record), "reference" (FASTA) or "table" (lines of fields).
+        kind: "reads" (FASTA or FASTQ), "query" (one such record), "reference" (FASTA), "table" (lines of fields)
+            or, for programs that read no FASTQ, "FASTA reads".
         arguments: of the command, with "{input}" for this input and "{folder}" for where the good inputs are.
         content: of a table, when it is good.
         ways: how the input can be given.
@@ -85,10 +86,10 @@ class Role:
 
     @property
     def records(self) -> list[Record]:
-        return {"reads": READS, "query": READS[:1], "reference": REFERENCE}[self.kind]
+        return {"reads": READS, "query": READS[:1], "reference": REFERENCE, "FASTA reads": READS}[self.kind]
 
     def write(self, records: list[Record]) -> bytes:
-        return fasta(records) if self.kind == "reference" else fastq(records)
+        return fasta(records) if self.kind in ("reference", "FASTA reads") else fastq(records)
 
     @property
     def good(self) -> bytes:

@@ -14,6 +14,22 @@ from gpualign.cli import main
 EXAMPLES = Path(__file__).parent.parent / "examples" / "data"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="random tests at their full size (make soak)")
+    parser.addoption("--seed", type=int, default=1, help="of random tests")
+
+
+@pytest.fixture(scope="session")
+def soaking(request: pytest.FixtureRequest) -> bool:
+    """Whether random tests run at their full size, instead of one per cent of it."""
+    return bool(request.config.getoption("--soak"))
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--seed"))
+
+
 @pytest.fixture(autouse=True)
 def _restore_sigterm() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)

@@ -161,49 +161,6 @@ def test_missing_arguments(cli: Cli) -> None:
     assert cli("nonsense")[0] == 2
 
 
-def test_output_over_an_input_is_refused(cli: Cli, tmp_path: Path) -> None:
-    reads = tmp_path / "r.fq"
-    reads.write_bytes(GOOD)
-    code, _, error = cli("map", GENOMES, reads, "-o", reads)
-    assert code == 2
-    assert "also an input" in error
-    assert reads.read_bytes() == GOOD
-
-
-def test_output_that_cannot_be_created(cli: Cli, tmp_path: Path) -> None:
-    code, _, error = cli("map", GENOMES, READS, "-o", tmp_path / "no" / "out.sam")
-    assert code == 1
-    assert "cannot write" in error
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-@pytest.mark.parametrize("way", ["-o", "standard output"])
-def test_full_disk(way: str) -> None:
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [*GPUALIGN, "map", str(GENOMES), str(READS), *(["-o", "/dev/full"] if way == "-o" else [])],
-            stdout=full if way != "-o" else subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-    assert done.returncode == 1
-    assert b"No space left on device" in done.stderr
-    assert b"Traceback" not in done.stderr
-
-
-def test_closed_pipe() -> None:
-    process = subprocess.Popen(
-        [*GPUALIGN, "map", str(GENOMES), str(READS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.read(100)
-    process.stdout.close()
-    error = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() == 141
-    assert b"Traceback" not in error
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_leave_no_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """The reads come from a pipe that stays open, so the run is in its middle when the signal arrives."""

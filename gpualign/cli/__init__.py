@@ -7,11 +7,13 @@ command's module is imported when the command is named.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -113,15 +115,12 @@ def main(arguments: list[str] | None = None) -> None:
             _complain(prefix, f"{error.format_message()} (see {prefix} --help)")
         else:
             _complain(prefix, error.format_message())
-        sys.exit(2)
+        _exit(2)
     except GpualignError as error:
         if "--debug" in arguments:
             raise
         _complain(prefix, str(error))
-        sys.exit(error.exit_code)
-    except MemoryError:
-        _complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
-        sys.exit(5)
+        _exit(5 if _ran_out_of_memory(error) else error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _complain(prefix, "interrupted")
         _exit_at_once(130)
@@ -130,16 +129,27 @@ def main(arguments: list[str] | None = None) -> None:
         _exit_at_once(128 + error.number)
     except BrokenPipeError:
         _exit_at_once(141)
-    except OSError as error:
-        if "--debug" in arguments:
-            raise
-        _complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
-        sys.exit(1)
     except Exception as error:
         if "--debug" in arguments:
             raise
+        if _ran_out_of_memory(error):
+            _complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
+            _exit(5)
+        if isinstance(error, OSError):
+            _complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
+            _exit(1)
         _complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
-        sys.exit(1)
+        _exit(1)
+
+
+def _ran_out_of_memory(error: BaseException | None) -> bool:
+    """Lack of memory may come as a system call's error, or be followed by one of another kind while a library tidies
+    up."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _complain(prefix: str, message: str) -> None:
@@ -147,7 +157,17 @@ def _complain(prefix: str, message: str) -> None:
         print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-def _exit_at_once(code: int) -> None:
+def _exit(code: int) -> NoReturn:
+    """Leave after an error. Where standard output cannot be written, Python must not try again: it would complain with
+    a traceback and its own exit code."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _exit_at_once(code)
+    sys.exit(code)
+
+
+def _exit_at_once(code: int) -> NoReturn:
     """Leave without flushing standard output again: its reader may be gone."""
     with contextlib.suppress(OSError):
         devnull = os.open(os.devnull, os.O_WRONLY)

@@ -122,8 +122,10 @@ class OutputFile:
         self.bytes_written = 0
 
     def write(self, data: bytes | memoryview) -> None:
+        rest = memoryview(data).cast("B")
         try:
-            self._stream.write(data)
+            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+                rest = rest[self._stream.write(rest) :]
         except BrokenPipeError:
             raise
         except OSError as error:

@@ -1,0 +1,321 @@
+"""Memory, disks, inputs and signals that fail in the middle of a run: the right file or none, the right exit code, and
+nothing left behind. Faults come from outside (tests/faults/faults.c), so that gpualign itself holds no hook.
+
+``make soak`` fails every allocation instead of a few, and sends 200 signals.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import bad_input
+
+#: each command, and the input whose opening arms the faults
+COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
+COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --device cpu --save-index {out}/saved.gpi"
+COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --device cpu --resume {out}/tiles"
+COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --device cpu --output-format bam"
+DEADLINE_S = 60
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    error: str
+    output: bytes | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command runs: good inputs, and a folder for what it writes."""
+
+    folder: Path
+    out: Path
+    library: Path
+
+    def words(self, command: str) -> list[str]:
+        words = COMMANDS[command].format(folder=self.folder, out=self.out).split()
+        return [
+            sys.executable,
+            "-m",
+            "gpualign",
+            *words,
+            "-t",
+            "2",
+            "-d" if command == "index" else "-o",
+            str(self.out / "output"),
+        ]
+
+    def run(self, command: str, fault: str = "", least: int = 4096, **more: object) -> Done:
+        """Run a command with a fault; whatever it gives, it must leave no temporary file and print no traceback."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.out.mkdir()
+        armed_by = "ref.fa" if command == "index" else "reads.fq"
+        environment = {
+            "FAULT": fault,
+            "FAULT_AFTER": armed_by,
+            "FAULT_BYTES": str(least),
+            "FAULT_REPORT": f"{self.folder}/count",
+        }
+        if fault:
+            environment["LD_PRELOAD"] = str(self.library)
+        done = subprocess.run(
+            self.words(command), env={**os.environ, **environment}, capture_output=True, timeout=DEADLINE_S, **more
+        )  # type: ignore[call-overload]
+        return self.look(done.returncode, done.stderr.decode())
+
+    def look(self, code: int, error: str) -> Done:
+        output = self.out / "output"
+        left = {path.name for path in self.out.rglob("*") if path.name.startswith(".") or path.name.endswith(".tmp")}
+        assert not left, error
+        assert "Traceback" not in error, error
+        assert "internal error" not in error, error
+        return Done(128 - code if code < 0 else code, error, output.read_bytes() if output.exists() else None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("faults are injected by a C library for Linux")
+    folder = tmp_path_factory.mktemp("faults")
+    library = folder / "faults.so"
+    source = Path(__file__).parent / "faults" / "faults.c"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    bad_input.write_good_inputs(folder)
+    return Place(folder, tmp_path_factory.mktemp("out"), library)
+
+
+@dataclass(frozen=True)
+class Good:
+    """A run without a fault: what it writes, and how many allocations and bytes there are to fail.
+
+    map's @PG line is always the same, because all runs write to the same path.
+    """
+
+    output: bytes
+    allocations: int
+    written: int
+
+
+_good: dict[tuple[str, int], Good] = {}
+
+
+def good(place: Place, command: str, least: int = 4096) -> Good:
+    if (command, least) not in _good:
+        done = place.run(command, "count:0", least)
+        assert done.code == 0, done.error
+        assert done.output
+        allocations, written = map(int, (place.folder / "count").read_text().split())
+        _good[command, least] = Good(done.output, allocations, written)
+    return _good[command, least]
+
+
+def spread(count: int, most: int) -> list[int]:
+    """1 to ``count``, or ``most`` of them from end to end."""
+    return (
+        sorted({1 + (count - 1) * i // max(1, most - 1) for i in range(most)})
+        if count > most
+        else [*range(1, count + 1)]
+    )
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_lack_of_memory(place: Place, soaking: bool, command: str) -> None:
+    """One allocation fails: exit code 5 and no file, or (where it can do without) the right file."""
+    whole = good(place, command)
+    assert whole.allocations > 3
+    for number in spread(whole.allocations, whole.allocations if soaking else 2):
+        done = place.run(command, f"allocation:{number}")
+        assert done.code in (0, 5), f"allocation {number}: {done}"
+        assert done.output == (whole.output if done.code == 0 else None), number
+        if done.code == 5:
+            assert "memory" in done.error
+            assert done.error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_disk_that_fills_up(place: Place, soaking: bool, command: str) -> None:
+    written = good(place, command).written
+    for size in spread(written - 1, 25) if soaking else [written // 2]:
+        done = place.run(command, f"write:{size}")
+        assert (done.code, done.output) == (1, None), f"{size}: {done}"
+        assert "No space left on device" in done.error
+        assert done.error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["map", "index", "pairwise"])
+def test_file_size_limit(place: Place, command: str) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    done = place.run(command, preexec_fn=limit)
+    assert (done.code, done.output) == (1, None)
+    assert "File too large" in done.error
+
+
+@pytest.mark.parametrize("command", ["map", "lcs-filter"])
+def test_disk_that_fails(place: Place, command: str) -> None:
+    done = place.run(command, "write_error:50")
+    assert (done.code, done.output) == (1, None)
+    assert "Input/output error" in done.error
+
+
+@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+def test_input_that_fails(place: Place, soaking: bool, command: str) -> None:
+    for size in (0, 1, 100, 1500) if soaking else (100,):
+        done = place.run(command, f"read_error:{size}")
+        assert (done.code, done.output) == (3, None), f"{size}: {done}"
+        assert "Input/output error" in done.error
+
+
+@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+def test_short_reads(place: Place, soaking: bool, command: str) -> None:
+    for size in (1, 2, 3, 5, 100) if soaking else (7,):
+        done = place.run(command, f"short_read:{size}")
+        assert (done.code, done.output) == (0, good(place, command).output), f"{size}: {done}"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("command", "way"),
+    [(command, "-o" if command == "index" else "stdout") for command in COMMANDS] + [("map", "-o"), ("map", "--json")],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_full_device(place: Place, soaking: bool, command: str, way: str, unbuffered: str) -> None:
+    if not soaking and unbuffered and command != "map":
+        pytest.skip("in make soak")
+    words = place.words(command)
+    if way == "--json":
+        words += ["--json", "/dev/full"]
+    else:
+        words = [*words[:-2], *([words[-2], "/dev/full"] if way == "-o" else [])]
+    shutil.rmtree(place.out)
+    place.out.mkdir()
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=DEADLINE_S, env=environment)
+    outcome = place.look(done.returncode, done.stderr.decode())
+    assert outcome.code == 1
+    assert "No space left on device" in outcome.error
+
+
+def many_reads(place: Place) -> dict[str, str]:
+    """Each command with enough to do for a signal to find it at work."""
+    path, others = place.folder / "many.fq", place.folder / "others.fq"
+    if not path.exists():
+        path.write_bytes(
+            b"".join(bad_input.fastq([(f"{n}_{i}", s, q) for n, s, q in bad_input.READS]) for i in range(400))
+        )
+        others.write_bytes(
+            b"".join(bad_input.fastq([(f"{n}_{i}", s, q) for n, s, q in bad_input.READS]) for i in range(20))
+        )
+    return {
+        "map": f"map {place.folder}/ref.fa {path}",
+        "map --sort": f"map --sort --output-format bam {place.folder}/ref.fa {path}",
+        "mems": f"mems -l 12 {place.folder}/ref.fa {path}",
+        "verify": f"verify {path} {path}",
+        "pairwise": f"pairwise {others}",
+        "pairwise --max-gaps": f"pairwise --max-gaps 2 {others} {place.folder}/reads.fq",
+        "lcs-filter": f"lcs-filter -n 0 -q {place.folder}/one.fq {path}",
+    }
+
+
+def start(place: Place, text: str, *more: str, **pipes: object) -> subprocess.Popen[bytes]:
+    shutil.rmtree(place.out, ignore_errors=True)
+    place.out.mkdir()
+    words = [
+        sys.executable,
+        "-m",
+        "gpualign",
+        *text.split(),
+        "--device",
+        "cpu",
+        "--batch-size",
+        "32K",
+        "-t",
+        "2",
+        *more,
+    ]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_at_random_times(place: Place, soaking: bool, seed: int, number: signal.Signals) -> None:
+    """The right file and exit code 0 or the signal's, or no file and the signal's."""
+    rng = random.Random(seed * 100 + number)
+    commands = many_reads(place)
+    whole: dict[str, tuple[bytes, float]] = {}
+    outcomes: dict[int, int] = {}
+    names = list(commands)
+    for i in range(70 if soaking else 1):
+        name = names[i % len(names)] if soaking else rng.choice(names)
+        if name not in whole:
+            begun = time.monotonic()
+            process = start(place, commands[name], "-o", str(place.out / "output"))
+            _, error = process.communicate(timeout=DEADLINE_S)
+            done = place.look(process.returncode, error.decode())
+            assert done.code == 0
+            assert done.output
+            whole[name] = done.output, time.monotonic() - begun
+        output, seconds = whole[name]
+        process = start(place, commands[name], "-o", str(place.out / "output"))
+        time.sleep(rng.uniform(0, seconds))
+        process.send_signal(number)
+        _, error = process.communicate(timeout=DEADLINE_S)
+        # while Python starts, its own handlers end the process, on Ctrl-C with a traceback and sometimes with 1
+        starting = b"KeyboardInterrupt" in error and b"gpualign/cli" not in error
+        done = place.look(process.returncode, "" if starting else error.decode())
+        assert done.code in (0, 128 + number, 1 if starting else 0), (name, done, error)
+        assert done.output in ((output,) if done.code == 0 else (None, output)), name
+        outcomes[done.code] = outcomes.get(done.code, 0) + 1
+    print(f"{number.name}: exit codes {outcomes}")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_reader_that_goes_away(
+    place: Place, soaking: bool, seed: int, monkeypatch: pytest.MonkeyPatch, unbuffered: str
+) -> None:
+    """Unbuffered, a write to a pipe may take but a part: the rest was once lost, with exit code 0."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    rng = random.Random(seed)
+    commands = many_reads(place)
+    for name in list(commands) * 5 if soaking else ["map", "lcs-filter"]:
+        process = start(place, commands[name], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(rng.choice([0, 1, 100, 10_000]))
+        process.stdout.close()
+        error = process.stderr.read().decode()
+        process.stderr.close()
+        assert place.look(process.wait(timeout=DEADLINE_S), error).code == 141, (name, error)
+        assert "error" not in error
+
+
+def test_two_runs_to_one_file(place: Place) -> None:
+    """Each writes a file of its own; the last to end wins, and the result is one of the two, whole."""
+    commands = many_reads(place)
+    outputs = []
+    for text in (commands["verify"], commands["mems"]):
+        process = start(place, text, "-o", str(place.out / "output"))
+        _, error = process.communicate(timeout=DEADLINE_S)
+        output = place.look(process.returncode, error.decode()).output
+        assert output
+        outputs.append(output)
+    start_first = start(place, commands["verify"], "-o", str(place.out / "output"))
+    words = [sys.executable, "-m", "gpualign", *commands["mems"].split(), "-o", str(place.out / "output")]
+    second = subprocess.run(words, capture_output=True, timeout=DEADLINE_S)
+    _, error = start_first.communicate(timeout=DEADLINE_S)
+    assert (start_first.returncode, second.returncode) == (0, 0)
+    assert place.look(0, error.decode()).output in outputs
