@@ -59,6 +59,9 @@ BENCHMARKS = {
         cpu=("",),
         quick="--sets ecoli_se100 --rounds 1 --no-brute-force",
     ),
+    "sorted-bam": Benchmark(
+        "map: pairs to sorted BAM, beside minimap2 | samtools sort", "sorted_bam.py", cpu=("",), quick="--rounds 1"
+    ),
     "verification": Benchmark(
         "the verification loop on one thread, beside edlib",
         "verification.py",

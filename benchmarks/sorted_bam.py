@@ -3,7 +3,7 @@
     python benchmarks/sorted_bam.py [--rounds 5] [--threads 2] [--pairs 200000] [--tools gpualign,minimap2]
 
 Whole commands that load a ready index of human chromosome 20; each of a pipe's programs gets all threads. Also our SAM
-through samtools, to show what writing BAM ourselves gains. Result: benchmarks/results/sorted_bam-<machine>.json. Needs
+through samtools, to show what writing BAM ourselves gains. Result: benchmarks/results/sorted-bam-<machine>.json. Needs
 Debian's minimap2 and samtools (and bwa).
 """
 
@@ -65,7 +65,7 @@ def main() -> None:
             print(tool, {key: value for key, value in table[tool].items() if key != "runs"}, flush=True)
     facts = harness.machine([*{tool.split()[0] for tool in tools} - {"gpualign"}, "samtools"], ["pysam", "isal"])
     settings = {"pairs": arguments.pairs, "threads": arguments.threads, "rounds": arguments.rounds}
-    harness.save("sorted_bam", facts, {**settings, "sorted_bam": table})
+    harness.save("sorted-bam", facts, {**settings, "sorted_bam": table})
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def record_options(command: F) -> F:
             metavar="FILE",
             help="Write mapped reads here in the same way, pairs with a mapped end.",
         ),
+        click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as a page with plots."),
         click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
         click.option("--rg-id", metavar="ID", help="Read group's ID, as another way of -R."),
         click.option(

@@ -22,9 +22,11 @@ from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
+from gpualign.io.files import open_output
 from gpualign.io.mates import interleaved_batches, paired_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
+from gpualign.plots.report_page import report_page
 from gpualign.report import Progress, Report, warn
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
@@ -65,6 +67,7 @@ class MapParams:
         copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
         no_unmapped: leave reads without a place out, pairs where both ends have none.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where an end is.
+        report_page: path of the report as a page for browsers, or None.
         read_group: an @RG line with ID, or None.
         command_line: for the header's @PG.
     """
@@ -97,6 +100,7 @@ class MapParams:
     no_unmapped: bool = False
     unmapped_reads: str | None = None
     mapped_reads: str | None = None
+    report_page: str | None = None
     read_group: str | None = None
     command_line: str = "gpualign map"
 
@@ -210,9 +214,13 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     _warn(params, statistics)
     report |= backend.report() | statistics.report()
     report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
+    report |= {"gpu_items": 0, "cpu_items": statistics.reads, "peak_vram_mb": 0}
     if pairs is not None:
         report |= {"insert_size": asdict(pairs)}
     report.finish(statistics.summary(pairs))
+    if params.report_page is not None:
+        with open_output(params.report_page, inputs) as page:
+            page.write(report_page(report.fields).encode())
 
 
 def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:

@@ -14,7 +14,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.workflows.map_pairs import ORIENTATIONS, PairModel
 
 #: bins of the report's histograms: share of a read's length, bases
-ERROR_RATE_BIN = 0.005
+ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
 #: quality of both ends of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
