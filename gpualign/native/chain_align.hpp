@@ -30,7 +30,7 @@ struct LocalAlignment {
     size_t task;
     int64_t begin, end;               // on the reference
     int32_t query_begin, query_end;   // on the strand of the chain
-    int32_t chain_score, anchors;     // the share of this alignment
+    int32_t anchors;                  // of the chain, within the alignment
     PathSummary path;
     std::vector<uint32_t> cigar;      // with S at the ends
 };
@@ -55,7 +55,6 @@ private:
     struct Point {  // the alignment pairs these letters
         int32_t query;
         int64_t reference;
-        int32_t anchors;  // since the point before
     };
     // What lies between two points: a diagonal without gaps, or the result of a task, or nothing sensible.
     struct Segment {
@@ -92,19 +91,16 @@ private:
         }
     }
 
-    // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends.
+    // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and
+    // both sides of what is longer.
     void choose_points(const ChainTask& chain) {
-        const int32_t middle = k_ / 2;
-        int32_t skipped = 0;
-        for (const Anchor* a = chain.first; a < chain.last; a++) {
-            skipped++;
-            const Point point{a->query() + middle, a->reference() + middle, skipped};
-            if (a != chain.first && a + 1 != chain.last && point.query - points_.back().query < params_.step &&
-                point.reference - points_.back().reference < params_.step)
-                continue;
-            points_.push_back(point);
-            skipped = 0;
-        }
+        const auto near = [&](const Point& a, const Point& b) {
+            return b.query - a.query < params_.step && b.reference - a.reference < params_.step;
+        };
+        const auto point = [&](const Anchor* a) { return Point{a->query() + k_ / 2, a->reference() + k_ / 2}; };
+        for (const Anchor* a = chain.first; a < chain.last; a++)
+            if (a == chain.first || a + 1 == chain.last || !near(points_.back(), point(a)) || !near(point(a), point(a + 1)))
+                points_.push_back(point(a));
     }
 
     Segment segment(const ChainTask& chain, const Point& from, const Point& to) {
@@ -225,7 +221,7 @@ private:
 
     void finish(const Run& run, std::vector<LocalAlignment>& alignments) {
         const ChainTask& chain = (*chains_)[run.chain];
-        LocalAlignment a{run.chain, points_[run.first_point].reference, 0, 0, 0, 0, 0, {}, {}};
+        LocalAlignment a{run.chain, points_[run.first_point].reference, 0, 0, 0, 0, {}, {}};
         const auto append = [&](const std::vector<uint32_t>& cigar) {
             for (uint32_t entry : cigar) push_cigar(a.cigar, entry & 15, entry >> 4);
         };
@@ -237,13 +233,10 @@ private:
         for (size_t p = run.first_point; p < run.last_point; p++) {
             if (segments_[p].task == kDiagonal) push_cigar(a.cigar, kCigarM, uint32_t(points_[p + 1].query - points_[p].query));
             else append(results_[size_t(segments_[p].task)].cigar);
-            a.anchors += points_[p + 1].anchors;
         }
-        a.anchors += run.first_point == plans_[run.chain].first_point ? points_[run.first_point].anchors : 1;
         append(end_result(run.right).cigar);
         const AffineTask& right = end_task(run.right);
         push_cigar(a.cigar, kCigarS, uint32_t(chain.codes + chain.length - (right.codes + right.length)));
-        a.chain_score = int32_t(int64_t(chain.score) * a.anchors / (chain.last - chain.first));
         complete(chain, a);
         if (a.path.score >= params_.min_score) alignments.push_back(std::move(a));
     }
@@ -260,6 +253,9 @@ private:
         if (a.cigar.empty()) return;
         a.query_begin = clip(a.cigar.front());
         a.query_end = chain.length - (a.cigar.size() > 1 ? clip(a.cigar.back()) : 0);
+        a.anchors = int32_t(std::count_if(chain.first, chain.last, [&](Anchor anchor) {
+            return anchor.query() >= a.query_begin && anchor.query() + k_ <= a.query_end;
+        }));
     }
 
     const ReferenceView& reference_;

@@ -27,6 +27,9 @@ inline ChainMapParams chain_map_params_of(int k, int w, int most_hits, const nan
     params.anchors = {k, w, most_hits, at("stretch")};
     params.chains = chain_params_of(chaining);
     params.align = {scores_of(scores), at("step"), at("reach"), at("drop"), at("min_score")};
+    params.most_rivals = at("most_rivals");
+    params.rival_share = at("rival_percent") / 100.0;
+    params.hole = at("hole");
     params.min_part = at("min_part");
     return params;
 }

@@ -16,8 +16,9 @@ struct ChainMapParams {
     AnchorParams anchors;
     ChainParams chains;
     ChainAlignParams align;
-    int32_t most_secondary = 5;      // other places of a part that are aligned
-    double secondary_ratio = 0.8;    // of the best place's chain score, which they must reach
+    int32_t most_rivals = 5;         // other chains of a part of the read that are aligned
+    double rival_share = 0.8;        // of the best one's score, which they must reach
+    int32_t hole = 300;              // bases without an anchor that a chain does not count as its own
     double mask_level = 0.5;         // two alignments are of one part of the read where they share more of the shorter one
     int32_t min_part = 30;           // aligned bases of a supplementary alignment
 };
@@ -97,7 +98,7 @@ private:
         LocalAlignment* alignment;
         Stretch part;
         size_t parent;                   // the place that stands for this part of the read
-        int32_t second, second_chain, rivals;
+        int32_t second, rivals;          // best score of the other places of its part, how many come near that
     };
 
     // The strand whose letters come first is the one that is mapped: a read and its reverse complement are one read to all
@@ -123,7 +124,7 @@ private:
             const bool secondary = parent < chains_.size();
             if (secondary) {
                 Selected& best = chains_[parent];
-                if (best.aligned >= params_.most_secondary || chain.score < params_.secondary_ratio * best.score) {
+                if (best.aligned >= params_.most_rivals || chain.score < params_.rival_share * best.score) {
                     best.unaligned = std::max(best.unaligned, chain.score);
                     continue;
                 }
@@ -141,13 +142,12 @@ private:
         cover_.clear();
         for (const Anchor* a = first; a < last; a++) {
             const int32_t begin = a->query(), end = begin + params_.anchors.k;
-            if (cover_.empty() || begin - cover_.back().end > kHole) cover_.push_back({begin, end});
+            if (cover_.empty() || begin - cover_.back().end > params_.hole) cover_.push_back({begin, end});
             else cover_.back().end = end;
         }
         if (reverse)
             for (Stretch& s : cover_) s = {length - s.end, length - s.begin};
     }
-    static constexpr int32_t kHole = 300;
 
     bool same_part(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
         int32_t shared = 0, of_a = 0, of_b = 0;
@@ -177,7 +177,7 @@ private:
             LocalAlignment& a = alignments_[i];
             const bool reverse = chains_[a.task].reverse;
             places_.push_back({&a, reverse ? Stretch{length - a.query_end, length - a.query_begin} : Stretch{a.query_begin, a.query_end},
-                               0, 0, 0, 0});
+                               0, 0, 0});
         }
         std::sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
             if (a.alignment->path.score != b.alignment->path.score) return a.alignment->path.score > b.alignment->path.score;
@@ -195,9 +195,9 @@ private:
             if (again) continue;
             if (place.parent < kept) {
                 Place& parent = places_[place.parent];
-                parent.second = std::max(parent.second, place.alignment->path.score);
-                parent.second_chain = std::max(parent.second_chain, place.alignment->chain_score);
-                parent.rivals++;
+                const AffineScores& s = params_.align.scores;
+                if (!parent.rivals) parent.second = place.alignment->path.score;
+                parent.rivals += place.alignment->path.score >= parent.second - s.match - s.mismatch;
             }
             places_[kept++] = place;
         }
@@ -226,21 +226,23 @@ private:
                 a.path.score, a.path.edits(), place.second, std::move(a.cigar)};
     }
 
-    // After minimap2 (its manual and Li 2018, section 2.2): grows with the logarithm of the score, shrinks with how near the
-    // second best place comes, by its alignment and its chain, with few anchors and with many other places.
+    // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
+    // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
+    // difference is large even between copies of a repeat. A place with few anchors is trusted less, and one with many
+    // rivals.
     uint8_t mapping_quality(const Place& place, const Selected& chain) const {
         const LocalAlignment& a = *place.alignment;
-        if (place.second >= a.path.score) return 0;
-        const double identity = double(a.path.matches) / a.path.columns;
-        const double support = std::min(1.0, a.anchors / 10.0);
-        const double best = double(a.path.score) / params_.align.scores.match;
-        const double second_chain = std::max({place.second_chain, chain.unaligned, params_.chains.min_score});
-        double share = std::min(1.0, second_chain / std::max(1, a.chain_score));
-        if (place.second) share *= double(place.second) / a.path.score;
-        double quality = 40 * identity * support * (1 - share * (place.second ? share : 1)) * std::log(best);
-        if (place.second)
-            quality = std::min(quality, 6.02 * identity * identity * (a.path.score - place.second) / params_.align.scores.match);
-        quality -= 4.343 * std::log(place.rivals + 1);
+        const int32_t match = params_.align.scores.match;
+        const double score = a.path.score, identity = double(a.path.matches) / a.path.columns;
+        const double unaligned = std::min(1.0, double(chain.unaligned) / chain.score) * score;
+        const double second = std::max({double(place.second), unaligned, double(params_.anchors.k * match)});
+        if (second >= score) return 0;
+        const double length = std::max(50.0, double(a.path.columns));
+        const double weight = identity * std::log(50.0) / std::log(length);
+        const double by_difference = 6.02 * (score - second) / match * weight * weight;
+        const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
+        const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));
+        const double quality = std::min({by_difference, by_ratio, 60.0}) * support - 4.343 * std::log(1.0 + place.rivals);
         return uint8_t(std::max(0.0, std::min(60.0, quality + 0.499)));
     }
 

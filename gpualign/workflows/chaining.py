@@ -15,6 +15,9 @@ class Chaining:
         most_difference: difference of these two distances: the longest gap inside an alignment.
         min_chain_score: bases that a chain covers, less what its gaps cost.
         min_anchors: anchors of a chain.
+        most_rivals: other chains of a part of the read that are aligned.
+        rival_percent: of the best one's score, which they must reach.
+        hole: bases without an anchor, between two of a chain, that another chain may have as its part of the read.
         step: bases between the points of the chain that the alignment passes, at least.
         reach: bases that an end is extended by.
         drop: score that an alignment may lose, gaps between two anchors forgiven, before it is broken in two.
@@ -27,6 +30,9 @@ class Chaining:
     most_difference: int = 100
     min_chain_score: int = 19
     min_anchors: int = 1
+    most_rivals: int = 20
+    rival_percent: int = 50
+    hole: int = 30
     step: int = 50
     reach: int = 500
     drop: int = 100
@@ -44,6 +50,9 @@ LONG_READS = Chaining(
     most_difference=2000,
     min_chain_score=40,
     min_anchors=3,
+    most_rivals=5,
+    rival_percent=80,
+    hole=300,
     step=100,
     reach=1500,
     drop=400,
