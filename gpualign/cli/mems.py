@@ -62,6 +62,9 @@ def _kind(name: str, text: str) -> Callable[[F], F]:
 @click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
 @click.option("-i", "--index", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead).")
 @click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
+@click.option(
+    "-dotplot", "--dotplot", metavar="FILE", help="Draw the matches, at most the 20,000 longest, too: .png or .svg."
+)
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
 @click.option("-qthreads", "--qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
 @run_options

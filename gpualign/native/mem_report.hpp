@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mem_dots.hpp"
 #include "mem_text.hpp"
 #include "mem_unique.hpp"
 #include "reference.hpp"
@@ -122,6 +123,7 @@ public:
 
     TextBuffer out;
     size_t limit = ~size_t(0);  // bytes after which the search pauses
+    LongestDots dots;
 
 private:
     void flush() {
@@ -147,6 +149,10 @@ private:
 
     void line(const Mem& mem) {
         const TextBlock& block = text_.blocks()[next_ ? next_ - 1 : 0];
+        if (dots.most) {
+            const uint64_t left = block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
+            dots.add({text_.bases_before(block.record) + left, mem.reference, mem.length, block.reverse});
+        }
         if (mem.reference < contig_begin_ || mem.reference >= contig_end_) {
             contig_ = reference_.contig_of(mem.reference);
             contig_begin_ = uint64_t(reference_.contig_offsets[contig_]);

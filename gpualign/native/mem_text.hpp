@@ -78,8 +78,11 @@ public:
     Strands strands() const { return strands_; }
     std::vector<uint32_t> lengths() const {  // of the records
         std::vector<uint32_t> result;
-        for (size_t i = 0; i < blocks_.size(); i += strands_ == Strands::both ? 2 : 1) result.push_back(blocks_[i].length);
+        for (size_t i = 0; i < blocks_.size(); i += blocks_a_record()) result.push_back(blocks_[i].length);
         return result;
+    }
+    uint64_t bases_before(uint32_t record) const {  // of the records before
+        return (blocks_[record * blocks_a_record()].begin - 1) / blocks_a_record() - record;
     }
 
     // Index of the block that holds a position (a block's closing break belongs to it).
@@ -109,6 +112,7 @@ private:
             }
         }
     }
+    size_t blocks_a_record() const { return strands_ == Strands::both ? 2 : 1; }
     size_t words_needed() const { return length_ / kBasesPerWord + 4; }
     size_t breaks_needed() const { return length_ / 64 + 4; }
 

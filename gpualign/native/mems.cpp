@@ -113,40 +113,60 @@ Output<uint8_t> text_to_numpy(TextBuffer& text) {
     return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
 }
 
+nb::object dots_to_numpy(const LongestDots& dots) {
+    if (dots.most == 0) return nb::none();
+    const size_t n = dots.kept().size();
+    std::vector<uint64_t> queries(n);
+    std::vector<uint32_t> references(n), lengths(n);
+    std::vector<uint8_t> reverse(n);
+    for (size_t i = 0; i < n; i++) {
+        const Dot& dot = dots.kept()[i];
+        queries[i] = dot.query;
+        references[i] = dot.reference;
+        lengths[i] = dot.length;
+        reverse[i] = dot.reverse;
+    }
+    return nb::make_tuple(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
+                          to_numpy(std::move(reverse)), dots.total);
+}
+
 MemStyle style_of(int flags) {
     return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
 }
 
 nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
                      uint64_t from, uint64_t to, uint32_t least_length, size_t most, bool unique_in_query, int style,
-                     size_t limit) {
+                     size_t limit, size_t most_dots) {
     check_range(text, from, to);
     const MemTask task = index.task(text, least_length);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
                          unique_in_query, from);
     reporter.limit = limit;
+    reporter.dots.most = most_dots;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
         reached = search(task, text, from, to, most, reporter);
         reporter.finish(reached);
     }
-    return nb::make_tuple(text_to_numpy(reporter.out), reached);
+    return nb::make_tuple(text_to_numpy(reporter.out), dots_to_numpy(reporter.dots), reached);
 }
 
 // Matches found elsewhere as text.
-Output<uint8_t> report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
-                            uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
-                            Input<uint32_t> lengths, size_t most, Input<uint64_t> ends, bool unique_in_query, int style) {
+nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                      uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
+                      Input<uint32_t> lengths, size_t most, Input<uint64_t> ends, bool unique_in_query, int style,
+                      size_t most_dots) {
     check_range(text, from, to);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
                          unique_in_query, from);
+    reporter.dots.most = most_dots;
     {
         nb::gil_scoped_release release;
         replay(starts, references, lengths, most, ends, reporter);
         reporter.finish(to);
     }
-    return text_to_numpy(reporter.out);
+    return nb::make_tuple(text_to_numpy(reporter.out), dots_to_numpy(reporter.dots));
 }
 
 struct MutableColumns {
@@ -263,6 +283,7 @@ void bind_mems(nb::module_& m) {
         .def_prop_ro("other_letters", &MemText::other_letters)
         .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
         .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); })
+        .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
         .def("__getstate__", &text_state)
         .def("__setstate__", &restore_text);
     nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read (mem_text.hpp).")
@@ -292,11 +313,13 @@ void bind_mems(nb::module_& m) {
           "lengths uint32, the start where the search paused behind `limit` matches)");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("most"), nb::arg("unique_in_query"),
-          nb::arg("style"), nb::arg("limit"), "(text uint8, the start where the search paused behind `limit` bytes)");
+          nb::arg("style"), nb::arg("limit"), nb::arg("most_dots"),
+          "(text uint8, dots, the start where the search paused behind `limit` bytes); dots: None for none, or of the "
+          "longest matches (queries uint64, references uint32, lengths uint32, reverse uint8, number of all matches)");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
-          nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"),
-          "The text (uint8) of matches that start in [start, stop); `ends` as from keep_rare.");
+          nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"), nb::arg("most_dots"),
+          "(text uint8, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
     m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
           "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),

@@ -10,6 +10,7 @@ from gpualign.errors import UsageError
 from gpualign.io.files import open_output
 
 _FORMATS = ("png", "svg")
+_LONGEST_NAME = 40
 #: text stays text in SVG, and the same figure gives the same bytes
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -39,6 +40,12 @@ def new_figure(width: float, height: float) -> Any:
 
     matplotlib.rcParams.update(_STYLE)
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def shown_name(name: str) -> str:
+    """A record's name as it can be drawn: not too long, and without what XML may not hold."""
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable if len(printable) <= _LONGEST_NAME else f"{printable[: _LONGEST_NAME - 3]}..."
 
 
 def save_figure(figure: Any, path: str, inputs: tuple[str, ...] = ()) -> None:

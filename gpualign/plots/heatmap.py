@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.alignments import Alignments, Measures
-from gpualign.plots.drawing import new_figure, save_figure
+from gpualign.plots.drawing import new_figure, save_figure, shown_name
 
 #: cells along a side; more sequences share a cell, which shows their mean
 MOST_CELLS = 800
@@ -71,8 +71,8 @@ class Heatmap:
             figure.colorbar(image, ax=axes, label="identity, %")
         axes.set_facecolor("#dddddd")  # pairs that were not aligned, or not kept
         if named:
-            axes.set_xticks(range(1, len(self.targets) + 1), labels=self.targets, rotation=90)
-            axes.set_yticks(range(1, len(self.queries) + 1), labels=self.queries)
+            axes.set_xticks(range(1, len(self.targets) + 1), labels=list(map(shown_name, self.targets)), rotation=90)
+            axes.set_yticks(range(1, len(self.queries) + 1), labels=list(map(shown_name, self.queries)))
         else:
             axes.set_xlabel("target, number in the file")
             axes.set_ylabel("query, number in the file")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,24 @@ from gpualign.io.fastx import Chunk, LongRecord
 from gpualign.io.files import open_output
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
+from gpualign.plots.dotplot import DotPlot
+from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_cluster import Item, stage_of, texts_of
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import NO_ENDS, Columns, Matches, Piece, QueryText, Search, join_columns
+from gpualign.workflows.mems_search import (
+    NO_ENDS,
+    Columns,
+    Dots,
+    Matches,
+    Piece,
+    Printed,
+    QueryText,
+    Search,
+    join_columns,
+)
 
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
@@ -61,6 +73,10 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         UsageError: a saved index that was built for longer matches.
         DeviceError: a GPU was asked for and cannot be used.
     """
+    if params.dotplot is not None:
+        check_plot(params.dotplot)
+        if options.cluster is not None:
+            raise UsageError("--dotplot does not go with --cluster")
     report = Report("mems", options)
     with open_backend(options, "mems") as backend:
         index = open_index(reference, params, options)
@@ -75,6 +91,8 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         report.fields |= backend.report()
     if counts.records == 0:
         warn("mems", "no query records")
+    if counts.plot is not None and params.dotplot is not None:
+        counts.plot.save(params.dotplot, (reference, *queries))
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
     report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
     report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
@@ -111,18 +129,27 @@ def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
 
 
 class _Counts:
-    """What has been searched, for the report and the progress bar."""
+    """What has been searched, for the report, the progress bar and the picture."""
 
     def __init__(self, search: Search, progress: Progress) -> None:
         self.records = self.bases = 0
+        params = search.params
+        self.plot = DotPlot(search.index.reference, params.min_length) if params.dotplot is not None else None
         self._progress = progress
-        self._quiet = search.params.only_acgt or len(search.index.reference.run_starts) == 0
+        self._quiet = params.only_acgt or len(search.index.reference.run_starts) == 0
 
     def finished(self, piece: Piece) -> None:
         """A piece is done; the last one of a batch counts the batch."""
         source = piece.source
         if piece.stop == source.text.length:
+            if self.plot is not None:
+                self.plot.add_records(source)
             self.add(source.records, source.bases, source.text.other_letters)
+
+    def draw(self, dots: Dots | None, bases_before: int) -> None:
+        """Matches of a batch that has so many bases before it are to be seen in the picture."""
+        if self.plot is not None and dots is not None:
+            self.plot.add(dots, bases_before)
 
     def add(self, records: int, bases: int, other_letters: bool) -> None:
         """A batch is done."""
@@ -187,8 +214,9 @@ class _CpuRun(_Run):
         held: list[Columns] = []
         for matches in self.backend.run(self._items(queries), stage):
             written = 0
-            for text in self._whole(matches, held):
+            for text, dots in self._whole(matches, held):
                 written += len(text)
+                self.counts.draw(dots, self.counts.bases)
                 yield text
             self._observe(matches.piece.stop - matches.piece.start, written)
             self.counts.finished(matches.piece)
@@ -213,12 +241,12 @@ class _CpuRun(_Run):
             item = Piece(source, 0, source.text.length)
         return self.search.match(item)
 
-    def _whole(self, matches: Matches, held: list[Columns]) -> Iterator[NDArray[np.uint8]]:
+    def _whole(self, matches: Matches, held: list[Columns]) -> Iterator[Printed]:
         """The text of a piece; a paused search goes on, and matches that are kept wait for their batch's last piece."""
         piece = matches.piece
         while True:
             if matches.text is not None:
-                yield matches.text
+                yield matches.text, matches.dots
             elif matches.columns is not None:
                 held.append(matches.columns)
             if matches.reached >= piece.stop:
@@ -255,13 +283,28 @@ class _ClusterRun(_CpuRun):
                 self.counts.add(found.records, found.bases, found.other_letters)
 
 
+class _Report(NamedTuple):
+    """What :meth:`Search.report` takes, and the bases of the queries before the batch."""
+
+    piece: Piece
+    columns: Columns
+    most: int
+    ends: NDArray[np.uint64]
+    bases_before: int
+
+
 class _DeviceRun(_Run):
     """Workers parse and pack, devices search, workers format."""
 
     def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
         stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
         found = self.backend.run(self._items(queries), stage)
-        yield from run_ordered(self._reports(found), lambda item: self.search.report(*item), self.options.threads)
+        for (text, dots), bases_before in run_ordered(self._reports(found), self._print, self.options.threads):
+            self.counts.draw(dots, bases_before)
+            yield text
+
+    def _print(self, item: _Report) -> tuple[Printed, int]:
+        return self.search.report(item.piece, item.columns, item.most, item.ends), item.bases_before
 
     def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
@@ -274,7 +317,7 @@ class _DeviceRun(_Run):
     def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
         return batch if isinstance(batch, QueryText) else self.search.prepare(batch)
 
-    def _reports(self, results: Iterator[Matches]) -> Iterator[tuple[Piece, Columns, int, NDArray[np.uint64]]]:
+    def _reports(self, results: Iterator[Matches]) -> Iterator[_Report]:
         """What is to be formatted, in order, cut so that all workers have some."""
         most, ends = self.search.most_occurrences, NO_ENDS
         held: list[Columns] = []
@@ -287,11 +330,11 @@ class _DeviceRun(_Run):
                     *rare, ends = _native.keep_rare(*columns, most, ends)
                     held.append(Columns(*rare))
                 else:
-                    yield part, columns, most, ends
+                    yield _Report(part, columns, most, ends, self.counts.bases)
                     if most:
                         ends = columns.largest_ends(ends, most)
             if self.search.unique_in_query and piece.stop == piece.source.text.length:
-                yield Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS
+                yield _Report(Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS, self.counts.bases)
                 held.clear()
             self.counts.finished(piece)
 

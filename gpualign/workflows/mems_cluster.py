@@ -84,7 +84,7 @@ def _report(search: Search, piece: Piece, matches: Matches) -> Found:
     while parts[-1].reached < piece.stop:
         parts.append(search.find(Piece(piece.source, parts[-1].reached, piece.stop)))
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    text = search.report(piece, columns, search.most_occurrences)
+    text, _ = search.report(piece, columns, search.most_occurrences)
     return _found(piece, [Matches(piece, piece.stop, text=text)])
 
 
@@ -104,5 +104,5 @@ def texts_of(search: Search, item: Item, found: Found, held: list[Columns]) -> I
     yield from found.texts
     held += found.columns
     if held and isinstance(item, Piece) and item.stop == item.source.text.length:
-        yield search.report(Piece(item.source, 0, item.stop), join_columns(held))
+        yield search.report(Piece(item.source, 0, item.stop), join_columns(held))[0]
         held.clear()

@@ -33,6 +33,7 @@ class MemsParams:
         header: with ``table``, print the header line.
         index: a saved index to use instead of building one, or None.
         save_index: write the index here, or None.
+        dotplot: .png or .svg file for a dot plot of the matches, or None.
     """
 
     min_length: int = 20
@@ -48,6 +49,7 @@ class MemsParams:
     header: bool = True
     index: str | None = None
     save_index: str | None = None
+    dotplot: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_length < 2**31:

@@ -20,6 +20,8 @@ from gpualign.workflows.mems_params import STRANDS, MemsParams
 _PAUSE_BYTES = 8 << 20
 #: and matches, where they are kept as such
 _PAUSE_MATCHES = 1 << 20
+#: matches that a picture shows
+MOST_DOTS = 20_000
 #: what match_mems takes for "never pause"
 _UNLIMITED = 2**62
 
@@ -45,6 +47,27 @@ class Columns(NamedTuple):
         ends = np.concatenate([before, self.starts.astype(np.uint64) + self.lengths])
         return ends if len(ends) <= most else np.partition(ends, -most)[-most:]
 
+
+class Dots(NamedTuple):
+    """The longest of some matches, for a picture, in no order.
+
+    Attributes:
+        queries: uint64, the left end on the query's forward strand, in a batch's records laid end to end.
+        references: uint32, positions in the concatenated reference.
+        lengths: uint32, bases.
+        reverse: uint8, 1 where the query's reverse strand matches.
+        total: of how many matches.
+    """
+
+    queries: NDArray[np.uint64]
+    references: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    reverse: NDArray[np.uint8]
+    total: int
+
+
+#: text as it goes to the output, and the longest of its matches where they are wanted
+Printed = tuple[NDArray[np.uint8], Dots | None]
 
 #: no ends of matches
 NO_ENDS = np.empty(0, np.uint64)
@@ -104,12 +127,14 @@ class Matches:
         reached: the first position that was not searched; ``piece.stop`` at the end.
         text: uint8, as it goes to the output; or None, and
         columns: the matches.
+        dots: the longest matches of the text, where they are wanted.
     """
 
     piece: Piece
     reached: int
     text: NDArray[np.uint8] | None = None
     columns: Columns | None = None
+    dots: Dots | None = None
 
 
 def _too_long(bases: int) -> str:
@@ -129,6 +154,7 @@ class Search:
         self.most_occurrences = (params.max_occ or 0) if params.kind == "maxmatch" else 1
         self.unique_in_query = params.kind == "mum"
         self.strands = STRANDS.index(params.strands) + 1
+        self.most_dots = MOST_DOTS if params.dotplot is not None else 0
         self.style = params.style(len(index.reference.names))
         self.native = self.native_of(index)
 
@@ -175,7 +201,7 @@ class Search:
         source = piece.source
         if self.unique_in_query and not piece.whole:
             return self.find(piece, self.most_occurrences)
-        text, reached = _native.match_mems(
+        text, dots, reached = _native.match_mems(
             self.native,
             source.text,
             source.names,
@@ -187,8 +213,9 @@ class Search:
             self.unique_in_query,
             self.style,
             _UNLIMITED if self.unique_in_query else _PAUSE_BYTES,  # at most one match a base is unique
+            self.most_dots,
         )
-        return Matches(piece, reached, text=text)
+        return Matches(piece, reached, text=text, dots=dots and Dots(*dots))
 
     def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
@@ -199,9 +226,7 @@ class Search:
         )
         return Matches(piece, reached, columns=Columns(*columns))
 
-    def report(
-        self, piece: Piece, columns: Columns, most: int = 0, ends: NDArray[np.uint64] = NO_ENDS
-    ) -> NDArray[np.uint8]:
+    def report(self, piece: Piece, columns: Columns, most: int = 0, ends: NDArray[np.uint64] = NO_ENDS) -> Printed:
         """The text of matches that start in a piece.
 
         Args:
@@ -209,7 +234,7 @@ class Search:
             ends: the largest ends of matches that start before the piece, for that.
         """
         source = piece.source
-        out: NDArray[np.uint8] = _native.report_mems(
+        text, dots = _native.report_mems(
             self.native,
             source.text,
             source.names,
@@ -221,8 +246,9 @@ class Search:
             ends,
             self.unique_in_query,
             self.style,
+            self.most_dots,
         )
-        return out
+        return text, dots and Dots(*dots)
 
     @cached_property
     def matches_by_chance(self) -> float:
