@@ -62,6 +62,12 @@ BENCHMARKS = {
     "sorted-bam": Benchmark(
         "map: pairs to sorted BAM, beside minimap2 | samtools sort", "sorted_bam.py", cpu=("",), quick="--rounds 1"
     ),
+    "long-reads": Benchmark(
+        "map -x ont and hifi: speed, memory, accuracy, beside minimap2",
+        "long_reads.py",
+        cpu=("",),
+        quick="--sets ont10 --rounds 1",
+    ),
     "verification": Benchmark(
         "the verification loop on one thread, beside edlib",
         "verification.py",

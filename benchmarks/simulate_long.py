@@ -38,10 +38,10 @@ class LongReadModel:
 
 ONT = (0.4, 0.25, 0.35)
 SETS = {
-    "ont5": LongReadModel("chr20", 4000, 6000, 0.9, 0.05, ONT, 21),
-    "ont10": LongReadModel("chr20", 4000, 6000, 0.9, 0.10, ONT, 22),
-    "ont15": LongReadModel("chr20", 4000, 6000, 0.9, 0.15, ONT, 23),
-    "hifi": LongReadModel("chr20", 3000, 13000, 0.35, 0.005, (0.3, 0.35, 0.35), 24),
+    "ont5": LongReadModel("chr20", 2000, 6000, 0.9, 0.05, ONT, 21),
+    "ont10": LongReadModel("chr20", 2000, 6000, 0.9, 0.10, ONT, 22),
+    "ont15": LongReadModel("chr20", 2000, 6000, 0.9, 0.15, ONT, 23),
+    "hifi": LongReadModel("chr20", 1500, 13000, 0.35, 0.005, (0.3, 0.35, 0.35), 24),
 }
 PRESETS = {"ont5": "ont", "ont10": "ont", "ont15": "ont", "hifi": "hifi"}
 

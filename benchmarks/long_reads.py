@@ -1,0 +1,121 @@
+"""Long reads: `gpualign map -x ont|hifi` beside `minimap2 -ax map-ont|map-hifi`: speed, memory, accuracy.
+
+    python benchmarks/long_reads.py [--rounds 3] [--threads 2] [--sets ont10,hifi]
+
+Reads of human chromosome 20 by simulate_long.py; whole commands that load a ready index. A read is correct where its
+primary record covers at least half of the interval that it came from, on the same strand. Needs Debian's minimap2.
+Result: benchmarks/results/long-reads-<machine>.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+from map import GPUALIGN, ratios, show
+from simulate_long import PRESETS, SETS, simulate
+
+INDEX = {
+    ("gpualign", "ont"): GPUALIGN + " index {ref} -k 15 -w 10 -d {index} -t {threads} -q",
+    ("gpualign", "hifi"): GPUALIGN + " index {ref} -k 19 -w 19 -d {index} -t {threads} -q",
+    ("minimap2", "ont"): "minimap2 -x map-ont -t {threads} -d {index} {ref}",
+    ("minimap2", "hifi"): "minimap2 -x map-hifi -t {threads} -d {index} {ref}",
+}
+MAP = {
+    "gpualign": GPUALIGN + " map -x {preset} {index} {reads} -t {threads} -q --device cpu",
+    "minimap2": "minimap2 -ax map-{preset} -t {threads} {index} {reads}",
+}
+_REFERENCE_BASES = re.compile(r"(\d+)[MDN=X]")
+
+
+def judge(sam: Path, truth_file: Path) -> dict[str, Any]:
+    truth = {}
+    for line in truth_file.read_text().splitlines():
+        name, contig, begin, end, strand = line.split("\t")
+        truth[name] = (contig, int(begin), int(end), strand)
+    wrong = dict.fromkeys((0, 1, 10, 20, 30), 0)
+    kept = dict.fromkeys(wrong, 0)
+    correct = supplementary = 0
+    with sam.open() as file:
+        for line in file:
+            if line[0] == "@":
+                continue
+            name, flag_text, contig, position, mapq, cigar, _ = line.split("\t", 6)
+            flag = int(flag_text)
+            supplementary += bool(flag & 0x800)
+            if flag & 0x904:
+                continue
+            first = int(position) - 1
+            last = first + sum(map(int, _REFERENCE_BASES.findall(cigar)))
+            true_contig, begin, end, strand = truth[name]
+            right = (contig, "-" if flag & 16 else "+") == (true_contig, strand)
+            right = right and min(last, end) - max(first, begin) >= (end - begin) / 2
+            correct += right
+            for least in wrong:
+                if int(mapq) >= least:
+                    kept[least] += 1
+                    wrong[least] += not right
+    return {
+        "reads": len(truth),
+        "mapped_percent": round(100 * kept[0] / len(truth), 4),
+        "correct_percent": round(100 * correct / len(truth), 4),
+        "supplementary_records": supplementary,
+        "wrong_at_mapq": {f">={least}": count for least, count in wrong.items()},
+        "mapped_at_mapq": {f">={least}": count for least, count in kept.items()},
+    }
+
+
+def build_indexes(folder: Path, presets: set[str], threads: int) -> dict[tuple[str, str], Path]:
+    paths = {}
+    for (tool, preset), command in INDEX.items():
+        if preset in presets:
+            paths[tool, preset] = folder / f"{preset}.{'gpi' if tool == 'gpualign' else 'mmi'}"
+            filled = command.format(ref=data.genome("chr20"), index=paths[tool, preset], threads=threads)
+            subprocess.run(filled.split(), check=True, capture_output=True)
+    return paths
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sets", default=",".join(SETS))
+    arguments = parser.parse_args()
+    sets = arguments.sets.split(",")
+    figures: dict[str, Any] = {"threads": arguments.threads, "rounds": arguments.rounds, "map": {}}
+    facts = harness.machine(["minimap2"])
+    with tempfile.TemporaryDirectory(dir=data.folder()) as scratch:
+        indexes = build_indexes(Path(scratch), {PRESETS[name] for name in sets}, arguments.threads)
+        for name in sets:
+            reads, truth = simulate(name, data.folder() / "long")
+            preset = PRESETS[name]
+
+            def timed(tool: str, preset: str = preset, reads: Path = reads) -> harness.Timing:
+                command = MAP[tool].format(
+                    preset=preset, index=indexes[tool, preset], reads=reads, threads=arguments.threads
+                )
+                return harness.run_timed(command.split(), Path(scratch) / f"{tool}.sam")
+
+            timings = harness.interleave({tool: lambda tool=tool: timed(tool) for tool in MAP}, arguments.rounds)
+            bases = sum(len(letters) for _, letters, _ in data.read_fastq(reads))
+            table = {}
+            for tool in MAP:
+                row = harness.summary(timings[tool]) | judge(Path(scratch) / f"{tool}.sam", truth)
+                row["reads_per_s"] = round(row["reads"] / row["wall_s"])
+                row["reads_per_cpu_s"] = round(row["reads"] / row["cpu_s"])
+                row["bases_per_cpu_s"] = round(bases / row["cpu_s"])
+                row["speed_to_minimap2"] = ratios(timings[tool], timings["minimap2"])
+                table[tool] = row
+                show(name, tool, row)
+            figures["map"][f"{name} ({preset})"] = table
+            harness.save("long-reads", facts, figures)
+
+
+if __name__ == "__main__":
+    main()
