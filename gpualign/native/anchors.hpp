@@ -12,8 +12,8 @@ namespace gpualign {
 // strand | reference position | read position (both of the first letter), so that sorting brings neighbours together.
 class Anchor {
 public:
-    static constexpr int kReadBits = 27;
-    static constexpr int32_t kLongestRead = (1 << kReadBits) - 1;
+    static constexpr int kReadBits = 24;
+    static constexpr int32_t kLongestRead = (1 << kReadBits) - 1;  // 16.7 Mbp; a longer one has no anchors
 
     Anchor() = default;
     Anchor(bool reverse, uint32_t reference, int32_t query)
@@ -45,6 +45,7 @@ public:
     // crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length.
     void find(const uint8_t* codes, int32_t length, std::vector<Anchor>& anchors) {
         anchors.clear();
+        if (length > Anchor::kLongestRead) return;
         look_up(codes, length);
         for (size_t from = 0, to; from < seeds_.size(); from = to) {
             const uint32_t stretch = seeds_[from].minimizer.position / uint32_t(params_.stretch);
