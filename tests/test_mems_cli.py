@@ -201,7 +201,20 @@ def test_other_letters_are_warned_of_once(data: Path, capfd: pytest.CaptureFixtu
 
 def test_mummer_4_options(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plain = output(capfd, "-maxmatch", "-n", data / "ref.fa", data / "query.fa")
-    assert output(capfd, "-maxmatch", "-n", "-k", "4", "-qthreads", "2", data / "ref.fa", data / "query.fa") == plain
+    for threads in ("-qthreads", "-threads", "-t"):
+        assert output(capfd, "-maxmatch", "-n", "-k", "4", threads, "2", data / "ref.fa", data / "query.fa") == plain
+
+
+def test_one_dash_or_two_and_options_anywhere(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plain = output(
+        capfd, "-maxmatch", "-n", "-b", "-c", "-L", "-s", "-F", "-l", "9", data / "ref.fa", data / "query.fa"
+    )
+    two = ["--maxmatch", "--n", "--b", "--c", "--L", "--s", "--F", "--l", "9"]
+    assert output(capfd, *two, data / "ref.fa", data / "query.fa") == plain
+    assert output(capfd, data / "ref.fa", *two, data / "query.fa") == plain
+    assert output(capfd, "--r", data / "ref.fa", data / "query.fa", "-n") == output(
+        capfd, "-r", "-n", data / "ref.fa", data / "query.fa"
+    )
 
 
 def test_bam_queries(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -25,7 +26,18 @@ def _kind(name: str, text: str) -> Callable[[F], F]:
     return click.option(*spellings, f"kind_{name}", is_flag=True, help=text)
 
 
-@click.command(name="mems", context_settings={"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100})
+class _EitherDash(click.Command):
+    """Takes one-letter options with two dashes too; the longer ones name both spellings."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [re.sub("^--([A-Za-z])$", r"-\1", word) for word in args])
+
+
+@click.command(
+    name="mems",
+    cls=_EitherDash,
+    context_settings={"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100},
+)
 @click.argument("reference", metavar="REF")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
 @_kind("mumreference", "Matches that are unique in the reference (the default).")
@@ -60,13 +72,15 @@ def _kind(name: str, text: str) -> Callable[[F], F]:
 )
 @click.option("-tsv", "--tsv", "table", is_flag=True, help="Write a table: 1-based forward coordinates, strand column.")
 @click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
-@click.option("-i", "--index", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead).")
+@click.option(
+    "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead)."
+)
 @click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
 @click.option(
     "-dotplot", "--dotplot", metavar="FILE", help="Draw the matches, at most the 20,000 longest, too: .png or .svg."
 )
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
-@click.option("-qthreads", "--qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
+@click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
 @run_options
 def command(**values: Any) -> None:
     """Every maximal exact match between REF and the queries: a drop-in for mummer.

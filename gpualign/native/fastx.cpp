@@ -126,6 +126,7 @@ void parse_fasta(Lines& lines, Records& r, bool nucleotides, bool with_comments)
 }
 
 void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
+    static const char* const four_lines = " (multi-line FASTQ is not read: use four lines a record)";
     std::string last_good;
     const auto cut_short = [&](long at) {
         const std::string after = r.base_offsets.size() > 1 ? " (the last whole record is '" + last_good + "')" : "";
@@ -138,8 +139,7 @@ void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments)
             continue;
         }
         if (*head.begin != '@')
-            fail(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) +
-                         "' (multi-line FASTQ is not read: use four lines a record)");
+            fail(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" + four_lines);
         if (r.base_offsets.size() > 1) last_good = r.last_name();
         r.header(head, with_comments);
         if (lines.done()) cut_short(at);
@@ -148,7 +148,8 @@ void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments)
         if (lines.done()) cut_short(at);
         const Line plus = lines.next();
         if (plus.begin == plus.end || *plus.begin != '+')
-            fail(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'");
+            fail(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" +
+                             four_lines);
         const size_t length = r.bases.size() - before;
         if (lines.done() && length > 0) cut_short(at);
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
