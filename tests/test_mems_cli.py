@@ -176,6 +176,12 @@ def test_bad_options(data: Path, capfd: pytest.CaptureFixture[str], options: lis
     assert reason in capfd.readouterr().err
 
 
+def test_standard_input_is_read_once(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["-", "-"], [data / "ref.fa", "-", "-"]):
+        assert run(*arguments) == 2
+        assert "only one input can be standard input" in capfd.readouterr().err
+
+
 def test_bad_input(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.fq"
     broken.write_text("@a\nACGT\n+\nIIII\n@b\nACG\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 from typing import Any
 
 from gpualign.errors import UsageError
@@ -21,14 +22,19 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def check_plot(path: str) -> None:
+def check_plot(path: str, others: tuple[str | None, ...] = ()) -> None:
     """Refuse before the run what could not be drawn after it.
 
+    Args:
+        others: paths that the run reads or writes.
+
     Raises:
-        UsageError: the name ends in neither .png nor .svg, or matplotlib is not installed.
+        UsageError: the name ends in neither .png nor .svg or is one of the others, or matplotlib is not installed.
     """
     if _format(path) not in _FORMATS:
         raise UsageError(f"a picture's name ends in .png or .svg, not as {path!r} does")
+    if any(other is not None and os.path.realpath(other) == os.path.realpath(path) for other in others):
+        raise UsageError(f"the picture {path} is also an input or the output")
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError("pictures need matplotlib (pip install 'gpualign[plot]')")
 

@@ -70,11 +70,14 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
 
     Raises:
         InputError: a file that cannot be read or is invalid.
-        UsageError: a saved index that was built for longer matches.
+        UsageError: a saved index that was built for longer matches; two inputs from standard input; a picture that
+            cannot be drawn.
         DeviceError: a GPU was asked for and cannot be used.
     """
+    if (reference, *queries).count("-") > 1:
+        raise UsageError("only one input can be standard input")
     if params.dotplot is not None:
-        check_plot(params.dotplot)
+        check_plot(params.dotplot, (reference, *queries, options.output))
         if options.cluster is not None:
             raise UsageError("--dotplot does not go with --cluster")
     report = Report("mems", options)

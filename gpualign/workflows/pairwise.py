@@ -144,8 +144,9 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         InputError: input that cannot be read.
         DeviceError: the device that was asked for is missing.
     """
+    paths = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     if params.plot is not None:
-        check_plot(params.plot)
+        check_plot(params.plot, (*paths, options.output))
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     inputs = read_inputs(params, scoring)
@@ -154,7 +155,6 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     if total == 0 and not options.quiet:
         warn("pairwise", "no pairs to align")
     _warn_of_giants(problem, options)
-    paths = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     with (
         open_backend(options, "pairwise") as backend,
         open_output(options.output, paths) as out,
