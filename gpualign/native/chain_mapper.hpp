@@ -16,9 +16,9 @@ struct ChainMapParams {
     AnchorParams anchors;
     ChainParams chains;
     ChainAlignParams align;
-    int32_t most_rivals = 5;         // other chains of a part of the read that are aligned
-    double rival_share = 0.8;        // of the best one's score, which they must reach
-    int32_t hole = 300;              // bases without an anchor that a chain does not count as its own
+    int32_t most_rivals = 20;        // other chains of a part of the read that are aligned
+    double rival_share = 0.5;        // of the best one's score, which they must reach
+    int32_t hole = 30;               // bases without an anchor that a chain does not count as its own
     double mask_level = 0.5;         // two alignments are of one part of the read where they share more of the shorter one
     int32_t min_part = 30;           // aligned bases of a supplementary alignment
 };
