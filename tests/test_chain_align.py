@@ -176,6 +176,16 @@ def test_short_reads_that_need_clips_gaps_or_parts() -> None:
     assert (second.flag, second.begin, second.end) == (0x800 | 16, 40_000, pytest.approx(40_070, abs=3))
 
 
+def test_parts_on_one_diagonal_around_a_foreign_one() -> None:
+    read = GENOME[9000:9060] + reverse_complement(GENOME[40_000:40_050]) + GENOME[9110:9165]
+    [records] = map_by_chaining(index_of(GENOME, k=15, w=5), [read], Chaining(), SHORT_SCORES)
+    assert [(record.flag, record.begin, record.end) for record in records] == [
+        (0, 9000, pytest.approx(9060, abs=3)),
+        (0x800, pytest.approx(9110, abs=3), 9165),
+        (0x800 | 16, pytest.approx(40_000, abs=3), pytest.approx(40_050, abs=3)),
+    ]
+
+
 def test_a_part_below_the_least_length_is_no_supplementary_record() -> None:
     read = GENOME[9000:9300] + reverse_complement(GENOME[40_000:40_060])
     index = index_of(GENOME, k=15, w=5)

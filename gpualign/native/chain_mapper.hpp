@@ -80,6 +80,7 @@ private:
     // Half-open, on the read's forward strand.
     struct Stretch {
         int32_t begin, end;
+        int32_t length() const { return end - begin; }
     };
 
     struct Selected {
@@ -145,22 +146,25 @@ private:
             if (cover_.empty() || begin - cover_.back().end > params_.hole) cover_.push_back({begin, end});
             else cover_.back().end = end;
         }
-        if (reverse)
-            for (Stretch& s : cover_) s = {length - s.end, length - s.begin};
+        if (!reverse) return;
+        for (Stretch& s : cover_) s = {length - s.end, length - s.begin};
+        std::reverse(cover_.begin(), cover_.end());
     }
 
     bool same_part(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
-        int32_t shared = 0, of_a = 0, of_b = 0;
-        for (const Stretch& s : a) of_a += s.end - s.begin;
-        for (const Stretch& t : b) of_b += t.end - t.begin;
-        for (const Stretch& s : a)
-            for (const Stretch& t : b) shared += std::max(0, std::min(s.end, t.end) - std::max(s.begin, t.begin));
-        return shared > params_.mask_level * std::min(of_a, of_b);
+        const auto total = [](const std::vector<Stretch>& all) {
+            int32_t sum = 0;
+            for (const Stretch& s : all) sum += s.length();
+            return sum;
+        };
+        int32_t common = 0;
+        for (size_t i = 0, j = 0; i < a.size() && j < b.size(); (a[i].end < b[j].end ? i : j)++) common += shared(a[i], b[j]);
+        return common > params_.mask_level * std::min(total(a), total(b));
     }
     bool same_part(const Stretch& a, const Stretch& b) const {
-        const int32_t shared = std::min(a.end, b.end) - std::max(a.begin, b.begin);
-        return shared > params_.mask_level * std::min(a.end - a.begin, b.end - b.begin);
+        return shared(a, b) > params_.mask_level * std::min(a.length(), b.length());
     }
+    static int32_t shared(const Stretch& a, const Stretch& b) { return std::max(0, std::min(a.end, b.end) - std::max(a.begin, b.begin)); }
 
     void report(size_t read, bool swapped, size_t first, size_t last, std::vector<ChainRecord>& out) {
         out.clear();
@@ -190,9 +194,9 @@ private:
             place.parent = kept;
             for (size_t q = 0; q < kept && place.parent == kept; q++)
                 if (places_[q].parent == q && same_part(place.part, places_[q].part)) place.parent = q;
-            bool again = false;
-            for (size_t q = 0; q < kept && !again; q++) again = same_place(place, places_[q]);
-            if (again) continue;
+            const bool too_short = kept && place.parent == kept && place.part.length() < params_.min_part;
+            const auto seen = [&](const Place& other) { return same_place(place, other); };
+            if (too_short || std::any_of(places_.begin(), places_.begin() + int64_t(kept), seen)) continue;
             if (place.parent < kept) {
                 Place& parent = places_[place.parent];
                 const AffineScores& s = params_.align.scores;
@@ -208,13 +212,13 @@ private:
     bool same_place(const Place& a, const Place& b) const {
         const LocalAlignment &x = *a.alignment, &y = *b.alignment;
         if (chains_[x.task].reverse != chains_[y.task].reverse || chains_[x.task].contig != chains_[y.task].contig) return false;
+        if (x.end <= y.begin || y.end <= x.begin) return false;
         return x.begin - x.query_begin == y.begin - y.query_begin || x.end - x.query_end == y.end - y.query_end;
     }
 
     ChainKind kind_of(size_t p) const {
         if (p == 0) return ChainKind::primary;
-        const bool own_part = places_[p].parent == p && places_[p].part.end - places_[p].part.begin >= params_.min_part;
-        return own_part ? ChainKind::supplementary : ChainKind::secondary;
+        return places_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
     }
 
     ChainRecord record(const Place& place, ChainKind kind, int32_t length, bool swapped) const {
@@ -241,8 +245,8 @@ private:
         const double weight = identity * std::log(50.0) / std::log(length);
         const double by_difference = 6.02 * (score - second) / match * weight * weight;
         const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
-        const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));
-        const double quality = std::min({by_difference, by_ratio, 60.0}) * support - 4.343 * std::log(1.0 + place.rivals);
+        const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));  // of three times the least
+        const double quality = std::min(by_difference, by_ratio) * support - 4.343 * std::log(1.0 + place.rivals);
         return uint8_t(std::max(0.0, std::min(60.0, quality + 0.499)));
     }
 
