@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpualign.api.lcs import lcs_filter as lcs_filter
+    from gpualign.api.mapper import Mapper as Mapper
+    from gpualign.api.mems import find_mems as find_mems
     from gpualign.api.pairwise import iter_pairwise as iter_pairwise
     from gpualign.api.pairwise import pairwise as pairwise
     from gpualign.api.sequences import read_sequences as read_sequences
@@ -34,6 +36,8 @@ _HOMES = {
     "pairwise": "gpualign.api.pairwise",
     "iter_pairwise": "gpualign.api.pairwise",
     "lcs_filter": "gpualign.api.lcs",
+    "find_mems": "gpualign.api.mems",
+    "Mapper": "gpualign.api.mapper",
     "read_sequences": "gpualign.api.sequences",
     "GpualignError": "gpualign.errors",
     "UsageError": "gpualign.errors",

@@ -17,6 +17,8 @@ import pytest
 
 import gpualign
 import gpualign.api
+from gpualign.cli import main
+from tests.conftest import EXAMPLES
 from tests.reference.lcs import lcs_length
 
 MODULES = ["gpualign", *(f"gpualign.api.{module.name}" for module in pkgutil.iter_modules(gpualign.api.__path__))]
@@ -86,6 +88,7 @@ def test_nothing_gives_nothing(empty: list[str]) -> None:
     assert len(gpualign.verify(empty, [])) == 0
     assert len(gpualign.pairwise([])) == 0
     assert len(gpualign.lcs_filter("ACGT", [])) == 0
+    assert len(gpualign.find_mems(["ACGT"], [], 3)) == len(gpualign.Mapper(["ACGT" * 9]).map([])) == 0
 
 
 def test_pairwise_against_parasail() -> None:
@@ -130,3 +133,98 @@ def test_files_and_batches_are_sequences(tmp_path: Path) -> None:
     assert [batch.name(i) for i in range(2)] == ["a", "b"]
     for given in (path, str(path), batch, ["ACGT", b"ACGA"]):
         assert gpualign.pairwise(given, identity=0.7)["identity"].tolist() == [0.75]
+
+
+@pytest.mark.parametrize("kind", ["maxmatch", "mumreference", "mum"])
+def test_find_mems_against_brute_force(kind: str) -> None:
+    rng = random.Random(8)
+    reference = ["".join(rng.choices("ACG", k=60)) for _ in range(2)]
+    queries = ["".join(rng.choices("ACG", k=40)) for _ in range(5)]
+    rows = gpualign.find_mems(reference, iter(queries), 4, kind=kind, strands="both")
+    complement = str.maketrans("ACGT", "TGCA")
+    expected = []
+    for number, query in enumerate(queries):
+        for strand, text in (("+", query), ("-", query.translate(complement)[::-1])):
+            for start, contig, place, length in mems_of(text, reference, 4):
+                string = text[start : start + length]
+                if kind != "maxmatch" and sum(occurrences(string, contig) for contig in reference) > 1:
+                    continue
+                if kind == "mum" and occurrences(string, text) > 1:
+                    continue
+                forward = start if strand == "+" else len(text) - start - length
+                expected.append((number, strand, forward, contig, place, length))
+    assert sorted(rows.tolist()) == sorted(expected)
+
+
+def mems_of(query: str, reference: list[str], least: int) -> list[tuple[int, int, int, int]]:
+    """(start, contig, place, length) of every maximal exact match, letter by letter."""
+    found = []
+    for contig, text in enumerate(reference):
+        for i in range(len(query)):
+            for j in range(len(text)):
+                if query[i] != text[j] or (i and j and query[i - 1] == text[j - 1]):
+                    continue
+                length = 0
+                while i + length < len(query) and j + length < len(text) and query[i + length] == text[j + length]:
+                    length += 1
+                if length >= least:
+                    found.append((i, contig, j, length))
+    return found
+
+
+def occurrences(string: str, text: str) -> int:
+    return sum(text.startswith(string, place) for place in range(len(text)))
+
+
+def test_mapper_says_what_the_command_says(tmp_path: Path) -> None:
+    """Reads in memory, from a file and from an iterator give the records that map writes."""
+    reads, out = tmp_path / "reads.fa", tmp_path / "out.sam"
+    genomes = gpualign.read_sequences(EXAMPLES / "genomes.fa")
+    rng = random.Random(9)
+    texts = []
+    for i in range(200):
+        contig = genomes.sequence(i % len(genomes)).decode()
+        start = rng.randrange(len(contig) - 100)
+        read = list(contig[start : start + 100])
+        read[rng.randrange(100)] = rng.choice("ACGT")
+        texts.append("".join(read))
+    reads.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts)))
+    with pytest.raises(SystemExit):
+        main(["map", "-q", "--device", "cpu", str(EXAMPLES / "genomes.fa"), str(reads), "-o", str(out)])
+    lines = [line.split("\t") for line in out.read_text().splitlines() if line[0] != "@"]
+    mapper = gpualign.Mapper(EXAMPLES / "genomes.fa")
+    rows = mapper.map(texts)
+    assert [mapper.names[contig] for contig in rows["contig"]] == [line[2] for line in lines]
+    assert (rows["position"] + 1).tolist() == [int(line[3]) for line in lines]
+    assert rows["cigar"].tolist() == [line[5] for line in lines]
+    assert rows["mapq"].tolist() == [int(line[4]) for line in lines]
+    assert rows.tolist() == mapper.map(str(reads)).tolist()
+    assert rows.tolist() == np.concatenate(list(mapper.iter_map(iter(texts)))).tolist()
+
+
+def test_mapper_pairs(tmp_path: Path) -> None:
+    contig = gpualign.read_sequences(EXAMPLES / "genomes.fa").sequence(0).decode()
+    complement = str.maketrans("ACGT", "TGCA")
+    starts = range(100, 8000, 400)
+    first = [contig[start : start + 80] for start in starts]
+    second = [contig[start + 220 : start + 300].translate(complement)[::-1] for start in starts]
+    paths = [tmp_path / "1.fa", tmp_path / "2.fa"]
+    for path, texts in zip(paths, (first, second), strict=True):
+        path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts)))
+    mapper = gpualign.Mapper([contig], insert_size="300,20")
+    rows = mapper.map(first, second)
+    assert rows["read"].tolist() == list(range(2 * len(first)))
+    assert (rows["flag"] & 2).all()
+    assert rows["position"][::2].tolist() == list(starts)
+    assert rows["position"][1::2].tolist() == [start + 220 for start in starts]
+    assert rows.tolist() == mapper.map(*paths).tolist()
+    with pytest.raises(gpualign.UsageError, match="20 first ends but 19"):
+        mapper.map(first, second[:-1])
+    with pytest.raises(gpualign.UsageError, match="long reads have no pairs"):
+        gpualign.Mapper([contig], "ont").map(first, second)
+
+
+def test_long_reads_map_by_chaining() -> None:
+    contig = gpualign.read_sequences(EXAMPLES / "genomes.fa").sequence(0).decode()
+    rows = gpualign.Mapper([contig], "hifi").map([contig[1000:6000]])
+    assert rows[["read", "flag", "position", "cigar"]].tolist() == [(0, 0, 1000, "5000M")]

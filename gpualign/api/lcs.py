@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.api.sequences import Letters, Sequences, as_batch, run_options
+from gpualign.api.sequences import Letters, Sequences, as_batch, batches_of, run_options
 from gpualign.backends.select import open_backend
 from gpualign.lcs_query import Alphabet
-from gpualign.sequences import SequenceBatch
 from gpualign.workflows.lcs_filter import LcsFilter, strands_of
 from gpualign.workflows.lcs_filter_params import LcsFilterParams, RatioOf, Strand
 
@@ -78,11 +76,11 @@ def lcs_filter(
         subsequence=subsequence,
     )
     letters: Letters = "nucleotide" if alphabet == "dna" else "any"
-    one, batch = as_batch([query], letters), as_batch(subjects, letters)
+    one = as_batch([query], letters)
     options = run_options(device, threads)
     lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
     with open_backend(options, "lcs-filter") as backend:
-        for _ in lcs.run(backend, _parts(batch), lambda part: part):
+        for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
             pass  # everything is ranked
     hits = [hit for _, _, hit in lcs.ranked()]
     rows = np.empty(len(hits), _WITH_SUBSEQUENCE if subsequence else LCS_DTYPE)
@@ -91,13 +89,3 @@ def lcs_filter(
     if subsequence:
         rows["subsequence"] = [hit.subsequence for hit in hits]
     return rows
-
-
-def _parts(batch: SequenceBatch) -> Iterator[SequenceBatch]:
-    """Runs of subjects of about equal work."""
-    first = 0
-    while first < len(batch):
-        behind = int(np.searchsorted(batch.base_offsets, batch.base_offsets[first] + _BATCH))
-        last = min(len(batch), max(first + 1, behind))
-        yield batch.part(first, last)
-        first = last

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.errors import InputError, UsageError
-from gpualign.io.fastx import read_batches
+from gpualign.index.reference import Reference
+from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch, join_batches, join_bytes
 
@@ -54,6 +59,58 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
         letters = _nucleotides(letters, offsets)
     names, name_offsets = join_bytes([str(number).encode() for number in range(len(texts))])
     return SequenceBatch(names, name_offsets, letters, offsets)
+
+
+def batches_of(sequences: Sequences, bases: int, letters: Letters = "nucleotide") -> Iterator[SequenceBatch]:
+    """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
+
+    Nothing but the batch under way is held of a file or an iterator.
+    """
+    first = 0
+    for batch in _unnumbered(sequences, bases, letters):
+        names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
+        first += len(batch)
+        yield replace(batch, names=names, name_offsets=offsets)
+
+
+def _unnumbered(sequences: Sequences, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+    if isinstance(sequences, str | os.PathLike):
+        with closing(ReadSource(os.fspath(sequences))) as source:
+            for item in source.items(bases):
+                yield parse(item, letters) if isinstance(item, Chunk) else item
+        return
+    if isinstance(sequences, SequenceBatch):
+        first = 0
+        while first < len(sequences):
+            behind = int(np.searchsorted(sequences.base_offsets, sequences.base_offsets[first] + bases))
+            last = min(len(sequences), max(first + 1, behind))
+            yield sequences.part(first, last)
+            first = last
+        return
+    some: list[str | bytes] = []
+    taken = 0
+    for text in sequences:
+        some.append(text)
+        taken += len(text)
+        if taken >= bases:
+            yield as_batch(some, letters)
+            some, taken = [], 0
+    if some:
+        yield as_batch(some, letters)
+
+
+def packed(batch: SequenceBatch) -> Reference:
+    """Sequences as a reference, two bits a base.
+
+    Raises:
+        UsageError: they have more bases together than 32 bits count.
+    """
+    packer = _native.ReferencePacker()
+    try:
+        packer.append(batch.bases)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
 
 
 def _nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpualign import _native
-from gpualign.api.sequences import Sequences, as_batch, checked_indices, run_options
+from gpualign.api.sequences import Sequences, as_batch, checked_indices, packed, run_options
 from gpualign.backends.select import open_backend
 from gpualign.backends.verify import STAGE, VerifyResult
 from gpualign.errors import UsageError
-from gpualign.index.reference import Reference
 from gpualign.io.candidates import Candidates
-from gpualign.sequences import SequenceBatch
 from gpualign.workflows.verify_batches import Batch, Texts, choose, prepare, write_lines
 from gpualign.workflows.verify_params import Mode, Strand, VerifyParams
 
@@ -75,7 +72,7 @@ def verify(
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = VerifyParams("", "", None, max_errors, error_rate, mode, strand, cigar, all_pairs=True)
-    texts = Texts.of_reference(as_batch(queries), _packed(as_batch(targets)))
+    texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
     places = _candidates(texts, candidates)
     rows = np.empty(len(places), _WITH_CIGAR if cigar else VERIFY_DTYPE)
     options = run_options(device, threads)
@@ -93,15 +90,6 @@ def verify(
             _fill(rows[done : done + len(batch.query)], params, batch, result)
             done += len(batch.query)
     return rows
-
-
-def _packed(targets: SequenceBatch) -> Reference:
-    packer = _native.ReferencePacker()
-    try:
-        packer.append(targets.bases)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return Reference([targets.name(i) for i in range(len(targets))], targets.base_offsets, *packer.finish())
 
 
 def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:

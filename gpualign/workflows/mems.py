@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -84,12 +84,11 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     with open_backend(options, "mems") as backend:
         index = open_index(reference, params, options)
         search = Search(index, params, options.threads)
-        run = _ClusterRun if options.cluster is not None else _DeviceRun if backend.on_gpu else _CpuRun
         with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
-            counts = _Counts(search, progress)
-            for text in run(search, backend, options, counts).texts(queries):
+            counts = Counts(search, progress)
+            for text in texts_of_queries(search, backend, options, counts, queries):
                 out.write(text.data)
         report.fields |= backend.report()
     if counts.records == 0:
@@ -99,6 +98,18 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
     report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
     report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
+
+
+def texts_of_queries(
+    search: Search, backend: Backend, options: RunOptions, counts: Counts, queries: Iterable[str | SequenceBatch]
+) -> Iterator[NDArray[np.uint8]]:
+    """The output in order, uint8 each, whole lines.
+
+    Args:
+        queries: paths, or batches of records.
+    """
+    run = _ClusterRun if options.cluster is not None else _DeviceRun if backend.on_gpu else _CpuRun
+    return run(search, backend, options, counts).texts(queries)
 
 
 def open_index(reference: str, params: MemsParams, options: RunOptions) -> MinimizerIndex:
@@ -131,7 +142,7 @@ def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
         raise InputError("the saved index is of another reference (build it again)", reference)
 
 
-class _Counts:
+class Counts:
     """What has been searched, for the report, the progress bar and the picture."""
 
     def __init__(self, search: Search, progress: Progress) -> None:
@@ -171,14 +182,19 @@ class _Run:
     search: Search
     backend: Backend
     options: RunOptions
-    counts: _Counts
+    counts: Counts
 
-    def batches(self, queries: tuple[str, ...], bases: int) -> Iterator[Chunk | SequenceBatch | QueryText]:
+    def batches(
+        self, queries: Iterable[str | SequenceBatch], bases: int
+    ) -> Iterator[Chunk | SequenceBatch | QueryText]:
         """Batches of about ``bases``; a record larger than that is read and packed here, a FASTA record without ever
         being held as text.
         """
-        for path in queries:
-            with ReadSource(path) as source:
+        for query in queries:
+            if isinstance(query, SequenceBatch):
+                yield query
+                continue
+            with ReadSource(query) as source:
                 for item in source.items(bases, long_records=True):
                     if isinstance(item, LongRecord):
                         yield self.search.prepare_long(item, _PART_BYTES)
@@ -212,7 +228,7 @@ class _CpuRun(_Run):
         """Positions of a piece."""
         return int(min(max(_PIECE_BYTES / (self._density + 1), 1 << 12), _PIECE_POSITIONS))
 
-    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+    def texts(self, queries: Iterable[str | SequenceBatch]) -> Iterator[NDArray[np.uint8]]:
         stage: Stage[Any, Matches] = Stage(cpu=self._work, make_kernel=self.make_kernel)
         held: list[Columns] = []
         for matches in self.backend.run(self._items(queries), stage):
@@ -224,7 +240,7 @@ class _CpuRun(_Run):
             self._observe(matches.piece.stop - matches.piece.start, written)
             self.counts.finished(matches.piece)
 
-    def _items(self, queries: tuple[str, ...]) -> Iterator[Chunk | SequenceBatch | Piece]:
+    def _items(self, queries: Iterable[str | SequenceBatch]) -> Iterator[Chunk | SequenceBatch | Piece]:
         """Batches for the workers to parse; those that are long, or give much text, cut."""
         for batch in self.batches(queries, max(1 << 12, min(self.options.batch_size, _PIECE_POSITIONS // 2))):
             if not isinstance(batch, QueryText):
@@ -263,7 +279,7 @@ class _CpuRun(_Run):
 class _ClusterRun(_CpuRun):
     """Workers of a cluster parse, search and format."""
 
-    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+    def texts(self, queries: Iterable[str | SequenceBatch]) -> Iterator[NDArray[np.uint8]]:
         under_way: deque[Item] = deque()
         held: list[Columns] = []
 
@@ -299,7 +315,7 @@ class _Report(NamedTuple):
 class _DeviceRun(_Run):
     """Workers parse and pack, devices search, workers format."""
 
-    def texts(self, queries: tuple[str, ...]) -> Iterator[NDArray[np.uint8]]:
+    def texts(self, queries: Iterable[str | SequenceBatch]) -> Iterator[NDArray[np.uint8]]:
         stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
         found = self.backend.run(self._items(queries), stage)
         for (text, dots), bases_before in run_ordered(self._reports(found), self._print, self.options.threads):
@@ -309,7 +325,7 @@ class _DeviceRun(_Run):
     def _print(self, item: _Report) -> tuple[Printed, int]:
         return self.search.report(item.piece, item.columns, item.most, item.ends), item.bases_before
 
-    def _items(self, queries: tuple[str, ...]) -> Iterator[Piece]:
+    def _items(self, queries: Iterable[str | SequenceBatch]) -> Iterator[Piece]:
         most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
         batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
         for source in run_ordered(batches, self._prepared, self.options.threads):
