@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
 import os
@@ -205,3 +206,14 @@ def test_gzip_checks_use_what_gzip_reads() -> None:
     for name in ("truncated .gz", "wrong CRC in .gz", "damaged block in .gz"):
         with pytest.raises((OSError, EOFError, zlib.error)):
             gzip.decompress(rows[name].make(role) or b"")
+
+
+def test_the_docs_show_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables in docs/reliability.md are those that benchmarks/bad_input.py makes of its results."""
+    benchmarks = Path(__file__).parent.parent / "benchmarks"
+    if not benchmarks.is_dir():
+        pytest.skip("no benchmarks here")
+    monkeypatch.syspath_prepend(str(benchmarks))
+    page = importlib.import_module("bad_input")
+    text = page.DOCS.read_text()
+    assert page.render(json.loads(page.newest().read_text()), text) == text

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import zlib
 from typing import Any
@@ -26,6 +27,9 @@ MAGIC = b"gpualign"
 VERSION = 1
 _PREFIX = struct.Struct("<8sIII")
 _ALIGNMENT = 64
+#: names and letters reach the output as they are, so none may hold a tab or a line end
+_NAME = re.compile(r"[!-~\x80-\xff]+")
+_RUN_LETTERS = frozenset(b"NRYSWKMBDHV")
 _ARRAYS = {
     "contig_offsets": "<i8",
     "words": "<u8",
@@ -92,13 +96,15 @@ def load_index(path: str) -> MinimizerIndex:
     try:
         arrays = {name: _array(data, start, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
         names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
             raise ValueError("contig names")
         if not all(isinstance(value, int) for value in (k, w, bits)):
             raise ValueError("parameters")
         reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
         if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
             raise ValueError("contig names")
+        if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
+            raise ValueError("a letter that is no nucleotide code")
         if header["reference_crc32"] != _reference_checksum(arrays):
             raise ValueError("checksum of the reference")
         problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits)
@@ -134,7 +140,10 @@ def _read_header(data: NDArray[np.uint8], path: str) -> tuple[dict[str, Any], in
     text = data[_PREFIX.size : _PREFIX.size + length].tobytes()
     if len(text) != length or zlib.crc32(text) != checksum:
         raise InputError("the index is damaged: its header is cut short or altered (build it again)", path)
-    header = json.loads(text)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        header = None
     if not isinstance(header, dict):
         raise InputError("the index is damaged: its header is no table (build it again)", path)
     return header, -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,142 @@
+"""The same bytes for any threads, batch size, instruction set and cluster, for every command, in one table.
+
+Devices are compared with the CPU by the tests marked ``gpu``; clusters whose workers are killed in test_cluster.py.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gpualign import _native
+from tests.conftest import EXAMPLES
+
+Cli = Callable[..., tuple[int, bytes, str]]
+GENOMES = EXAMPLES / "genomes.fa"
+
+COMMANDS = {
+    "map": "map {genomes} {reads}",
+    "map, pairs": "map -p {genomes} {pairs}",
+    "map, long": "map -x ont {genomes} {reads}",
+    "mems": "mems -l 15 -b {genomes} {reads}",
+    "mems, unique": "mems -mum -l 12 {genomes} {reads}",
+    "verify": "verify -p -k -1 {reads} {shifted}",
+    "verify, places": "verify -p -a {genomes} {reads} --candidates {places}",
+    "pairwise": "pairwise {few}",
+    "pairwise, identity": "pairwise --strand both --id 0.3 {few}",
+    "pairwise, gaps": "pairwise --max-gaps 2 --mode semi-global {few} {query}",
+    "lcs-filter": "lcs-filter -q {query} -n 50 --strand both --subsequence {reads}",
+    "lcs-filter, streamed": "lcs-filter -q {query} -n 0 --input-order {reads}",
+}
+WAYS = {
+    "2 threads": ["-t", "2"],
+    "batches of 1": ["-t", "2", "--batch-size", "1"],
+    "batches of 10,000": ["-t", "2", "--batch-size", "10000"],
+    "one batch": ["-t", "1", "--batch-size", "64M"],
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("inputs")
+    with gzip.open(EXAMPLES / "SRR059298_25k.fastq.gz", "rt") as file:
+        lines = [file.readline().rstrip("\n") for _ in range(4 * 800)]
+    records = [lines[i : i + 4] for i in range(0, len(lines), 4)]
+    texts = {
+        "reads.fq": "".join("\n".join(record) + "\n" for record in records),
+        "shifted.fq": "".join("\n".join(record) + "\n" for record in [*records[1:], records[0]]),
+        "few.fa": "".join(f">{r[0][1:].split()[0]}\n{r[1]}\n" for r in records[:40]),
+        "query.fa": f">query\n{records[5][1]}\n",
+    }
+    ends = []
+    for i in range(0, len(records), 2):
+        name = f"@pair{i}"
+        ends += [[name, *records[i][1:]], [name, *records[i + 1][1:]]]
+    texts["pairs.fq"] = "".join("\n".join(record) + "\n" for record in ends)
+    contigs = [text.split()[0] for text in GENOMES.read_text().split(">")[1:]]
+    texts["places.tsv"] = "".join(
+        f"{r[0][1:].split()[0]}\t{contigs[i % len(contigs)]}\t{1 + 3 * i}\t{150 + 3 * i}\t.\n"
+        for i, r in enumerate(records)
+    )
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return {name.split(".")[0]: folder / name for name in texts} | {"genomes": GENOMES}
+
+
+def words(command: str, inputs: dict[str, Path]) -> list[str]:
+    return [*COMMANDS[command].format(**inputs).split(), "--device", "cpu", "-q" if "lcs" not in command else "--quiet"]
+
+
+def digest(output: bytes) -> str:
+    """MD5 of all lines but @PG, which holds the options."""
+    lines = [line for line in output.splitlines(keepends=True) if not line.startswith(b"@PG\t")]
+    assert len(lines) > 10
+    return hashlib.md5(b"".join(lines), usedforsecurity=False).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def digests() -> dict[str, str]:
+    """Of each command on one thread with the default batch size."""
+    return {}
+
+
+@pytest.fixture
+def expected(digests: dict[str, str], cli: Cli, inputs: dict[str, Path]) -> Callable[[str], str]:
+    def one(command: str) -> str:
+        if command not in digests:
+            code, output, error = cli(*words(command, inputs), "-t", "1")
+            assert code == 0, error
+            digests[command] = digest(output)
+        return digests[command]
+
+    return one
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("way", list(WAYS))
+def test_threads_and_batches(
+    cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str
+) -> None:
+    code, output, error = cli(*words(command, inputs), *WAYS[way])
+    assert code == 0, error
+    assert digest(output) == expected(command)
+
+
+@pytest.mark.parametrize("level", [level for level in _native.available_levels() if level != _native.isa])
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str], command: str, level: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpualign", *words(command, inputs), "-t", "2"],
+        env={**os.environ, "GPUALIGN_ISA": level},
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert digest(done.stdout) == expected(command)
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, memory_limit=0, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning:distributed", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_cluster(
+    cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], scheduler: str, command: str
+) -> None:
+    code, output, error = cli(*words(command, inputs), "--cluster", scheduler, "--batch-size", "20000")
+    assert code == 0, error
+    assert digest(output) == expected(command)

@@ -1,0 +1,176 @@
+"""Random pairs through every kernel family, from file to file, against independent libraries.
+
+``make soak`` runs a million pairs with a new seed and prints it; the tests run one per cent of that with a fixed one.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import edlib
+import parasail
+import pytest
+from rapidfuzz.distance import LCSseq
+
+Cli = Callable[..., tuple[int, bytes, str]]
+Pair = tuple[str, str]
+CHUNK = 4_000
+#: where a word, a vector or a strip ends
+BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 193, 255, 256, 257)
+EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}
+
+
+def random_text(rng: random.Random, length: int) -> str:
+    letters = rng.choice(["ACGT"] * 12 + ["AC", "A"])
+    return "".join(rng.choices(letters, k=length))
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """``text`` with a few substitutions, insertions and deletions, some of them long."""
+    letters = list(text)
+    for _ in range(rng.choice([0, 1, 2, 4, 8, len(text) // 5])):
+        at = rng.randrange(len(letters) + 1)
+        size = rng.choice([1, 1, 1, 2, 5, 20])
+        which = rng.randrange(3)
+        letters[at : at + (0 if which == 0 else size)] = [] if which == 1 else rng.choices("ACGT", k=size)
+    return "".join(letters) or "A"
+
+
+def random_pair(rng: random.Random) -> Pair:
+    length = rng.choice(BORDERS) if rng.random() < 0.5 else rng.randrange(1, 260)
+    first = random_text(rng, length)
+    if rng.random() < 0.3:
+        return first, random_text(rng, rng.choice([length, rng.randrange(1, 260)]))
+    second = mutated(rng, first)
+    if rng.random() < 0.5:
+        second = random_text(rng, rng.randrange(30)) + second + random_text(rng, rng.randrange(30))
+    return first, second
+
+
+def chunks(seed: int, family: str, soaking: bool, pairs_in_full: int) -> Iterator[tuple[random.Random, list[Pair]]]:
+    count = pairs_in_full if soaking else pairs_in_full // 100
+    for first in range(0, count, CHUNK):
+        size = min(CHUNK, count - first)
+        rng = random.Random(f"{family} {seed} {first}")
+        print(f"{family}: seed {seed}, pairs {first} to {first + size}")
+        yield rng, [random_pair(rng) for _ in range(size)]
+
+
+def write(path: Path, texts: list[str]) -> Path:
+    path.write_text("".join(f">s{i}\n{text}\n" for i, text in enumerate(texts)))
+    return path
+
+
+def column(output: bytes, name: str) -> list[int]:
+    lines = output.decode().splitlines()
+    at = lines[0].split("\t").index(name)
+    return [int(line.split("\t")[at]) for line in lines[1:]]
+
+
+@pytest.fixture
+def run(cli: Cli, tmp_path: Path) -> Callable[..., bytes]:
+    def one(pairs: list[Pair], *options: object) -> bytes:
+        """A command that takes two files of sequences; the second one first if the options end so."""
+        first, second = write(tmp_path / "a.fa", [a for a, _ in pairs]), write(tmp_path / "b.fa", [b for _, b in pairs])
+        files = [second, first] if options[0] == "verify" else [first, second]
+        return output_of(cli, tmp_path, *options, *files, "--batch-size", "100K")
+
+    return one
+
+
+def output_of(cli: Cli, folder: Path, *words: object) -> bytes:
+    code, _, error = cli(*words, "--device", "cpu", "-o", folder / "output")
+    assert code == 0, error
+    return (folder / "output").read_bytes()
+
+
+def differing(found: list[int], wanted: list[int], pairs: list[Pair]) -> list[tuple[int, int, Pair]]:
+    assert len(found) == len(wanted)
+    return [(f, w, pair) for f, w, pair in zip(found, wanted, pairs, strict=True) if f != w][:3]
+
+
+@pytest.mark.parametrize("mode", list(EDLIB_MODES))
+def test_edit_distances_are_edlibs(run: Callable[..., bytes], soaking: bool, seed: int, mode: str) -> None:
+    for rng, pairs in chunks(seed, f"verify {mode}", soaking, 140_000):
+        limit = rng.choice([-1, -1, 0, 1, 5, 30])
+        output = run(pairs, "verify", "--mode", mode, "-k", limit, "--all")
+        wanted = [edlib.align(a, b, mode=EDLIB_MODES[mode], k=limit)["editDistance"] for a, b in pairs]
+        assert not differing(column(output, "distance"), wanted, pairs), f"limit {limit}"
+
+
+#: not the striped ones, which give lower scores where opening a gap costs no more than extending it
+PARASAIL = {"global": parasail.nw_scan_32, "semi-global": parasail.sg_scan_32, "local": parasail.sw_scan_32}
+#: all four ends free, as parasail's sg
+FREE = ["--free-ends", "query-start,query-end,target-start,target-end"]
+
+
+@pytest.mark.parametrize("mode", list(PARASAIL))
+@pytest.mark.parametrize("affine", [False, True])
+def test_alignment_scores_are_parasails(
+    run: Callable[..., bytes], soaking: bool, seed: int, mode: str, affine: bool
+) -> None:
+    for rng, pairs in chunks(seed, f"pairwise {mode} {'affine' if affine else 'linear'}", soaking, 50_000):
+        match, mismatch, extend = rng.randrange(1, 8), -rng.randrange(9), rng.randrange(1, 5)
+        gap = extend + rng.randrange(1, 12) if affine else extend
+        gaps = ["--gapopen", gap, "--gapext", extend] if affine else ["--gap", gap]
+        scores = ["--match", match, "--mismatch", mismatch]
+        free = FREE if mode == "semi-global" else []
+        for traced in ([], ["--score-only"]):
+            output = run(pairs, "pairwise", "--one-to-one", "--mode", mode, *scores, *gaps, *free, *traced)
+            matrix = parasail.matrix_create("ACGT", match, mismatch)
+            wanted = [PARASAIL[mode](a, b, gap, extend, matrix).score for a, b in pairs]
+            if mode == "semi-global":  # two texts side by side; parasail does not end in its first row or column
+                wanted = [max(score, 0) for score in wanted]
+            assert not differing(column(output, "score"), wanted, pairs), f"{match} {mismatch} {gap} {extend} {traced}"
+
+
+@pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
+def test_lengths_of_subsequences_are_rapidfuzzs(
+    cli: Cli, tmp_path: Path, soaking: bool, seed: int, formulation: str
+) -> None:
+    """Every 50th pair's first text is a query of its own against 50 subjects."""
+    for _, pairs in chunks(seed, f"lcs-filter {formulation}", soaking, 140_000):
+        for first in range(0, len(pairs), 50):
+            subjects = [b for _, b in pairs[first : first + 50]]
+            query = pairs[first][0]
+            files = write(tmp_path / "q.fa", [query]), write(tmp_path / "s.fa", subjects)
+            options = ("--top", 0, "--input-order", "--formulation", formulation, "-t", 1)
+            output = output_of(cli, tmp_path, "lcs-filter", *options, "-q", *files)
+            wanted = [LCSseq.similarity(query, subject) for subject in subjects]
+            assert not differing(column(output, "lcs"), wanted, [(query, subject) for subject in subjects])
+
+
+def lines_by_header(text: str) -> dict[str, list[tuple[str, ...]]]:
+    matches: dict[str, list[tuple[str, ...]]] = {}
+    header = ""
+    for line in text.splitlines():
+        if line.startswith(">"):
+            header = " ".join(line.split())
+            matches[header] = []
+        else:
+            matches[header].append(tuple(line.split()))
+    return {name: sorted(rows) for name, rows in matches.items()}
+
+
+@pytest.mark.skipif(shutil.which("mummer") is None, reason="mummer is not installed")
+@pytest.mark.parametrize("kind", ["-maxmatch", "-mumreference", "-mum"])
+def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, soaking: bool, seed: int, kind: str) -> None:
+    """All queries of a chunk against one reference: each has its own part of it."""
+    for rng, pairs in chunks(seed, f"mems {kind}", soaking, 40_000):
+        reference = write(
+            tmp_path / "r.fa", ["".join(a for a, _ in pairs[:1000]), "".join(a for a, _ in pairs[1000:2000]) or "A"]
+        )
+        queries = write(tmp_path / "q.fa", [b for _, b in pairs])
+        length = rng.choice([14, 16, 20, 31])
+        words = [kind, "-b", "-l", length, reference, queries]
+        output = output_of(cli, tmp_path, "mems", *words)
+        wanted = subprocess.run(
+            ["mummer", *map(str, words)], capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+        found, expected = lines_by_header(output.decode()), lines_by_header(wanted)
+        assert found.keys() == expected.keys()
+        assert not [(name, found[name], expected[name]) for name in found if found[name] != expected[name]][:3]
