@@ -7,7 +7,6 @@ import contextlib
 import io
 import lzma
 import os
-import secrets
 import stat
 import sys
 import zlib
@@ -194,7 +193,7 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)  # a link keeps pointing at its file
     folder, name = os.path.split(target)
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
-    temporary = os.path.join(folder, f".{_cut(name, 100)}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
     try:
         stream = _created(temporary, path)
         try:
