@@ -36,6 +36,39 @@ SEED ?= $(shell date +%s)
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py
 
+# Coverage-guided fuzzing of every reader, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
+FUZZ_S ?= 600
+FUZZ := build/fuzz
+READERS := reads pairs reference places pair_list matrix index lines
+fuzz: $(VENV)/developing
+	$(PIP_INSTALL) atheris
+	$(BIN)/python fuzz/corpus.py $(FUZZ)/seeds
+	@for parser in fastx candidates; do \
+	    clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	        -Igpualign/native -Icuda fuzz/$$parser.cpp -o $(FUZZ)/$$parser && mkdir -p $(FUZZ)/found/$$parser && \
+	    ./$(FUZZ)/$$parser -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(FUZZ)/$$parser- \
+	        $(FUZZ)/found/$$parser $(FUZZ)/seeds/$$parser || exit 1; done
+	@for reader in $(READERS); do mkdir -p $(FUZZ)/found/$$reader && \
+	    $(BIN)/python fuzz/parsers.py $$reader -max_total_time=$(FUZZ_S) -max_len=4096 \
+	        -artifact_prefix=$(FUZZ)/$$reader- $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
+
+# The tests with the native code under a sanitizer, in an environment beside .venv that uses its packages. Memory that
+# Python never frees is no finding, and Python itself is not built for ThreadSanitizer: races are looked for elsewhere.
+SANITIZED := build/sanitized
+SANITIZER ?= address,undefined
+SANITIZED_TESTS ?= tests
+SANITIZED_LEVEL ?= x86_64_v3
+sanitize: $(VENV)/developing
+	$(PYTHON) -m venv $(SANITIZED)
+	for site in $(SANITIZED)/lib/python*/site-packages; do \
+	    ls -d $(abspath $(VENV))/lib/python*/site-packages > $$site/packages.pth; done
+	$(SANITIZED)/bin/python -m pip install --quiet --no-deps --config-settings=build-dir=$(SANITIZED)/native \
+	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
+	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
+	mkdir -p $(SANITIZED)/run && cp -r tests examples pyproject.toml $(SANITIZED)/run
+	cd $(SANITIZED)/run && LD_PRELOAD=$$($(CXX) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+	    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
+
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
 test-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda

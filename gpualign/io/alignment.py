@@ -46,14 +46,11 @@ class AlignmentReads:
     def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
         self.path, self._keep_read_groups = file.path, keep_read_groups
         pysam.set_verbosity(0)  # its messages would stand beside ours
-        source: Any = file.path if file.path != "-" else _piped(file)
         try:
-            self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
+            with htslib_source(file) as source:
+                self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
-        finally:
-            if file.path == "-":
-                source.close()  # htslib has a descriptor of its own
         self.header: dict[str, Any] = self._file.header.to_dict()
         self._records: Iterator[Any] = self._file.fetch(until_eof=True)
         try:
@@ -104,6 +101,17 @@ class AlignmentReads:
 
     def close(self) -> None:
         self._file.close()
+
+
+@contextlib.contextmanager
+def htslib_source(file: InputFile) -> Iterator[Any]:
+    """What pysam opens: a file's path, which htslib opens again, or a pipe that gives standard input, of which htslib
+    takes a descriptor of its own."""
+    if file.path != "-":
+        yield file.path
+        return
+    with _piped(file) as pipe:
+        yield pipe
 
 
 def _piped(file: InputFile) -> BinaryIO:

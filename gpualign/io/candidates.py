@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -86,11 +84,10 @@ def read_candidates(
         InputError: an unknown format, damaged input, a name that is not among the queries or targets.
     """
     with InputFile(path) as file:
-        head = file.read(1 << 16)
-        if head.startswith((b"BAM\x01", b"CRAM", *_HEADER_TAGS)):
-            with _seekable(file, head) as name:
-                yield from _read_alignments(name, path, grouped, queries, targets)
+        if file.magic.startswith((b"BAM\x01", b"CRAM", *_HEADER_TAGS)):
+            yield from _read_alignments(file, grouped, queries, targets)
             return
+        head = file.read(1 << 16)
         kind = sniff(head, path)
         if kind is not None:
             yield from _read_lines(file, head, kind, chunk_bytes, grouped)
@@ -144,28 +141,17 @@ def _read_lines(
         line += _native.count_newlines(chunk)
 
 
-@contextlib.contextmanager
-def _seekable(file: InputFile, head: bytes) -> Iterator[str]:
-    """A path that pysam can open: the file's own, or that of a copy of standard input."""
-    if file.path != "-":
-        yield file.path
-        return
-    with tempfile.NamedTemporaryFile(prefix="gpualign-", suffix=".alignments") as copy:
-        copy.write(head)
-        while block := file.read(1 << 22):
-            copy.write(block)
-        copy.flush()
-        yield copy.name
-
-
-def _read_alignments(name: str, path: str, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
+def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
     import pysam
 
+    from gpualign.io.alignment import htslib_source
+
+    path = file.path
     rows: list[tuple[int, int, int, int, int, int, int]] = []
     try:
         # the message about a missing index or EOF block goes to standard error otherwise
         verbosity = pysam.set_verbosity(0)
-        with pysam.AlignmentFile(name, check_sq=False) as alignments:
+        with htslib_source(file) as source, pysam.AlignmentFile(source, check_sq=False) as alignments:
             numbers = {contig: targets.find(contig) for contig in alignments.references}
             last = None
             for record in alignments:
