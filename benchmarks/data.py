@@ -83,7 +83,7 @@ def genome(name: str) -> Path:
     path = folder() / "ref" / f"{name}.fa"
     if not path.exists():
         package, inside = GENOMES[name]
-        packed = _unpacked(package) / "usr/share/doc" / inside
+        packed = packaged(package, inside)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         opener = lzma.open if packed.suffix == ".xz" else gzip.open
@@ -91,6 +91,11 @@ def genome(name: str) -> Path:
             shutil.copyfileobj(source, out, 1 << 20)
         part.rename(path)
     return path
+
+
+def packaged(package: str, inside: str) -> Path:
+    """A file below usr/share/doc of a Debian package; fetched if it is not there."""
+    return _unpacked(package) / "usr/share/doc" / inside
 
 
 def _unpacked(package: str) -> Path:

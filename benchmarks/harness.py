@@ -32,6 +32,7 @@ Value = TypeVar("Value")
 
 #: how a program tells its version, and where in what it prints
 _VERSION_COMMANDS = {
+    "bcftools": (["bcftools", "--version"], r"bcftools (\S+)"),
     "bowtie2": (["bowtie2", "--version"], r"version (\S+)"),
     "bwa": (["bwa"], r"Version: (\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),

@@ -79,7 +79,7 @@ def _sequenced(letters: NDArray[np.uint8], rng: np.random.Generator) -> tuple[ND
     bounds = np.cumsum(_AT_START * (1 - way) + _AT_END * way, axis=1)
     drawn = rng.random(letters.shape)
     qualities = QUALITIES[(drawn[..., None] > bounds[:, :-1]).sum(axis=2)].astype(np.uint8)
-    wrong = rng.random(letters.shape) < 10.0 ** (-qualities / 10)
+    wrong = rng.random(letters.shape) < 10.0 ** (qualities / -10.0)
     codes = np.searchsorted(_BASES, letters)
     other = _BASES[(codes + rng.integers(1, 4, letters.shape)) % 4]
     return np.where(wrong, other, letters), qualities

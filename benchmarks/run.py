@@ -68,6 +68,16 @@ BENCHMARKS = {
         cpu=("",),
         quick="--sets ont10 --rounds 1",
     ),
+    "variants": Benchmark(
+        "map: variants planted and called again, beside bwa mem and minimap2",
+        "variants.py",
+        cpu=("",),
+        quick="--coverage 10",
+    ),
+    "real-reads": Benchmark("map: agreement with bwa mem on real reads", "real_reads.py", cpu=("",)),
+    "validity": Benchmark(
+        "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"
+    ),
     "verification": Benchmark(
         "the verification loop on one thread, beside edlib",
         "verification.py",

@@ -1,6 +1,6 @@
 """Pairs to sorted BAM: `gpualign map --sort` beside `minimap2 -ax sr | samtools sort` and `bwa mem | samtools sort`.
 
-    python benchmarks/sorted_bam.py [--rounds 5] [--threads 2] [--pairs 200000] [--tools gpualign,minimap2]
+    python benchmarks/sorted_bam.py [--rounds 5] [--threads 2] [--pairs 100000] [--tools gpualign,minimap2]
 
 Whole commands that load a ready index of human chromosome 20; each of a pipe's programs gets all threads. Also our SAM
 through samtools, to show what writing BAM ourselves gains. Result: benchmarks/results/sorted-bam-<machine>.json. Needs
@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--pairs", type=int, default=200_000)
+    parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--tools", default="gpualign,gpualign | samtools,minimap2")
     arguments = parser.parse_args()
     tools = arguments.tools.split(",")
@@ -58,7 +58,11 @@ def main() -> None:
         table = {}
         for tool in tools:
             subprocess.run(["samtools", "quickcheck", out(tool)], check=True)
+            mapped = subprocess.run(
+                ["samtools", "view", "-c", "-F", "0x904", out(tool)], check=True, capture_output=True
+            )
             table[tool] = {**harness.summary(timings[tool]), "bam_mib": round(out(tool).stat().st_size / 2**20, 1)}
+            table[tool]["mapped_percent"] = round(100 * int(mapped.stdout) / (2 * arguments.pairs), 3)
             table[tool]["pairs_per_s"] = round(arguments.pairs / table[tool]["wall_s"])
             if "minimap2" in tools:
                 table[tool]["speed_to_minimap2"] = map_benchmark.ratios(timings[tool], timings["minimap2"])

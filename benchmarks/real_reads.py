@@ -1,0 +1,122 @@
+"""Do we agree with bwa mem on real reads? Where both are sure, and what lies behind each difference.
+
+    python benchmarks/real_reads.py
+
+MiSeq reads of 251 bases onto E. coli, Illumina reads of bees onto bee viruses, and pairs of 16S amplicons onto E. coli,
+all out of Debian's example packages (data.py). Both mappers with their defaults, ours also with a wider limit on edits.
+Agreement: of reads that both place with MAPQ of 30 or more, those whose ends, clips undone, lie within 10 bases of each
+other on one strand. Each difference is listed with both alignments and named: `tie` (equal edits), `ours better` or
+`theirs better` by affine score; so is each agreement (bwa puts random bases for the reference's ambiguity codes, which
+ours match nothing). Result: benchmarks/results/real-reads-<machine>.json. Needs Debian's bwa.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+import mapping
+
+EXAMPLES = harness.FOLDER.parent / "examples" / "data"
+_SURE, _TOLERANCE = 30, 10
+_MOST_LISTED = 50
+
+
+@dataclass(frozen=True)
+class RealSet:
+    """Reads: (Debian package, file below usr/share/doc) each, or files of this repository; options for ours."""
+
+    genome: str
+    files: tuple[tuple[str, str] | Path, ...]
+    options: str = ""
+
+
+_MISEQ = ("any2fasta-examples", "any2fasta/examples/test.fq.gz")
+_AMPLICONS = tuple(("seqkit-examples", f"seqkit-examples/tests/reads_{end}.fq.gz") for end in (1, 2))
+_BEE = EXAMPLES / "SRR059298_25k.fastq.gz"
+SETS = {
+    "miseq_ecoli": RealSet("ecoli_536", (_MISEQ,)),
+    "miseq_ecoli -e 0.15": RealSet("ecoli_536", (_MISEQ,), "-e 0.15"),
+    "bee_viruses": RealSet("bundled", (_BEE,)),
+    "bee_viruses -e 0.15": RealSet("bundled", (_BEE,), "-e 0.15"),
+    "amplicons_ecoli -e 0.15": RealSet("ecoli_mg1655", _AMPLICONS, "-e 0.15"),
+}
+
+
+def genome(name: str) -> Path:
+    return EXAMPLES / "genomes.fa" if name == "bundled" else data.genome(name)
+
+
+def reads_of(wanted: RealSet, folder: Path) -> list[Path]:
+    """Plain FASTQ files."""
+    files = []
+    for source in wanted.files:
+        path = source if isinstance(source, Path) else data.packaged(*source)
+        files.append(folder / path.name.removesuffix(".gz"))
+        files[-1].write_bytes(gzip.decompress(path.read_bytes()))
+    return files
+
+
+def end_of(place: mapping.Place) -> int:
+    """Where the read's last base would lie, counted from its start."""
+    spans = (count for count, operation in data.parse_cigar(place.cigar) if operation in "MDN=XSH")
+    return place.start + sum(spans)
+
+
+def agree(ours: mapping.Place, theirs: mapping.Place) -> bool:
+    near = min(abs(ours.start - theirs.start), abs(end_of(ours) - end_of(theirs))) <= _TOLERANCE
+    return (ours.contig, ours.strand) == (theirs.contig, theirs.strand) and near
+
+
+def difference(ours: mapping.Place, theirs: mapping.Place) -> str:
+    if ours.score == theirs.score:
+        return "tie"
+    return "ours better" if ours.score > theirs.score else "theirs better"
+
+
+def compare(ours: dict[Any, mapping.Place | None], theirs: dict[Any, mapping.Place | None]) -> dict[str, Any]:
+    placed = Counter((mine is not None, theirs[key] is not None) for key, mine in ours.items())
+    both = [(key, mine, theirs[key]) for key, mine in ours.items() if mine and theirs[key]]
+    sure = [(key, mine, other) for key, mine, other in both if min(mine.mapq, other.mapq) >= _SURE]
+    differing = [(key, mine, other) for key, mine, other in sure if not agree(mine, other)]
+    agreeing = [(mine, other) for _, mine, other in sure if agree(mine, other)]
+    return {
+        "reads": len(ours),
+        "both_mapped": placed[True, True],
+        "ours_alone": placed[True, False],
+        "theirs_alone": placed[False, True],
+        "both_sure": len(sure),
+        "agree": len(agreeing),
+        "agree_percent": round(100 * len(agreeing) / len(sure), 4) if sure else None,
+        "scores_where_agreed": dict(Counter(difference(mine, other) for mine, other in agreeing)),
+        "differences": dict(Counter(difference(mine, other) for _, mine, other in differing)),
+        "listed": [
+            {"read": key[0], "end": key[1], "ours": asdict(mine), "theirs": asdict(other)}
+            for key, mine, other in differing[:_MOST_LISTED]
+        ],
+    }
+
+
+def main() -> None:
+    table = {}
+    with tempfile.TemporaryDirectory(dir=data.folder()) as scratch:
+        folder = Path(scratch)
+        for name, wanted in SETS.items():
+            reads, fasta = reads_of(wanted, folder), genome(wanted.genome)
+            found = {}
+            for tool in ("gpualign", "bwa"):
+                mapping.map_reads(tool, fasta, reads, folder / f"{tool}.sam", options=wanted.options)
+                found[tool] = dict(mapping.primary_records(folder / f"{tool}.sam"))
+            table[name] = compare(found["gpualign"], found["bwa"])
+            print(name, {key: value for key, value in table[name].items() if key != "listed"}, flush=True)
+    harness.save("real-reads", harness.machine(["bwa"]), {"sure": _SURE, "tolerance": _TOLERANCE, "real_reads": table})
+
+
+if __name__ == "__main__":
+    main()
