@@ -21,6 +21,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
+	@echo "Compiling for every instruction set: some minutes on two cores, once."
 	$(PIP_INSTALL) --editable .
 	touch $@
 

@@ -51,67 +51,51 @@ def exact_matches(results: Results) -> str:
     parts = [
         "## mems\n\nAfter Trapnell and Schatz (2009), Table 2; ssuis, lmono, hsill and cbrigg are its workloads.\n",
         "![mems](figures/mems.svg)\n",
+        *(_beside_mummer(found) for found in results.all("mems")),
+        *(_on_devices(found) for found in results.all("mems-devices")),
     ]
-    for found in results.all("mems"):
-        rows = [
-            (
-                row["workload"],
-                number(row["reads"]) if row["reads"] else "–",
-                number(row["mummer"]["wall_s"]),
-                number(row["cpu"]["wall_s"]),
-                row["speed_up"],
-                number(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"]),
-                number(row["mummer"]["peak_mib"]),
-                number(row["cpu"]["peak_mib"]),
-                "yes" if row["equal_sets"] else "no",
-            )
-            for row in found.figures["workloads"]
-        ]
-        header = (
-            "workload",
-            "reads",
-            "MUMmer s",
-            "gpualign s",
-            "ratio",
-            "ratio of CPU time",
-            "MUMmer MiB",
-            "gpualign MiB",
-            "same matches",
-        )
-        parts.append(
-            f"Beside MUMmer {found.figures['mummer']}, {found.figures['threads']} threads, whole commands:\n\n"
-            f"{table(header, rows)}\n{found.source}\n"
-        )
-    for found in results.all("mems-devices"):
-        rows = [
-            (
-                row["workload"],
-                number(row["reads"]) if row["reads"] else "–",
-                number(row["cpu"]["wall_s"]),
-                number(row["cuda"]["wall_s"]),
-                number(row["cuda"].get("kernel_s")),
-            )
-            for row in found.figures["workloads"]
-        ]
-        parts.append(
-            table(
-                (
-                    "at full size",
-                    "reads",
-                    f"CPU, {found.figures['threads']} threads, s",
-                    "GPU command s",
-                    "GPU kernel s",
-                ),
-                rows,
-            )
-            + "\n"
-            + found.source
-            + "\n"
-        )
     if found := results.first("mems-layouts"):
         parts.append(_layouts(found, results.first("mems-profile")))
     parts.append("Not here: MUMmer at the paper's full numbers of reads.\n")
     return "\n".join(parts)
+
+
+def _beside_mummer(found: Result) -> str:
+    names = ("workload", "reads", "MUMmer s", "gpualign s", "ratio", "ratio of CPU time", "MUMmer MiB", "gpualign MiB")
+    rows = [
+        (
+            row["workload"],
+            number(row["reads"]) if row["reads"] else "–",
+            number(row["mummer"]["wall_s"]),
+            number(row["cpu"]["wall_s"]),
+            row["speed_up"],
+            number(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"]),
+            number(row["mummer"]["peak_mib"]),
+            number(row["cpu"]["peak_mib"]),
+            "yes" if row["equal_sets"] else "no",
+        )
+        for row in found.figures["workloads"]
+    ]
+    return (
+        f"Beside MUMmer {found.figures['mummer']}, {found.figures['threads']} threads, whole commands:\n\n"
+        f"{table((*names, 'same matches'), rows)}\n{found.source}\n"
+    )
+
+
+def _on_devices(found: Result) -> str:
+    cores = f"CPU, {found.figures['threads']} threads, s"
+    rows = [
+        (
+            row["workload"],
+            number(row["reads"]) if row["reads"] else "–",
+            number(row["cpu"]["wall_s"]),
+            number(row["cuda"]["wall_s"]),
+            number(row["cuda"].get("kernel_s")),
+        )
+        for row in found.figures["workloads"]
+    ]
+    header = ("at full size", "reads", cores, "GPU command s", "GPU kernel s")
+    return f"{table(header, rows)}\n{found.source}\n"
 
 
 def _layouts(found: Result, profile: Result | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpualign.cli import main
-from gpualign.pairsource import Listed, Product, Triangle
+from gpualign.workflows.pair_blocks import PairBlock, PairSource
 
 PATTERNS = {"p1": "ACGTACGTTTTACGT", "p2": "ACGTNNACG", "empty": "", "p4": "GGGTACAGATTTACAGGGTTTTTTTTACCAGAT"}
 TEXTS = {"t1": "ACGTACGTACGTGGGTACAGATTACAGGGACCAGAT", "t2": "GGGTACAGATTTACAGGGTACCAGAT"}
@@ -180,21 +180,24 @@ def test_empty_input_gives_a_header(tmp_path, capfdbinary):
 
 
 def test_pair_sources_count_like_loops():
+    three = np.full(3, 5, np.int64)
     for count in (0, 1, 2, 5, 9):
+        lengths = np.arange(count, dtype=np.int64)
         for diagonal in (False, True):
-            source = Triangle(count, diagonal)
+            source = PairSource.triangle(lengths, diagonal)
             expected = [(i, j) for i in range(count) for j in range(i + (not diagonal), count)]
             assert collect(source, 4) == expected
-            assert len(source) == len(expected)
-        assert collect(Product(count, 3), 5) == [(i, j) for i in range(count) for j in range(3)]
-    ids = np.arange(7, dtype=np.int32)
-    assert collect(Listed(ids, ids[::-1].copy()), 3) == [(i, 6 - i) for i in range(7)]
+            assert source.total == len(expected)
+        assert collect(PairSource.rectangle(lengths, three), 5) == [(i, j) for i in range(count) for j in range(3)]
+    ids, lengths = np.arange(7, dtype=np.int32), np.ones(7, np.int64)
+    listed = PairSource(lengths, lengths, np.zeros(0, np.int64), PairBlock(ids, ids[::-1].copy()))
+    assert collect(listed, 3) == [(i, 6 - i) for i in range(7)]
 
 
 def collect(source, most):
-    return [
-        pair for first, second in source.stretches(most) for pair in zip(first.tolist(), second.tolist(), strict=True)
-    ]
+    blocks = list(source.blocks(most))
+    assert all(0 < len(block) <= most for block in blocks)
+    return [pair for block in blocks for pair in zip(block.queries.tolist(), block.targets.tolist(), strict=True)]
 
 
 @pytest.mark.gpu

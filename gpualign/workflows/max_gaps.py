@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import open_backend
-from gpualign.encoded import EncodedSequences, read_encoded
-from gpualign.errors import InputError, UsageError, shown_input
+from gpualign.encoded import EncodedSequences
+from gpualign.errors import UsageError
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.io.files import OutputFile, open_output
-from gpualign.io.pair_lists import read_pairs
 from gpualign.matrices import Scoring
-from gpualign.pairsource import Listed, PairSource, Product, Triangle
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import join_bytes
 from gpualign.stream.tiles import Tiles, digest
+from gpualign.workflows.pair_blocks import PairBlock as PairIds
+from gpualign.workflows.pair_blocks import PairSource
+from gpualign.workflows.pairwise import read_inputs
 from gpualign.workflows.pairwise_params import PairwiseParams
 
 if TYPE_CHECKING:
@@ -52,29 +53,28 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     model = model_of(params, scoring)
-    patterns = read_encoded(params.queries, scoring)
-    texts = patterns if params.targets is None else read_encoded(params.targets, scoring)
-    pairs = pairs_of(params, patterns, texts)
+    found = read_inputs(params, scoring)
+    patterns, texts, pairs = found.queries, found.targets, found.source
     inputs = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     with open_output(options.output, inputs) as out, open_backend(options, "pairwise") as backend:
         writer = RowWriter(out, patterns, texts, scoring, model)
         if params.header:
             writer.header()
-        with Progress(options, "pairs", total=len(pairs)) as progress:
+        with Progress(options, "pairs", total=pairs.total) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
             if not params.best:
                 for block, answer in aligner.run(pairs, model, params.resume):
                     writer.write(block, answer)
             else:
                 scored = aligner.run(pairs, replace(model, traceback=False), params.resume)
-                winners = best_of_each(scored, len(patterns))
+                winners = replace(pairs, listed=best_of_each(scored, len(patterns)))
                 for block, answer in aligner.run(winners, model):
                     writer.write(block, answer)
         report.fields |= backend.report()
-    if not len(pairs) and not options.quiet:
+    if pairs.total == 0 and not options.quiet:
         warn("pairwise", "there are no pairs")
-    report.fields |= {"pairs": len(pairs), "written": writer.rows, "cells": aligner.cells * (model.max_gaps + 1)}
-    report.finish(f"{len(pairs)} pairs, {writer.rows} written, on {backend.name}")
+    report.fields |= {"pairs": pairs.total, "written": writer.rows, "cells": aligner.cells * (model.max_gaps + 1)}
+    report.finish(f"{pairs.total} pairs, {writer.rows} written, on {backend.name}")
     return report.fields
 
 
@@ -117,28 +117,6 @@ def model_of(params: PairwiseParams, scoring: Scoring) -> GapModel:
     )
 
 
-def pairs_of(params: PairwiseParams, patterns: EncodedSequences, texts: EncodedSequences) -> PairSource:
-    """The pairs that the parameters name.
-
-    Raises:
-        InputError: a pair list that names unknown sequences, or one-to-one files of unequal length.
-    """
-    if params.pairs is not None:
-        return Listed(*read_pairs(params.pairs, patterns.names, texts.names))
-    if params.one_to_one and params.targets is not None:
-        if len(patterns) != len(texts):
-            raise InputError(
-                f"{len(patterns)} sequences but {len(texts)} in {shown_input(params.targets)} "
-                "(--one-to-one needs as many in both)",
-                params.queries,
-            )
-        every = np.arange(len(patterns), dtype=np.int32)
-        return Listed(every, every)
-    if params.targets is None:
-        return Triangle(len(patterns), params.include_self)
-    return Product(len(patterns), len(texts))
-
-
 class Aligner:
     """Pairs in blocks through a backend."""
 
@@ -154,8 +132,8 @@ class Aligner:
         self.cells = 0
         lengths = (float(seqs.lengths.mean()) if len(seqs) else 0.0 for seqs in (patterns, texts))
         mean_cells = max(1.0, next(lengths) * next(lengths))
-        most_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
-        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(most_cells / mean_cells)))
+        self.block_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
+        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(self.block_cells / mean_cells)))
 
     def run(
         self, pairs: PairSource, model: GapModel, resume: str | None = None
@@ -164,8 +142,8 @@ class Aligner:
         blocks: list[PairBlock] = []  # under way; the backend answers in order
 
         def items() -> Iterator[PairBlock]:
-            for pattern_ids, text_ids in pairs.stretches(self.block_pairs):
-                blocks.append(PairBlock(self.patterns, self.texts, pattern_ids, text_ids))
+            for ids in pairs.blocks(self.block_pairs, self.block_cells):
+                blocks.append(PairBlock(self.patterns, self.texts, ids.queries, ids.targets))
                 yield blocks[-1]
 
         def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
@@ -173,7 +151,7 @@ class Aligner:
 
         results = align(items())
         if resume is not None:
-            run = digest(self.patterns, self.texts, model, vars(pairs), self.block_pairs)
+            run = digest(self.patterns, self.texts, model, pairs, self.block_pairs)
             results = Tiles(resume, run, GapAlignments, "pairwise").run(items(), align)
         for answer in results:
             block = blocks.pop(0)
@@ -193,7 +171,7 @@ def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:
     return Stage(lambda block: align_on_cpu(block, model), kernel)
 
 
-def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> Listed:
+def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairIds:
     """Of each pattern that has a pair, the pair of the best score; then of the fewest gaps; then the first."""
     best_key = np.full(patterns, np.iinfo(np.int64).min)
     best_text = np.full(patterns, -1, np.int32)
@@ -210,7 +188,7 @@ def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: i
         better = (top > best_key[pattern]) | (best_text[pattern] < 0)
         best_key[pattern[better]], best_text[pattern[better]] = top[better], text[better]
     found = np.flatnonzero(best_text >= 0).astype(np.int32)
-    return Listed(found, best_text[found])
+    return PairIds(found, best_text[found])
 
 
 class RowWriter:
