@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, Protocol, TypeVar
 
-from gpualign.errors import OutOfMemoryError
+from gpualign.errors import GpualignError, OutOfMemoryError
 from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
 
@@ -193,9 +193,9 @@ def _drive(
             except DeviceMemoryExceeded:
                 while busy:  # their buffers may be what is in the way
                     free.append(_collect(kernel, *busy.popleft()))
-                _settle(future, _run_in_parts, device, kernel, slot, item)
+                _settle(device, future, _run_in_parts, device, kernel, slot, item)
             except BaseException as error:
-                _fail(future, error)
+                _fail(device, future, error)
             free.append(slot)
         elif busy:
             free.append(_collect(kernel, *busy.popleft()))
@@ -209,7 +209,7 @@ def _collect(kernel: Kernel[Item, Result], slot: Slot, item: Item, future: Futur
         slot.device.timeline.items += 1
         return kernel.collect(slot, item)
 
-    _settle(future, finish)
+    _settle(slot.device, future, finish)
     return slot
 
 
@@ -233,13 +233,15 @@ def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
     return kernel.join([_run_in_parts(device, kernel, slot, part) for part in parts])
 
 
-def _settle(future: Future[Result], function: Callable[..., Result], *arguments: Any) -> None:
+def _settle(device: Device, future: Future[Result], function: Callable[..., Result], *arguments: Any) -> None:
     try:
         future.set_result(function(*arguments))
     except BaseException as error:
-        _fail(future, error)
+        _fail(device, future, error)
 
 
-def _fail(future: Future[Any], error: BaseException) -> None:
+def _fail(device: Device, future: Future[Any], error: BaseException) -> None:
     traceback.clear_frames(error.__traceback__)  # device objects must not outlive their context in a traceback
+    if isinstance(error, device.driver.Error):
+        error = GpualignError(f"{device.name} ({device.info.name}) failed: {error}")
     future.set_exception(error)
