@@ -66,7 +66,7 @@ def write_fastq(path: Path, *reads: tuple[str, str, str]) -> Path:
 def test_reported_distance_is_the_true_best_of_brute_force(cli: Cli, some_reads: Path) -> None:
     """edlib against both strands of all genomes is the truth; at most one read in a thousand may miss it."""
     genomes = read_fasta(GENOMES)
-    code, sam, _ = cli("map", GENOMES, some_reads)
+    code, sam, _ = cli("map", GENOMES, some_reads, "--end-to-end")
     assert code == 0
     within = missed = 0
     for record in records(sam):
@@ -100,10 +100,10 @@ def test_every_record_replays(cli: Cli, some_reads: Path) -> None:
         for batch in read_batches(str(some_reads))
         for i in range(len(batch))
     }
-    _, sam, _ = cli("map", GENOMES, some_reads)
+    _, sam, _ = cli("map", "-Y", GENOMES, some_reads)
     mapped = 0
     rows = records(sam)
-    assert [row[0] for row in rows] == list(given)
+    assert [row[0] for row in rows if not int(row[1]) & 0x800] == list(given)
     for row in rows:
         flag, sequence, quality = int(row[1]), row[9], row[10]
         bases, qualities = originals[row[0]]
@@ -118,7 +118,7 @@ def test_every_record_replays(cli: Cli, some_reads: Path) -> None:
         edits, md, columns = replay(sequence, genomes[row[2]], int(row[3]) - 1, row[5])
         assert (tags(row)["NM"], tags(row)["MD"]) == (str(edits), md)
         assert int(tags(row)["AS"]) == affine_score(columns, (1, 4, 6, 1, 5))
-        if "S" not in columns:
+        if "S" not in columns and "ed" in tags(row):
             assert edits >= int(tags(row)["ed"])
         aligned = [c for c in columns if c != "S"]
         assert aligned[0] in "=X"
@@ -192,7 +192,10 @@ def test_error_rate_is_the_limit(cli: Cli, tmp_path: Path) -> None:
     for i in (20, 45, 70):
         letters[i] = "A" if letters[i] != "A" else "C"
     reads = write_fastq(tmp_path / "r.fq", ("r", "".join(letters), "I" * 100))
-    assert [records(cli("map", "-e", e, reference, reads)[1])[0][1] for e in ("0.02", "0.03")] == ["4", "0"]
+    assert [records(cli("map", "--end-to-end", "-e", e, reference, reads)[1])[0][1] for e in ("0.02", "0.03")] == [
+        "4",
+        "0",
+    ]
 
 
 # --- golden output
@@ -372,7 +375,7 @@ def test_output_is_read_by_htslib(cli: Cli, tmp_path: Path, some_reads: Path) ->
     with pysam.AlignmentFile(str(tmp_path / "a.sam")) as file:
         assert file.header["RG"] == [{"ID": "x", "SM": "y"}]
         rows = list(file)
-    assert len(rows) == 3000
+    assert sum(not row.is_supplementary for row in rows) == 3000
     assert all(row.get_tag("RG") == "x" for row in rows)
     assert all(row.get_reference_sequence() for row in rows if not row.is_unmapped)
 
@@ -437,7 +440,7 @@ def test_report(cli: Cli, tmp_path: Path, fifty: Path) -> None:
     assert (report["tool"], report["command"], report["reads"]) == ("gpualign", "map", 50)
     assert (report["mapped"], report["unmapped"]) == (len(mapped), 50 - len(mapped))
     histogram = report["edit_distance_histogram"]
-    assert [sum(tags(row)["ed"] == str(d) for row in mapped) for d in range(len(histogram))] == histogram
+    assert [sum(tags(row).get("ed") == str(d) for row in mapped) for d in range(len(histogram))] == histogram
 
 
 def test_quiet_and_summary(cli: Cli, fifty: Path) -> None:

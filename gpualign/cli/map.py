@@ -10,7 +10,7 @@ import click
 
 from gpualign.cli.map_output import output_options, record_options, take_layout, take_read_group
 from gpualign.cli.options import default_of, run_options, take_run_options
-from gpualign.workflows.map import MapParams
+from gpualign.workflows.map import ALL_PLACES, MapParams
 from gpualign.workflows.map_presets import PRESETS
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
@@ -121,6 +121,35 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     metavar="INT",
     help="Places verified per read.",
 )
+@click.option(
+    "--sensitivity",
+    type=click.Choice(("default", "full")),
+    default="default",
+    show_default=True,
+    help="full: find every place within the error limit, by a denser index and all its hits; slow in repeats.",
+)
+@click.option(
+    "--end-to-end",
+    is_flag=True,
+    help="Leave reads unmapped that fit nowhere as a whole, instead of aligning their parts.",
+)
+@click.option(
+    "-N",
+    "secondary",
+    type=int,
+    default=default_of(MapParams, "secondary"),
+    show_default=True,
+    metavar="INT",
+    help="Report up to that many further places of a read, best first, as secondary records.",
+)
+@click.option("--secondary", "five", is_flag=True, help="The same as -N 5.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Report all places within the error limit.")
+@click.option(
+    "--strata",
+    type=int,
+    metavar="INT",
+    help="Of further places, those with up to INT edits more than the best one; without -N, all of them.",
+)
 @click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
 @click.option(
     "-Y",
@@ -135,7 +164,16 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @output_options
 @run_options
 @click.pass_context
-def command(context: click.Context, /, preset: str, no_check_names: bool, **values: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    preset: str,
+    no_check_names: bool,
+    sensitivity: str,
+    five: bool,
+    everywhere: bool,
+    **values: Any,
+) -> None:
     """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
@@ -163,6 +201,12 @@ def command(context: click.Context, /, preset: str, no_check_names: bool, **valu
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.workflows.map import run_map
 
+    given_secondary = context.get_parameter_source("secondary") != _DEFAULT
+    if everywhere or (values["strata"] is not None and not given_secondary and not five):
+        values["secondary"] = ALL_PLACES
+    elif five and not given_secondary:
+        values["secondary"] = 5
+    values["full"] = sensitivity == "full"
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
     params = MapParams.of_preset(preset, command_line=command_line, check_names=not no_check_names, **given)

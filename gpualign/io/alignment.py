@@ -56,7 +56,6 @@ class AlignmentReads:
         try:
             first = next(self._records, None)
         except (OSError, ValueError) as error:
-            self.close()
             raise InputError(f"truncated or damaged after 0 reads: {error}", file.path) from error
         self.paired = first is not None and first.is_paired
         if first is not None:
@@ -101,8 +100,7 @@ class AlignmentReads:
         return fields[0].encode(), sequence.encode(), None if missing else quality.encode(), tags.encode()
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # htslib says at closing again that the file was damaged
-            self._file.close()
+        self._file.close()
 
 
 @contextlib.contextmanager

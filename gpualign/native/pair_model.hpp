@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "place.hpp"
+
 namespace gpualign {
 
 enum class Orientation : int { forward_reverse = 0, reverse_forward = 1, same_strand = 2 };
@@ -27,6 +29,11 @@ struct PairModel {
         const bool first_left = orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
         const int64_t size = first_left ? end2 - start1 : end1 - start2;
         return size >= min && size <= max ? size : -1;
+    }
+
+    int64_t insert_size(const Place& first, const Place& second) const {
+        if (first.contig != second.contig) return -1;
+        return insert_size(first.begin, first.end, first.reverse, second.begin, second.end, second.reverse);
     }
 
     // Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations,

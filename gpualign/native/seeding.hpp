@@ -13,6 +13,7 @@ struct SeedingParams {
     int k, w;
     int32_t most_hits;        // hits followed per read once the rarest seeds have been followed
     int32_t most_candidates;  // candidates kept per read
+    bool full;                // follow every hit and keep every candidate
 };
 
 // A place for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
@@ -44,18 +45,20 @@ public:
         for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
     }
 
-    // Candidates of read r of the block, best voted first.
+    // Candidates of read r of the block, best voted first; returns whether hits were left out.
     //
     // The repeat rule: seeds are followed from the rarest to the most frequent, until `most_hits` hits have been followed.
     // The rarest seed is always followed, up to that number of its places, so that a read made of repeats alone is mapped.
-    void candidates(size_t r, int32_t length, int32_t limit, std::vector<Candidate>& out) {
-        collect_hits(r, length);
+    // `deep`: follow and keep several times as many.
+    bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
+        const int32_t depth = deep ? kDepth : 1;
+        const bool cut = collect_hits(r, length, int64_t(params_.most_hits) * depth);
+        const size_t most_candidates = size_t(params_.most_candidates) * size_t(depth);
         out.clear();
-        if (hits_.empty()) return;
         std::sort(hits_.begin(), hits_.end());
         for (size_t i = 0; i < hits_.size();) {
             size_t stop = i + 1;
-            const uint64_t last = (hits_[i] >> kReadBits) + uint64_t(limit);
+            const uint64_t last = (hits_[i] >> kReadBits) + uint64_t(limit);  // beyond it no path within the limit meets hit i
             while (stop < hits_.size() && hits_[stop] >> kReadBits <= last) stop++;
             add_cluster(i, stop, out);
             i = stop;
@@ -66,12 +69,14 @@ public:
             if (a.reverse != b.reverse) return !a.reverse;
             return a.contig < b.contig;
         };
+        if (params_.full) return false;
         drop_unlikely(out);
-        if (out.size() > size_t(params_.most_candidates)) {
-            std::nth_element(out.begin(), out.begin() + params_.most_candidates, out.end(), better);
-            out.resize(size_t(params_.most_candidates));
+        if (out.size() > most_candidates) {
+            std::nth_element(out.begin(), out.begin() + int64_t(most_candidates), out.end(), better);
+            out.resize(most_candidates);
         }
         std::sort(out.begin(), out.end(), better);
+        return cut;
     }
 
     size_t seeds(size_t r) const { return first_seed_[r + 1] - first_seed_[r]; }
@@ -92,14 +97,16 @@ private:
     static int64_t diagonal_of(uint64_t hit) { return int64_t((hit & ~kReverse) >> kReadBits) - kBias; }
     static int64_t position_of(uint64_t hit) { return diagonal_of(hit) + int64_t(hit & ((uint64_t(1) << kReadBits) - 1)); }
 
-    void collect_hits(size_t r, int32_t length) {
+    // Whether some were left out.
+    bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
         hits_.clear();
         rank_.clear();
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
             if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
         int64_t total = 0;
         for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
-        if (total > params_.most_hits)
+        const bool many = total > most_hits && !params_.full;
+        if (many)
             std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
                 const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
                 return na != nb ? na < nb : a < b;
@@ -107,8 +114,10 @@ private:
         for (uint32_t s : rank_) {
             const Seed& seed = seeds_[s];
             uint32_t n = seed.last - seed.first;
-            if (!hits_.empty() && int64_t(hits_.size()) + n > params_.most_hits) break;
-            n = std::min<uint32_t>(n, uint32_t(params_.most_hits));
+            if (many) {
+                if (!hits_.empty() && int64_t(hits_.size()) + n > most_hits) break;
+                n = uint32_t(std::min<int64_t>(n, most_hits));
+            }
             for (uint32_t e = seed.first; e < seed.first + n; e++) {
                 const uint64_t entry = index_.entries[e];
                 const uint32_t position = entry_position(entry);
@@ -117,6 +126,7 @@ private:
                 hits_.push_back(make_hit(reverse, int64_t(position) - at, at));
             }
         }
+        return many;
     }
 
     // Hits [from, to) share a candidate for each contig they touch.
@@ -145,7 +155,7 @@ private:
             if (c.votes * kVoteShare >= most) candidates[kept++] = c;
         candidates.resize(kept);
     }
-    static constexpr int32_t kVoteShare = 4;
+    static constexpr int32_t kVoteShare = 4, kDepth = 4;
 
     const IndexView& index_;
     const ReferenceView& reference_;

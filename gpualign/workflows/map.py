@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Stage
@@ -37,6 +38,11 @@ from gpualign.workflows.map_presets import PRESETS
 from gpualign.workflows.map_records import MapOutputs, MappedText, RecordFormatter
 from gpualign.workflows.map_statistics import MapStatistics, statistics_of
 
+#: more places, and more edits, than there are
+ALL_PLACES = NO_STRATA = (1 << 31) - 1
+#: seeds of ``full``: (k, w) up to an error rate; pieces of a read then have at least k + w - 1 bases
+_FULL_SEEDS = ((0.03, (13, 4)), (1.0, (11, 2)))
+
 
 @dataclass(frozen=True)
 class MapParams:
@@ -58,6 +64,10 @@ class MapParams:
             gap_open + l * gap_extend; an end is clipped where that gains more than clip.
         most_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
         most_candidates: places verified per read, those with most seed hits.
+        end_to_end: leave a read unmapped that fits nowhere as a whole; otherwise its parts are aligned by chaining.
+        full: find every place within the error limit: follow all hits, of an index dense enough for the guarantee.
+        secondary: further places reported per read.
+        strata: of those with at most that many edits more than the best one; None: all within the limit.
         eqx: write = and X in CIGARs instead of M.
         soft_supplementary: clip supplementary records softly, with the whole sequence, not hard.
         secondary_sequence: write the sequence and qualities of secondary records too.
@@ -91,6 +101,10 @@ class MapParams:
     clip: int = 5
     most_hits: int = 1000
     most_candidates: int = 64
+    end_to_end: bool = False
+    full: bool = False
+    secondary: int = 0
+    strata: int | None = None
     eqx: bool = False
     soft_supplementary: bool = False
     secondary_sequence: bool = False
@@ -123,6 +137,8 @@ class MapParams:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
         if self.most_hits < 1 or self.most_candidates < 1:
             raise UsageError("max hits and max candidates must be at least 1")
+        if self.secondary < 0 or (self.strata is not None and self.strata < 0):
+            raise UsageError("the number of secondary places and the strata must be at least 0")
         if [self.reference, self.reads, self.mates].count("-") > 1:
             raise UsageError("only one of the reference and the reads can come from standard input")
         if self.mates is not None and self.interleaved:
@@ -136,6 +152,23 @@ class MapParams:
             IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
         if self.read_group is not None:
             parse_read_group(self.read_group)
+
+    def guaranteed(self, lengths: NDArray[np.int64], k: int, w: int) -> NDArray[np.bool_]:
+        """Whether ``full`` finds every place of reads of these lengths.
+
+        Of limit + 1 pieces of a read one is free of edits, and w + k - 1 bases have a minimizer in common with the
+        reference (the pigeonhole principle).
+        """
+        limits = np.ceil(self.error_rate * lengths - 1e-9).astype(np.int64)
+        return np.asarray(lengths // (limits + 1) >= w + k - 1)
+
+    @property
+    def seeds(self) -> tuple[int | None, int | None]:
+        """k and w of an index that is built now."""
+        if not self.full or is_index(self.reference):
+            return self.k, self.w
+        k, w = next(seeds for rate, seeds in _FULL_SEEDS if self.error_rate <= rate)
+        return self.k or k, self.w or w
 
     @property
     def scores(self) -> tuple[int, int, int, int, int]:
@@ -159,7 +192,7 @@ def map_batch(
                 params.most_hits,
                 params.scores,
                 params.chaining.native,
-                0,
+                params.secondary,
             )
         )
     return Alignments(
@@ -170,6 +203,10 @@ def map_batch(
             params.error_rate,
             params.most_hits,
             params.most_candidates,
+            params.full,
+            not params.end_to_end,
+            params.secondary,
+            NO_STRATA if params.strata is None else params.strata,
             params.scores,
             batch.mates if pairs is not None else None,
             (pairs or PairModel()).native,
@@ -191,7 +228,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     inputs = tuple(path for path in (params.reference, params.reads, params.mates) if path is not None)
     with ExitStack() as stack:
         source = _Source(params, stack)
-        index = open_index(params.reference, params.k, params.w, options.threads)
+        index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index, inputs)
         report.stage("index")
@@ -287,7 +324,12 @@ def _map_item(format_records: RecordFormatter, item: Chunk | SequenceBatch) -> t
     times.append(time.perf_counter())
     check_count("reads", len(batch), alignments.primary_flags)
     seconds = np.diff(times).tolist()
-    return text, statistics_of(batch, alignments, format_records.pairs, invalid_comments, seconds)
+    statistics = statistics_of(batch, alignments, format_records.pairs, invalid_comments, seconds)
+    if format_records.params.full:
+        seeds = format_records.index.params
+        sure = format_records.params.guaranteed(batch.lengths, seeds.k, seeds.w)
+        statistics = replace(statistics, not_guaranteed=int(np.count_nonzero(~sure)))
+    return text, statistics
 
 
 def _no_kernel(device: Any) -> Any:
@@ -306,6 +348,12 @@ def _sample(params: MapParams) -> str:
 def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
         warn("map", f"no reads in {params.reads}: the output holds the header alone")
+    if statistics.not_guaranteed:
+        warn(
+            "map",
+            f"{statistics.not_guaranteed:,} reads are too short, for their error limit, to be sure that every place "
+            "was found (build the index with smaller -k and -w)",
+        )
     if statistics.invalid_comments:
         warn("map", f"{statistics.invalid_comments:,} comments are no SAM tags (XX:T:value) and were not copied")
 

@@ -1,0 +1,65 @@
+// Mapping qualities: how likely a read lies elsewhere, in Phred units from 0 to 60.
+//
+// A posterior over the places that are known, and a term for those that are not. Each edit that a rival needs more makes
+// it less likely by the odds of an error, (1 - e) to e / 3, with e estimated from the read itself. What the seeds did not
+// show is likely only where hits were left out: its terms are fitted to simulated reads (benchmarks/map_accuracy.py shows
+// how well they fit; docs/algorithms.md, "Mapping quality").
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "place_finder.hpp"
+
+namespace gpualign {
+
+// What the other ways to place a read lose against the chosen one, in score units.
+struct Rivals {
+    int32_t least = -1;  // -1: there are none
+    int32_t count = 0;   // that lose as little
+
+    void add(int32_t loss) {
+        if (least < 0 || loss < least) {
+            least = loss;
+            count = 1;
+        } else if (loss == least) {
+            count++;
+        }
+    }
+};
+
+class MappingQuality {
+public:
+    explicit MappingQuality(const AffineScores& scores) : edit_(scores.match + scores.mismatch) {}
+
+    uint8_t single(const Read& read, const std::vector<Place>& places) const {
+        Rivals rivals;
+        for (size_t i = 1; i < places.size(); i++) rivals.add(places[0].score - places[i].score);
+        return of(read, places[0], rivals);
+    }
+
+    uint8_t of(const Read& read, const Place& place, const Rivals& rivals) const {
+        if (rivals.least == 0) return 0;
+        const double edits = rivals.least < 0 ? 0 : double(rivals.least) / edit_;
+        double wrong = unseen(read, place, rivals.least < 0, edits);
+        if (rivals.least > 0) {
+            const double rate = (place.distance + 1.0) / (read.length + 2.0);
+            wrong += rivals.count * std::pow(3 * rate / (1 - rate), edits);
+        }
+        return uint8_t(std::clamp(-10 * std::log10(wrong), 1.0, 60.0));
+    }
+
+private:
+    // The chance of a better place among those that were not verified. The more seeds speak for the chosen place, the more
+    // of them a better one would have shown; where hits were left out, a rival close by is a sign of a family of repeats
+    // whose other members were not met.
+    static double unseen(const Read& read, const Place& place, bool alone, double edits) {
+        if (!read.cut) return std::pow(10, -std::min(6.0, 2.0 + place.votes));
+        const double by_votes = std::pow(10, -std::min(6.0, 0.1 + 0.5 * place.votes));
+        return alone ? by_votes : std::max(by_votes, 0.04 * std::pow(10, 0.8 * (1 - edits)));
+    }
+
+    const int edit_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,31 @@
+// A place of a read on the reference, and which of two is the better one.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+
+namespace gpualign {
+
+struct Place {
+    uint32_t read;      // of the block
+    uint32_t contig;
+    bool reverse;
+    int32_t votes;      // seed hits on its diagonals; 0 where it was found through the mate
+    int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
+    int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
+    int64_t begin, end; // about the first base of the read and behind its last one, on the reference
+    int32_t local = -1; // which of the read's local alignments, -1 where the whole read is aligned
+
+    // The same read at the same place, found twice.
+    bool same_as(const Place& other, int32_t limit) const {
+        return reverse == other.reverse && contig == other.contig && std::abs(end - other.end) <= limit;
+    }
+};
+
+// Best first; of equal ones the leftmost, then the forward strand.
+inline bool operator<(const Place& a, const Place& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.end != b.end) return a.end < b.end;
+    return a.reverse < b.reverse;
+}
+
+}  // namespace gpualign

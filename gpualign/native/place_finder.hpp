@@ -1,0 +1,289 @@
+// From a block of reads to the places of each: seeds, candidates, verification; chains for reads that fit nowhere as a whole;
+// and the mate's help.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "affine_batch.hpp"
+#include "chain_mapper.hpp"
+#include "pair_model.hpp"
+#include "place.hpp"
+#include "seeding.hpp"
+#include "verify_batch.hpp"
+
+namespace gpualign {
+
+struct MapParams {
+    SeedingParams seeding;
+    double error_rate;
+    AffineScores scores;
+    PairModel pairs;
+    bool local;              // align parts of a read where the whole fits nowhere
+    int32_t most_secondary;  // further places reported per read
+    int32_t strata;          // of those with at most that many edits more than the best
+
+    // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
+    int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
+};
+
+constexpr size_t kMostPairedPlaces = 64;  // of each end that are tried with those of the other
+
+struct Read {
+    size_t at;         // of its codes; the reverse complement's follow
+    int32_t length, limit;
+    int32_t seeds;     // minimizers, wherever they lie
+    bool cut;          // some of their hits were not followed
+    int32_t failed;    // most seed hits of a candidate that is beyond the limit
+    bool first_of_pair;
+};
+
+class PlaceFinder {
+public:
+    PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+        : reference_(reference), params_(params), seeder_(index, reference, params.seeding),
+          chainer_(index, reference, chaining(params)) {}
+
+    // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
+    void find(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+        load(letters, offsets, mates, from, to);
+        profiles_.emplace(letters, offsets + from, to - from);
+        verify();
+        if (params_.local) chain();
+        if (mates) rescue();
+    }
+
+    size_t size() const { return reads_.size(); }
+    const Read& read(size_t r) const { return reads_[r]; }
+    const uint8_t* codes(size_t r, bool reverse) const {
+        return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
+    }
+    // The places of a read, within the limit or local, best first.
+    const std::vector<Place>& places(size_t r) const { return places_[r]; }
+    // The local alignments of a read, which the places refer to: the best one, further parts of the read, other places.
+    const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
+
+private:
+    void load(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+        const size_t n = to - from;
+        reads_.resize(n);
+        codes_.resize(2 * size_t(offsets[to] - offsets[from]));
+        if (places_.size() < n) {
+            places_.resize(n);
+            locals_.resize(n);
+        }
+        for (size_t r = 0; r < n; r++) {
+            const uint8_t* text = letters + offsets[from + r];
+            const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
+            const bool first = mates && mates[from + r] == 1 && r + 1 < n;
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), 0, false, 0, first};
+            uint8_t* forward = codes_.data() + reads_[r].at;
+            uint8_t* backward = forward + 2 * length;
+            for (int32_t i = 0; i < length; i++) {
+                forward[i] = kCodes.forward[text[i]];
+                *--backward = kCodes.reverse[text[i]];
+            }
+            places_[r].clear();
+            locals_[r].clear();
+        }
+    }
+
+    // Candidates of all reads of the block, then their distances, all in one go.
+    void verify() {
+        read_codes_.clear();
+        read_lengths_.clear();
+        for (size_t r = 0; r < reads_.size(); r++) {
+            read_codes_.push_back(codes(r, false));
+            read_lengths_.push_back(reads_[r].length);
+        }
+        seeder_.look_up(read_codes_, read_lengths_);
+        clear_windows();
+        for (size_t r = 0; r < reads_.size(); r++) {
+            reads_[r].seeds = int32_t(seeder_.seeds(r));
+            add_candidates(r, false);
+        }
+        search_windows();
+        for (size_t r = 0; r < reads_.size(); r++) settle(places_[r], reads_[r].limit);
+        look_deeper();
+    }
+
+    void add_candidates(size_t r, bool deep) {
+        Read& read = reads_[r];
+        read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
+        // A path of at most `limit` edits strays from the diagonal of a seed it meets by at most the limit: the window holds those
+        // that meet all the candidate's seeds, or, to miss none, any of them.
+        for (const Candidate& c : candidates_) {
+            const int64_t left = params_.seeding.full ? c.first_diagonal : c.last_diagonal;
+            const int64_t right = params_.seeding.full ? c.last_diagonal : c.first_diagonal;
+            add_window(r, c.contig, c.reverse, c.votes, left - read.limit, right + read.limit + read.length);
+        }
+    }
+
+    // More hits of the reads of repeats whose best place is in doubt.
+    void look_deeper() {
+        clear_windows();
+        for (size_t r = 0; r < reads_.size(); r++)
+            if (reads_[r].cut && in_doubt(places_[r])) {
+                places_[r].clear();
+                add_candidates(r, true);
+            }
+        if (windows_.empty()) return;
+        search_windows();
+        for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
+    }
+
+    bool in_doubt(const std::vector<Place>& places) const {
+        if (places.empty() || places[0].votes < kManyVotes) return true;
+        return places.size() > 1 && places[0].score - places[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
+    }
+    static constexpr int32_t kManyVotes = 9, kClearLead = 4;  // seed hits; edits
+
+    void clear_windows() {
+        windows_.clear();
+        searched_.clear();
+    }
+
+    void add_window(size_t r, uint32_t contig, bool reverse, int32_t votes, int64_t begin, int64_t end) {
+        begin = std::max(begin, reference_.contig_offsets[contig]);
+        end = std::min(end, reference_.contig_offsets[contig + 1]);
+        if (begin >= end || reads_[r].length == 0) return;
+        windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), reads_[r].limit});
+        searched_.push_back({uint32_t(r), contig, reverse, votes, 0, 0, 0, 0});
+    }
+
+    // The best place of each window, where it is within the limit.
+    void search_windows() {
+        VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_);
+        const AffineScores& s = params_.scores;
+        for (size_t w = 0; w < windows_.size(); w++) {
+            const VerifyBest& found = results_[w];
+            Place place = searched_[w];
+            Read& read = reads_[place.read];
+            if (found.distance > read.limit) {
+                read.failed = std::max(read.failed, place.votes);
+                continue;
+            }
+            place.distance = found.distance;
+            place.score = read.length * s.match - found.distance * (s.match + s.mismatch);
+            place.end = int64_t(windows_[w].begin) + found.end;
+            place.begin = place.end - read.length;
+            places_[place.read].push_back(place);
+        }
+    }
+
+    // Best first; of one place found twice only the better.
+    void settle(std::vector<Place>& places, int32_t limit) {
+        if (places.size() < 2) return;
+        std::stable_sort(places.begin(), places.end());
+        kept_.clear();
+        size_t kept = 0;
+        for (const Place& place : places) {
+            const int64_t key = place.end + (place.reverse ? kOtherStrand : 0);
+            const auto next = kept_.lower_bound(key - limit);
+            if (next != kept_.end() && *next <= key + limit) continue;
+            kept_.insert(key);
+            places[kept++] = place;
+        }
+        places.resize(kept);
+    }
+    static constexpr int64_t kOtherStrand = int64_t(1) << 40;  // beyond every position
+
+    // Local alignments of the reads that no place explains as a whole, or only one with fewer seeds than a place that does not:
+    // clipped reads, those with a long gap, and those of several parts.
+    void chain() {
+        queries_.clear();
+        chained_.clear();
+        for (size_t r = 0; r < reads_.size(); r++) {
+            if (!places_[r].empty() && reads_[r].failed < places_[r][0].votes) continue;
+            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length});
+            chained_.push_back(r);
+        }
+        chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < chained_.size(); i++) {
+            const size_t r = chained_[i];
+            locals_[r] = std::move(chains_[i]);
+            for (size_t c = 0; c < locals_[r].size(); c++)
+                if (locals_[r][c].kind != ChainKind::supplementary) add_local(r, int32_t(c));
+            settle(places_[r], reads_[r].limit);
+        }
+    }
+
+    void add_local(size_t r, int32_t c) {
+        const ChainRecord& record = locals_[r][size_t(c)];
+        const int32_t length = reads_[r].length;
+        const int64_t at = reference_.contig_offsets[record.contig] + record.position;
+        const int64_t span = reference_span(record.cigar.data(), record.cigar.data() + record.cigar.size());
+        const int32_t front = record.reverse ? length - record.query_end : record.query_begin;
+        const int32_t back = record.reverse ? record.query_begin : length - record.query_end;
+        places_[r].push_back({uint32_t(r), record.contig, record.reverse, 0, record.edits, record.score, at - front, at + span + back, c});
+    }
+
+    static ChainMapParams chaining(const MapParams& params) {
+        ChainMapParams chains{};
+        chains.anchors = {params.seeding.k, params.seeding.w, params.seeding.most_hits, kWholeRead};
+        chains.chains.most_gap = 500;
+        chains.chains.most_difference = 200;
+        chains.chains.min_score = params.seeding.k;
+        chains.chains.min_anchors = 1;
+        chains.align = {params.scores, 8, 1 << 12, 100, 30};
+        return chains;
+    }
+    static constexpr int32_t kWholeRead = 1 << 30;
+
+    // A pair of whose ends no places lie as the library has them: the windows where an end should lie, seen from the best
+    // places of the other end, are searched by the verification kernel, which needs no seed.
+    void rescue() {
+        clear_windows();
+        for (size_t r = 0; r + 1 < reads_.size(); r++) {
+            if (!reads_[r].first_of_pair || any_fits(r)) continue;
+            search_mate(places_[r], r + 1, true);
+            search_mate(places_[r + 1], r, false);
+        }
+        if (windows_.empty()) return;
+        search_windows();
+        for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
+    }
+
+    bool any_fits(size_t r) const {
+        for (size_t i = 0; i < places_[r].size() && i < kMostPairedPlaces; i++)
+            for (size_t j = 0; j < places_[r + 1].size() && j < kMostPairedPlaces; j++)
+                if (params_.pairs.insert_size(places_[r][i], places_[r + 1][j]) >= 0) return true;
+        return false;
+    }
+
+    // Windows for read `mate`, seen from the best of the other end's places.
+    void search_mate(const std::vector<Place>& anchors, size_t mate, bool anchor_is_first) {
+        for (size_t i = 0; i < anchors.size() && i < kMostAnchors; i++) {
+            const Place& anchor = anchors[i];
+            if (anchor.score < anchors[0].score) break;
+            const MateWindow w = params_.pairs.mate_window(anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
+            add_window(mate, anchor.contig, w.reverse, 0, w.begin - reads_[mate].limit, w.end + reads_[mate].limit);
+        }
+    }
+
+    static constexpr size_t kMostAnchors = 4;
+
+    const ReferenceView& reference_;
+    const MapParams params_;
+    Seeder seeder_;
+    std::optional<VerifyProfiles> profiles_;
+    std::vector<Read> reads_;
+    std::vector<std::vector<Place>> places_;
+    ChainMapper chainer_;
+    std::vector<std::vector<ChainRecord>> locals_, chains_;
+    std::vector<ChainQuery> queries_;
+    std::vector<size_t> chained_;
+    std::vector<uint8_t> codes_;
+    std::vector<const uint8_t*> read_codes_;
+    std::vector<int32_t> read_lengths_;
+    std::vector<Candidate> candidates_;
+    std::vector<VerifyTask> windows_;
+    std::vector<Place> searched_;  // what each window is about
+    std::vector<VerifyBest> results_;
+    std::set<int64_t> kept_;  // ends of the places kept of a read, by strand
+};
+
+}  // namespace gpualign
