@@ -74,6 +74,12 @@ BENCHMARKS = {
         cpu=("",),
         quick="--coverage 10",
     ),
+    "map-accuracy": Benchmark(
+        "map: simulated pairs, errors, long gaps and parts, wrong reads at each MAPQ, beside bwa mem and minimap2",
+        "map_accuracy.py",
+        cpu=("",),
+        quick="--share 0.01",
+    ),
     "real-reads": Benchmark("map: agreement with bwa mem on real reads", "real_reads.py", cpu=("",)),
     "validity": Benchmark(
         "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"

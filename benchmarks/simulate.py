@@ -1,0 +1,221 @@
+"""Reads with known places: a donor genome with variants, fragments of it, sequencing errors. Same seed, same bytes.
+
+    python benchmarks/simulate.py SET FOLDER    reads.fq (or reads_1.fq, reads_2.fq), truth.npz of one of SETS
+
+The truth of a read is the set of diagonals (reference position less read position, on the forward strand) on which its
+parts lie: one for a plain read, another behind each indel, others for parts from elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from data import genome, read_fasta
+from numpy.typing import NDArray
+
+BASES = np.frombuffer(b"ACGT", np.uint8)
+COMPLEMENT = np.zeros(256, np.uint8)
+COMPLEMENT[list(b"ACGTN")] = list(b"TGCAN")
+MOST_PARTS = 4
+NO_DIAGONAL = np.iinfo(np.int64).min // 2
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """One set of reads.
+
+    Attributes:
+        genomes: names of data.GENOMES, taken as one reference.
+        reads: how many, or pairs.
+        length: bases.
+        errors: share of bases that are wrong; a tenth of them insertions, a tenth deletions of one base.
+        insert: mean and sd of the outer distance of pairs, or None.
+        event: "indel": 20 bases deleted or inserted in the middle of each read; "parts": the middle third of the read
+            comes from another place of the contig.
+        variants: share of the donor's bases that are SNPs (85 %) or begin an indel of 1 to 8 bases.
+    """
+
+    genomes: tuple[str, ...]
+    reads: int
+    length: int
+    errors: float
+    seed: int
+    insert: tuple[float, float] | None = None
+    event: str = ""
+    variants: float = 0.001
+
+
+HUMAN = ("chr20", "chrXtrunc")
+SETS = {
+    "pe150": ReadModel(HUMAN, 500_000, 150, 0.01, 11, (400, 50)),
+    "pe100": ReadModel(HUMAN, 200_000, 100, 0.02, 12, (300, 30)),
+    "se150": ReadModel(HUMAN, 1_000_000, 150, 0.01, 13),
+    "se250": ReadModel(HUMAN, 200_000, 250, 0.05, 14),
+    "indel20": ReadModel(HUMAN, 100_000, 150, 0.01, 15, event="indel"),
+    "parts3": ReadModel(HUMAN, 100_000, 150, 0.01, 16, event="parts"),
+}
+
+
+@dataclass(frozen=True)
+class Donor:
+    """One contig with variants: base i lies at ``i + shift`` of the reference, shift being that of the last border."""
+
+    bases: NDArray[np.uint8]
+    borders: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+
+    def to_reference(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        return at + self.shifts[np.searchsorted(self.borders, at, side="right") - 1]
+
+
+def donor(reference: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> Donor:
+    bases = reference.copy()
+    snps = rng.choice(len(bases), int(0.85 * rate * len(bases)), replace=False)
+    bases[snps] = substitute(bases[snps], rng)
+    places = np.unique(rng.integers(100, max(101, len(bases) - 100), int(0.15 * rate * len(bases))))
+    places = places[np.diff(places, prepend=-100) > 20]
+    sizes = np.minimum(8, rng.geometric(0.5, len(places))) * rng.choice([-1, 1], len(places))
+    pieces, borders, shifts, last, shift = [], [0], [0], 0, 0
+    for place, size in zip(places.tolist(), sizes.tolist(), strict=True):
+        pieces.append(bases[last:place])
+        if size > 0:
+            pieces.append(BASES[rng.integers(0, 4, size)])
+            last = place
+        else:
+            last = place - size
+        shift -= size
+        borders.append(last - shift)  # in the donor, behind what was inserted
+        shifts.append(shift)
+    pieces.append(bases[last:])
+    return Donor(np.concatenate(pieces), np.array(borders), np.array(shifts))
+
+
+def substitute(bases: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Another base for each A, C, G and T."""
+    codes = np.searchsorted(BASES, bases)
+    known = (codes < 4) & (BASES[np.minimum(codes, 3)] == bases)
+    other = BASES[(codes + rng.integers(1, 4, len(bases))) % 4]
+    return np.where(known, other, bases)
+
+
+class Simulator:
+    """Fragments and reads of all contigs."""
+
+    def __init__(self, model: ReadModel) -> None:
+        self.model = model
+        self.rng = np.random.default_rng(model.seed)
+        self.names: list[str] = []
+        self.donors: list[Donor] = []
+        for name in model.genomes:
+            for contig, letters in read_fasta(genome(name)).items():
+                self.names.append(contig)
+                self.donors.append(donor(np.frombuffer(letters.upper(), np.uint8), model.variants, self.rng))
+        sizes = np.array([len(each.bases) for each in self.donors], float)
+        self._share = sizes / sizes.sum()
+
+    def places(self, count: int, span: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Contigs and starts of spans without N."""
+        contig = self.rng.choice(len(self.donors), count, p=self._share)
+        start = np.zeros(count, np.int64)
+        waiting = np.arange(count)
+        while len(waiting):
+            for c, each in enumerate(self.donors):
+                mine = waiting[contig[waiting] == c]
+                start[mine] = self.rng.integers(0, len(each.bases) - span[mine] - 40)
+            waiting = np.array([i for i in waiting if self._has_n(contig[i], start[i], span[i])], np.int64)
+        return contig, start
+
+    def _has_n(self, contig: int, start: int, span: int) -> bool:
+        return b"N" in self.donors[contig].bases[start : start + span + 40].tobytes()
+
+    def read(self, contig: int, start: int, reverse: bool) -> tuple[NDArray[np.uint8], list[int]]:
+        """Letters as sequenced and the diagonals, for a read that begins (ends, on the reverse strand) at ``start``."""
+        length = self.model.length
+        each = self.donors[contig]
+        letters = each.bases[start : start + length + 40]
+        if self.model.event == "indel":
+            at = int(self.rng.integers(length // 4, 3 * length // 4))
+            if self.rng.random() < 0.5:
+                letters = np.concatenate([letters[:at], letters[at + 20 :]])
+                after = 20
+            else:
+                letters = np.concatenate([letters[:at], BASES[self.rng.integers(0, 4, 20)], letters[at:]])
+                after = -20
+            here = each.to_reference(np.array([start, start + at + max(after, 0) + 1])) - [0, at + max(-after, 0) + 1]
+            diagonals = [int(here[0]), int(here[1])]
+        elif self.model.event == "parts":
+            third = length // 3
+            there = start
+            while abs(there - start) < 1000 or b"N" in each.bases[there : there + third].tobytes():
+                there = int(self.rng.integers(0, len(each.bases) - third))
+            letters = letters.copy()
+            letters[third : 2 * third] = each.bases[there : there + third]
+            here = each.to_reference(np.array([start, there, start + 2 * third])) - [0, third, 2 * third]
+            diagonals = here.tolist()
+        else:
+            ends = each.to_reference(np.array([start, start + length - 1])) - [0, length - 1]
+            diagonals = [int(ends[0]), int(ends[1])]
+        letters = self._errors(letters, length)
+        return (COMPLEMENT[letters[::-1]] if reverse else letters), diagonals
+
+    def _errors(self, letters: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
+        hits = np.flatnonzero(self.rng.random(length) < self.model.errors)
+        kinds = self.rng.random(len(hits))
+        letters = letters.copy()
+        swaps = hits[kinds < 0.8]
+        letters[swaps] = substitute(letters[swaps], self.rng)
+        for at in hits[kinds >= 0.8][::-1]:
+            if self.rng.random() < 0.5:
+                letters = np.delete(letters, at)
+            else:
+                letters = np.insert(letters, at, BASES[self.rng.integers(0, 4)])
+        return letters[:length]
+
+    def run(self, folder: Path) -> None:
+        model = self.model
+        ends = 2 if model.insert else 1
+        span = np.full(model.reads, model.length)
+        if model.insert:
+            mean, sd = model.insert
+            span = np.maximum(model.length, self.rng.normal(mean, sd, model.reads).round().astype(np.int64))
+        contig, start = self.places(model.reads, span)
+        turned = self.rng.random(model.reads) < 0.5
+        diagonals = np.full((model.reads, ends, MOST_PARTS), NO_DIAGONAL)
+        quality = b"F" * model.length
+        files = [(folder / (f"reads_{end + 1}.fq" if ends == 2 else "reads.fq")).open("wb") for end in range(ends)]
+        for i in range(model.reads):
+            for end, file in enumerate(files):
+                reverse = bool(turned[i]) != (end == 1)
+                at = start[i] + (span[i] - model.length if reverse and ends == 2 else 0)
+                letters, found = self.read(int(contig[i]), int(at), reverse)
+                diagonals[i, end, : len(found)] = found
+                file.write(b"@%d\n%s\n+\n%s\n" % (i, letters.tobytes(), quality))
+        for file in files:
+            file.close()
+        reverse = np.stack([turned != (end == 1) for end in range(ends)], axis=1)
+        np.savez(folder / "truth.npz", contig=contig, reverse=reverse, diagonals=diagonals, names=np.array(self.names))
+
+
+def made(name: str, model: ReadModel, folder: Path) -> Path:
+    """The folder of a set, made once per number of reads."""
+    target = folder / f"{name}-{model.reads}"
+    if not (target / "truth.npz").exists():
+        target.mkdir(parents=True, exist_ok=True)
+        Simulator(model).run(target)
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", choices=SETS)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    Simulator(SETS[arguments.set]).run(arguments.folder)
+
+
+if __name__ == "__main__":
+    main()
