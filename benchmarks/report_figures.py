@@ -99,7 +99,8 @@ def mapping(results: Results, path: Path) -> None:
         for name, tools in found.figures["map"].items():
             taken = sets.setdefault(name, {})
             for tool, row in tools.items():
-                taken.setdefault(tool, row["reads_per_cpu_s"])
+                if "reads_per_cpu_s" in row:
+                    taken.setdefault(tool, row["reads_per_cpu_s"])
     tools = list(dict.fromkeys(tool for taken in sets.values() for tool in taken))
     with _figure(path, size=(6.8, 0.34 * sum(map(len, sets.values())) + 1.0)) as axes:
         panel, ticks, place = axes[0][0], [], 0.0

@@ -27,7 +27,45 @@ def mapping(results: Results) -> str:
                 f"{number(brute['within_limit'])} within the limit {number(brute['percent'], 5)} % are reported with "
                 "the best distance.\n"
             )
+    parts += [_sorted_bam(found) for found in results.with_key("sorted_bam")]
+    parts += [_agreement(found) for found in results.with_key("real_reads")]
+    parts += [_variants(found) for found in results.with_key("variants")]
     return "\n".join(parts)
+
+
+def _sorted_bam(found: Result) -> str:
+    rows = [
+        (tool, number(row["pairs_per_s"]), *row["speed_to_minimap2"].values(), row["peak_mib"], row["bam_mib"])
+        for tool, row in found.figures["sorted_bam"].items()
+    ]
+    header = ("to sorted BAM", "pairs/s", "× minimap2", "× minimap2, CPU time", "peak MiB", "file MiB")
+    return f"{table(header, rows)}\n{found.source}\n"
+
+
+def _agreement(found: Result) -> str:
+    rows = [
+        (
+            name,
+            *(number(row[key]) for key in ("reads", "both_mapped", "both_sure", "agree", "ours_alone", "theirs_alone")),
+        )
+        for name, row in found.figures["real_reads"].items()
+    ]
+    header = ("beside bwa mem", "reads", "both map", "both sure", "of these agree", "we alone map", "bwa alone maps")
+    sure = f"Sure is a MAPQ of at least {found.figures['sure']}, agreement within {found.figures['tolerance']} bases."
+    return f"{table(header, rows)}\n{sure} {found.source}\n"
+
+
+def _variants(found: Result) -> str:
+    """One row a mapper and kind of variant; the counts are those of variants.py."""
+    cases = [
+        (tool, kind, row)
+        for tool, kinds in found.figures["variants"].items()
+        for kind, row in kinds.items()
+        if isinstance(row, dict)
+    ]
+    names = [key for key, value in cases[0][2].items() if isinstance(value, int | float)] if cases else []
+    rows = [(tool, kind, *(number(row.get(name)) for name in names)) for tool, kind, row in cases]
+    return f"{table(('variants called behind', 'kind', *names), rows)}\n{found.source}\n"
 
 
 def _mapping_table(name: str, tools: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+    return "".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 def number(value: float | None, digits: int = 3) -> str:

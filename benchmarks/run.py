@@ -84,6 +84,7 @@ BENCHMARKS = {
     "validity": Benchmark(
         "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"
     ),
+    "bad-input": Benchmark("what each command does with bad input, beside other programs", "bad_input.py", cpu=("",)),
     "verification": Benchmark(
         "the verification loop on one thread, beside edlib",
         "verification.py",
