@@ -129,7 +129,7 @@ def compared(found: set[tuple[int, str, str]], truth: set[tuple[int, str, str]])
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--coverage", type=float, default=30)
-    parser.add_argument("--tools", default="gpualign,bwa,minimap2")
+    parser.add_argument("--tools", default="gpualign,gpualign -e 0.15,bwa,minimap2")
     arguments = parser.parse_args()
     tools = arguments.tools.split(",")
     fasta = data.genome("chr20")
@@ -141,10 +141,14 @@ def main() -> None:
         reads = simulate(chromosome, variants, arguments.coverage, folder)
         truth = truth_of(variants, len(chromosome), folder, fasta)
         for tool in tools:
-            mapping.map_reads(tool, fasta, reads, folder / f"{tool}.bam")
-            table[tool] = compared(calls(fasta, folder / f"{tool}.bam"), truth)
+            bam = folder / f"{tool.replace(' ', '')}.bam"
+            program, _, options = tool.partition(" ")
+            mapping.map_reads(program, fasta, reads, bam, options=options)
+            table[tool] = compared(calls(fasta, bam), truth)
             print(tool, {kind: table[tool][kind] for kind in ("all", "snps", "indels")}, flush=True)
-    facts = harness.machine([*(tool for tool in tools if tool != "gpualign"), "samtools", "bcftools"], ["pysam"])
+    facts = harness.machine(
+        [*(tool for tool in tools if " " not in tool and tool != "gpualign"), "samtools", "bcftools"], ["pysam"]
+    )
     settings = {"coverage": arguments.coverage, "region": f"{CONTIG}:{BEGIN + 1}-{END}"}
     harness.save("variants", facts, {**settings, "variants": table})
 

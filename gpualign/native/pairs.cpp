@@ -34,6 +34,8 @@ bool one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bo
 }
 
 struct Joined {
+    Joined(bool qualities_too, bool comments_too) : with_qualities(qualities_too), with_comments(comments_too) {}
+
     const bool with_qualities, with_comments;
     std::vector<uint8_t> names, bases, qualities, comments, mates;
     std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
@@ -62,7 +64,7 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
     const ReadsView a = arrays1.view(), b = arrays2.view();
     if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
         throw nb::index_error("more pairs than records");
-    Joined joined{a.qualities && b.qualities, a.comments || b.comments};
+    Joined joined(a.qualities && b.qualities, a.comments || b.comments);
     for (int64_t i = 0; i < count; i++) {
         bool dots;
         const size_t x = size_t(from1 + i), y = size_t(from2 + i);
@@ -79,7 +81,7 @@ nb::tuple pair_neighbours(const nb::tuple& reads) {
     const ReadArrays arrays(reads);
     const ReadsView s = arrays.view();
     const size_t n = arrays.reads();
-    Joined joined{s.qualities != nullptr, s.comments != nullptr};
+    Joined joined(s.qualities != nullptr, s.comments != nullptr);
     for (size_t i = 0; i < n; i++) {
         bool dots = false;
         if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
