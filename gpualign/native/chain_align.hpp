@@ -1,6 +1,6 @@
 // Chains to local alignments: banded dynamic programs between their anchors and at both ends.
 #pragma once
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,7 +23,6 @@ struct ChainTask {
     int32_t length;
     uint32_t contig;
     const Anchor *first, *last;
-    int32_t score;         // of the chain
 };
 
 struct LocalAlignment {

@@ -66,7 +66,7 @@ public:
         for (size_t r = 0; r < count; r++) add_read(reads[r]);
         for (const Selected& s : chains_)
             tasks_.push_back({s.reverse ? queries_[s.read].reverse : queries_[s.read].forward, queries_[s.read].length, s.contig,
-                              anchors_.data() + s.first, anchors_.data() + s.last, s.score});
+                              anchors_.data() + s.first, anchors_.data() + s.last});
         aligner_.run(tasks_, alignments_);
         size_t a = 0;
         for (size_t r = 0; r < count; r++) {
@@ -106,7 +106,7 @@ private:
     // that follows, and so are their results, ties included.
     void add_read(const ChainQuery& given) {
         ChainQuery query = given;
-        if (std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
+        if (given.length && std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
         const size_t read = queries_.size();
         queries_.push_back(query);
         finder_.find(query.forward, query.length, found_);

@@ -1,5 +1,6 @@
 // What a CIGAR says of an alignment once the letters are at hand: gaps moved left, score, edits.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
