@@ -85,6 +85,30 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "output").read_bytes() == b"text"
 
 
+@pytest.mark.parametrize("name", ["chr_é語", "chr~1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "map {ref} {read}",
+        "map {index} {read}",
+        "mems -F {ref} {read}",
+        "verify {ref} {read} --candidates {places}",
+        "pairwise {read} {ref}",
+        "lcs-filter -q {read} {ref}",
+    ],
+)
+def test_names_come_out_as_they_went_in(cli: Cli, tmp_path: Path, command: str, name: str) -> None:
+    contig = bad_input.CONTIGS[0][1]
+    files = {key: tmp_path / key for key in ("ref", "read", "places", "index")}
+    files["ref"].write_text(f">{name}\n{contig}\n", "utf-8")
+    files["read"].write_text(f">read\n{contig[100:200]}\n")
+    files["places"].write_text(f"read\t{name}\t90\t210\n", "utf-8")
+    assert cli("index", files["ref"], "-d", files["index"])[0] == 0
+    code, output, error = cli(*command.format(**files).split(), "--device", "cpu")
+    assert code == 0, error
+    assert name.encode() in output
+
+
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

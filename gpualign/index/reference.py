@@ -26,7 +26,7 @@ class Reference:
     """Contigs one behind the other, packed.
 
     Attributes:
-        names: contig names, to the first white space, unique.
+        names: contig names, to the first white space, unique; a letter for each byte.
         contig_offsets: int64 (contigs + 1,), positions of the contigs in the packed sequence.
         words: uint64 (bases // 32 + 2,), base i in bits 2 * (i % 32) of word i // 32; A, C, G, T = 0, 1, 2, 3.
         run_starts, run_ends: uint32 (runs,), half-open intervals of one letter that is not A, C, G or T.
@@ -39,6 +39,11 @@ class Reference:
     run_starts: NDArray[np.uint32]
     run_ends: NDArray[np.uint32]
     run_letters: NDArray[np.uint8]
+
+    @cached_property
+    def shown_names(self) -> list[str]:
+        """The names as text for UTF-8 output: what a file says in UTF-8 stays as it is, any other text is Latin-1."""
+        return [_as_text(name) for name in self.names]
 
     @property
     def bases(self) -> int:
@@ -63,6 +68,13 @@ class Reference:
     def letters(self, begin: int, end: int) -> bytes:
         """The upper-case letters of packed positions [begin, end)."""
         return bytes(_native.reference_letters(self.native, begin, end))
+
+
+def _as_text(name: str) -> str:
+    try:
+        return name.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return name
 
 
 def read_reference(path: str) -> Reference:

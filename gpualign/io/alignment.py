@@ -190,7 +190,7 @@ def sam_header(
     tags = sequence_tags or [""] * len(reference.names)
     lines += [
         f"@SQ\tSN:{name}\tLN:{length}{more}"
-        for name, length, more in zip(reference.names, reference.lengths.tolist(), tags, strict=True)
+        for name, length, more in zip(reference.shown_names, reference.lengths.tolist(), tags, strict=True)
     ]
     source = source or {}
     if read_group is not None:

@@ -47,7 +47,7 @@ class RecordFormatter:
         self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, form: str | None, tagged: bool
     ) -> None:
         self.index, self.params, self.pairs, self.form, self.tagged = index, params, pairs, form, tagged
-        names, offsets = join_bytes([name.encode() for name in index.reference.names])
+        names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
         self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
 

@@ -164,7 +164,7 @@ class Search:
     @staticmethod
     def native_of(index: MinimizerIndex) -> Any:
         """The native view of an index."""
-        return _native.MemIndex(*index.native, index.reference.names)
+        return _native.MemIndex(*index.native, index.reference.shown_names)
 
     def prepare(self, chunk: Chunk | SequenceBatch) -> QueryText:
         """Parse and pack.
