@@ -35,7 +35,7 @@ test: $(VENV)/developing
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
 SEED ?= $(shell date +%s)
 soak: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu' --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py
+	$(BIN)/python -m pytest -m 'not gpu' -o faulthandler_timeout=3600 --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
 
 # Coverage-guided fuzzing of every reader, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
 FUZZ_S ?= 600
