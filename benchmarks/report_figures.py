@@ -107,12 +107,14 @@ def mapping(results: Results, path: Path) -> None:
         for name, taken in sets.items():
             for tool, value in taken.items():
                 panel.barh(place, value / 1000, color=f"C{tools.index(tool) % 6}", height=0.8)
-                panel.text(value / 1000, place, f" {value / 1000:.1f}", va="center", fontsize=7)
+                panel.text(value / 1000, place, f" {value / 1000:.3g}", va="center", fontsize=7)
                 ticks.append((place, f"{tool}, {name}"))
                 place += 1
             place += 0.6
         panel.set_yticks([at for at, _ in ticks], labels=[text for _, text in ticks], fontsize=7)
         panel.invert_yaxis()
+        panel.margins(y=0.02)
+        panel.set_xscale("log")  # long reads and short ones
         panel.set_xlabel("thousand reads a second of processor time")
 
 
