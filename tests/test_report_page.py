@@ -38,7 +38,10 @@ def test_figures_follow_from_the_records(
     code, sam, _ = cli("map", *inputs, "--json", path, "-R", r"@RG\tID:x\tSM:honey")
     assert code == 0
     report = json.loads(path.read_text())
-    rows = records(sam)
+    everything = records(sam)
+    rows = [row for row in everything if not int(row[1]) & 0x900]
+    assert report["supplementary"] == sum(bool(int(row[1]) & 0x800) for row in everything)
+    assert report["secondary"] == sum(bool(int(row[1]) & 0x100) for row in everything)
     mapped = [row for row in rows if not int(row[1]) & 4]
     assert (report["tool"], report["command"], report["sample"]) == ("gpualign", "map", "honey")
     assert (report["reads"], report["mapped"], report["unmapped"]) == (len(rows), len(mapped), len(rows) - len(mapped))
@@ -46,10 +49,11 @@ def test_figures_follow_from_the_records(
     assert report["properly_paired"] == sum(bool(int(row[1]) & 2) for row in rows)
     assert report["mapq_histogram"] == counted([int(row[4]) for row in mapped], 61)
     assert report["mean_mapq"] == pytest.approx(sum(int(row[4]) for row in mapped) / len(mapped), abs=0.001)
-    edits = [int(tags(row)["ed"]) for row in mapped]
+    measured = [row for row in mapped if "ed" in tags(row)]
+    edits = [int(tags(row)["ed"]) for row in measured]
     assert report["edit_distance_histogram"] == counted(edits)
-    assert report["error_rate"] == pytest.approx(sum(edits) / sum(len(row[9]) for row in mapped), abs=1e-6)
-    rates = [int(100 * edit / len(row[9]) + 1e-9) for edit, row in zip(edits, mapped, strict=True)]
+    assert report["error_rate"] == pytest.approx(sum(edits) / sum(len(row[9]) for row in measured), abs=1e-6)
+    rates = [int(100 * edit / len(row[9]) + 1e-9) for edit, row in zip(edits, measured, strict=True)]
     assert report["error_rate_histogram"] == {"bin": 0.01, "counts": counted(rates)}
     pairs = zip(mapped[::2], mapped[1::2], strict=True) if paired else ()
     sizes = [abs(int(a[8])) // 10 for a, b in pairs if min(int(a[4]), int(b[4])) >= 20]
