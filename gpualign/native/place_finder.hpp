@@ -223,7 +223,7 @@ private:
 
     static ChainMapParams chaining(const MapParams& params) {
         ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, params.seeding.w, params.seeding.most_hits, kWholeRead};
+        chains.anchors = {params.seeding.k, params.seeding.w, Seeder::kDepth * params.seeding.most_hits, kWholeRead};
         chains.chains.most_gap = 500;
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;

@@ -27,6 +27,8 @@ struct Candidate {
 
 class Seeder {
 public:
+    static constexpr int32_t kDepth = 4;  // times as many hits are followed where the best place is in doubt
+
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
         : index_(index), reference_(reference), params_(params), scanner_(params.k, params.w) {}
 
@@ -155,7 +157,7 @@ private:
             if (c.votes * kVoteShare >= most) candidates[kept++] = c;
         candidates.resize(kept);
     }
-    static constexpr int32_t kVoteShare = 4, kDepth = 4;
+    static constexpr int32_t kVoteShare = 4;
 
     const IndexView& index_;
     const ReferenceView& reference_;
