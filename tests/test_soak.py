@@ -159,8 +159,9 @@ def lines_by_header(text: str) -> dict[str, list[tuple[str, ...]]]:
 @pytest.mark.skipif(shutil.which("mummer") is None, reason="mummer is not installed")
 @pytest.mark.parametrize("kind", ["-maxmatch", "-mumreference", "-mum"])
 def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, soaking: bool, seed: int, kind: str) -> None:
-    """All queries of a chunk against one reference: each has its own part of it."""
-    for rng, pairs in chunks(seed, f"mems {kind}", soaking, 40_000):
+    """A chunk's queries against one reference that holds a part of each; texts of one or two letters match all over."""
+    for rng, chunk in chunks(seed, f"mems {kind}", soaking, 40_000):
+        pairs = [pair for pair in chunk if min(len(set(pair[0])), len(set(pair[1]))) > 2]
         reference = write(
             tmp_path / "r.fa", ["".join(a for a, _ in pairs[:1000]), "".join(a for a, _ in pairs[1000:2000]) or "A"]
         )
