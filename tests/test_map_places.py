@@ -201,7 +201,19 @@ def test_parts_of_a_read(cli: Cli, tmp_path: Path) -> None:
     assert part.cigar.endswith("S")
 
 
+def test_long_reads_among_short_ones(cli: Cli, tmp_path: Path) -> None:
+    """Of 20,000 bases with 3 % of errors: by chaining, without a whole alignment's memory."""
+    rng = np.random.default_rng(10)
+    text = random_bases(rng, 60_000)
+    read = mutate(rng, text[10_000:30_000], 600)
+    long, short = run_map(cli, tmp_path, {"c": text}, {"long": read, "short": text[500:600]})
+    assert (long.flag, abs(long.position - 10_001) < 20, abs(long.end - 30_000) < 20, long.mapq) == (0, True, True, 60)
+    assert 450 < int(long.tags["NM"]) <= 600
+    assert "ed" not in long.tags
+    assert (short.flag, short.position, short.tags["ed"]) == (0, 501, "0")
+
+
 def test_options_that_make_no_sense(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.fa").write_text(">c\nACGTACGTACGT\n")
-    for options in (("-N", "-1"), ("--strata", "-1"), ("--sensitivity", "most")):
+    for options in (("-N", "-1"), ("--strata", "-1"), ("--sensitivity", "most"), ("-x", "ont", "--strata", "1")):
         assert cli("map", tmp_path / "x.fa", tmp_path / "x.fa", *options)[0] == 2

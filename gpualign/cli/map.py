@@ -48,7 +48,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(MapParams, "error_rate"),
     show_default=True,
     metavar="RATE",
-    help="Edits allowed in a read, as a share of its length, rounded up.",
+    help="Edits allowed in a read aligned as a whole, as a share of its length, rounded up.",
 )
 @click.option("-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]")
 @click.option(
@@ -179,7 +179,8 @@ def command(
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
     candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
-    unmapped. Output is in the order of the input and the same for any number of threads.
+    aligned in parts where it has any, and so are reads of more than 5,000 bases. Output is in the order of the input
+    and the same for any number of threads.
 
     \b
     Presets:

@@ -112,6 +112,7 @@ private:
 
     void add_candidates(size_t r, bool deep) {
         Read& read = reads_[r];
+        if (params_.local && read.length > kLongestWhole) return;
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
         // A path of at most `limit` edits strays from the diagonal of a seed it meets by at most the limit: the window holds those
         // that meet all the candidate's seeds, or, to miss none, any of them.
@@ -223,7 +224,7 @@ private:
 
     static ChainMapParams chaining(const MapParams& params) {
         ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, params.seeding.w, Seeder::kDepth * params.seeding.most_hits, kWholeRead};
+        chains.anchors = {params.seeding.k, params.seeding.w, Seeder::kDepth * params.seeding.most_hits, kLongestWhole};
         chains.chains.most_gap = 500;
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
@@ -231,7 +232,8 @@ private:
         chains.align = {params.scores, 8, 1 << 12, 100, 30};
         return chains;
     }
-    static constexpr int32_t kWholeRead = 1 << 30;
+    // Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.
+    static constexpr int32_t kLongestWhole = 5000;
 
     // A pair of whose ends no places lie as the library has them: the windows where an end should lie, seen from the best
     // places of the other end, are searched by the verification kernel, which needs no seed.

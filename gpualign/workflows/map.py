@@ -57,7 +57,7 @@ class MapParams:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff".
         unpaired: score that places which are no proper pair must make good.
-        error_rate: edits allowed in a read, as a share of its length, rounded up.
+        error_rate: edits allowed in a read aligned as a whole, as a share of its length, rounded up.
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         save_index: path to save the index under, or None.
         match: score of a match; mismatch, gap_open, gap_extend, clip: penalties. A gap of length l costs
@@ -148,6 +148,8 @@ class MapParams:
             parse_insert_size(self.insert_size, self.orientation, self.unpaired)
         if self.long_reads and (self.mates is not None or self.interleaved):
             raise UsageError("long reads have no pairs (use the preset sr)")
+        if self.long_reads and (self.full or self.end_to_end or self.strata is not None):
+            raise UsageError("long reads are aligned in parts, not by edit distance: use the preset sr for that option")
         if self.k is not None or self.w is not None:
             IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
         if self.read_group is not None:
