@@ -25,7 +25,9 @@ struct Place {
 inline bool operator<(const Place& a, const Place& b) {
     if (a.score != b.score) return a.score > b.score;
     if (a.end != b.end) return a.end < b.end;
-    return a.reverse < b.reverse;
+    if (a.reverse != b.reverse) return a.reverse < b.reverse;
+    if (a.votes != b.votes) return a.votes > b.votes;
+    return a.local < b.local;
 }
 
 }  // namespace gpualign

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "affine_batch.hpp"
@@ -175,19 +174,30 @@ private:
         }
     }
 
-    // Best first; of one place found twice only the better.
+    // Best first; of one place found twice only the better. Each place that stays rules out its neighbours in order of position.
     void settle(std::vector<Place>& places, int32_t limit) {
         if (places.size() < 2) return;
-        std::stable_sort(places.begin(), places.end());
-        kept_.clear();
-        size_t kept = 0;
-        for (const Place& place : places) {
-            const int64_t key = place.end + (place.reverse ? kOtherStrand : 0);
-            const auto next = kept_.lower_bound(key - limit);
-            if (next != kept_.end() && *next <= key + limit) continue;
-            kept_.insert(key);
-            places[kept++] = place;
+        std::sort(places.begin(), places.end());
+        const size_t n = places.size();
+        by_position_.clear();
+        for (uint32_t p = 0; p < n; p++) by_position_.emplace_back(places[p].end + (places[p].reverse ? kOtherStrand : 0), p);
+        std::sort(by_position_.begin(), by_position_.end());
+        rank_.resize(n);
+        for (uint32_t i = 0; i < n; i++) rank_[by_position_[i].second] = i;
+        ruled_out_.assign(n, false);
+        for (uint32_t p = 0; p < n; p++) {
+            if (ruled_out_[p]) continue;
+            const auto rule_out = [&](size_t i) {
+                const bool near = std::abs(by_position_[i].first - by_position_[rank_[p]].first) <= limit;
+                if (near) ruled_out_[by_position_[i].second] = true;
+                return near;
+            };
+            for (size_t i = rank_[p]; i > 0 && rule_out(i - 1);) i--;
+            for (size_t i = rank_[p] + 1; i < n && rule_out(i);) i++;
         }
+        size_t kept = 0;
+        for (size_t p = 0; p < n; p++)
+            if (!ruled_out_[p]) places[kept++] = places[p];
         places.resize(kept);
     }
     static constexpr int64_t kOtherStrand = int64_t(1) << 40;  // beyond every position
@@ -285,7 +295,9 @@ private:
     std::vector<VerifyTask> windows_;
     std::vector<Place> searched_;  // what each window is about
     std::vector<VerifyBest> results_;
-    std::set<int64_t> kept_;  // ends of the places kept of a read, by strand
+    std::vector<std::pair<int64_t, uint32_t>> by_position_;  // the places of one read
+    std::vector<uint32_t> rank_;
+    std::vector<uint8_t> ruled_out_;
 };
 
 }  // namespace gpualign
