@@ -31,7 +31,8 @@ enum : uint8_t {
 // sees every cell's value and traceback byte, the byte in a Score.
 //
 // Ties prefer the diagonal, then the insertion, then the deletion, and a longer gap over a new one: read from the end of
-// the alignment that puts a gap as far left as it goes. A cell's value is never below `clipped`, the value of an alignment
+// the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping all of it is
+// clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the value of an alignment
 // that begins behind it.
 template <class Score, class Substitution, class Store>
 GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_extend, Score extend, Score clipped,
@@ -48,6 +49,7 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_ex
         Score from = select(del > ins, Score(kFromDeletion), Score(kFromInsertion));
         from = select(value > gap, Score(kFromStart), from);
         from = select(value > diagonal, from, Score(kFromDiagonal));
+        from = select(value > clipped, from, Score(kFromStart));
         from = from | select(open_insertion > longer_insertion, Score(0), Score(kInsertionExtends));
         from = from | select(open_deletion > longer_deletion, Score(0), Score(kDeletionExtends));
         store(b, value, from);

@@ -175,10 +175,10 @@ private:
                 row_best = max(value, row_best);
                 store_bytes(bytes + size_t(b) * Lanes, from);
             });
-            // the last row needs no clip at the end and wins ties; rows behind it belong to longer queries
+            // the last row needs no clip at the end; rows behind it belong to longer queries
             const Score value = select(is_last, row_best, row_best - clip);
             auto better = value > end_value;
-            better = (better | (is_last & (value == end_value))) & ((row < last_row) | is_last);
+            better = better & ((row < last_row) | is_last);
             end_value = select(better, value, end_value);
             end_row = select(better, row, end_row);
             end_diagonal = select(better, row_diagonal, end_diagonal);
