@@ -61,7 +61,7 @@ class MapParams:
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         save_index: path to save the index under, or None.
         match: score of a match; mismatch, gap_open, gap_extend, clip: penalties. A gap of length l costs
-            gap_open + l * gap_extend; an end is clipped where that gains more than clip.
+            gap_open + l * gap_extend; an end is clipped where that gains at least clip.
         most_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
         most_candidates: places verified per read, those with most seed hits.
         end_to_end: leave a read unmapped that fits nowhere as a whole; otherwise its parts are aligned by chaining.
