@@ -245,35 +245,36 @@ private:
     // Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.
     static constexpr int32_t kLongestWhole = 5000;
 
-    // A pair of whose ends no places lie as the library has them: the windows where an end should lie, seen from the best
-    // places of the other end, are searched by the verification kernel, which needs no seed.
+    // The window where an end should lie, seen from a best place of the other end beside which it has none, is searched by the
+    // verification kernel, which needs no seed.
     void rescue() {
         clear_windows();
         for (size_t r = 0; r + 1 < reads_.size(); r++) {
-            if (!reads_[r].first_of_pair || any_fits(r)) continue;
-            search_mate(places_[r], r + 1, true);
-            search_mate(places_[r + 1], r, false);
+            if (!reads_[r].first_of_pair) continue;
+            search_mate(r, r + 1);
+            search_mate(r + 1, r);
         }
         if (windows_.empty()) return;
         search_windows();
         for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
     }
 
-    bool any_fits(size_t r) const {
-        for (size_t i = 0; i < places_[r].size() && i < kMostPairedPlaces; i++)
-            for (size_t j = 0; j < places_[r + 1].size() && j < kMostPairedPlaces; j++)
-                if (params_.pairs.insert_size(places_[r][i], places_[r + 1][j]) >= 0) return true;
-        return false;
-    }
-
-    // Windows for read `mate`, seen from the best of the other end's places.
-    void search_mate(const std::vector<Place>& anchors, size_t mate, bool anchor_is_first) {
-        for (size_t i = 0; i < anchors.size() && i < kMostAnchors; i++) {
+    // Windows for `mate`, seen from the best places of read r.
+    void search_mate(size_t r, size_t mate) {
+        const bool anchor_is_first = r < mate;
+        const std::vector<Place>& anchors = places_[r];
+        for (size_t i = 0; i < anchors.size() && i < kMostAnchors && anchors[i].score == anchors[0].score; i++) {
             const Place& anchor = anchors[i];
-            if (anchor.score < anchors[0].score) break;
+            if (fits_any(anchor, places_[mate], anchor_is_first)) continue;
             const MateWindow w = params_.pairs.mate_window(anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
             add_window(mate, anchor.contig, w.reverse, 0, w.begin - reads_[mate].limit, w.end + reads_[mate].limit);
         }
+    }
+
+    bool fits_any(const Place& anchor, const std::vector<Place>& others, bool anchor_is_first) const {
+        for (size_t j = 0; j < others.size() && j < kMostPairedPlaces; j++)
+            if (params_.pairs.insert_size(anchor_is_first ? anchor : others[j], anchor_is_first ? others[j] : anchor) >= 0) return true;
+        return false;
     }
 
     static constexpr size_t kMostAnchors = 4;
