@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpualign.backends.base import Stage
+from gpualign.encoded import EncodedSequences
 from gpualign.errors import GpualignError
+from gpualign.gapsmis import PairBlock
 from gpualign.params import RunOptions
 from tests.conftest import EXAMPLES
 
@@ -357,6 +360,22 @@ def test_results_of_workers_out_of_reach_come_by_the_scheduler(
     assert not connect.reachable("inproc://nowhere")
     monkeypatch.setattr(cluster_backend, "reachable", lambda worker: False)
     assert list(backend.run(range(10), squares())) == [item * item for item in range(10)]
+
+
+def test_items_with_shared_objects_of_their_own(backend: ClusterBackend) -> None:
+    """More of them in one task than are kept for the next one."""
+
+    def blocks() -> Iterator[PairBlock]:
+        one = np.array([0], np.int32)
+        for i in range(60):
+            sequences = EncodedSequences([f"s{i}"], np.full(4, i, np.uint8), np.array([0, 4]))
+            yield PairBlock(sequences, sequences, one, one)
+
+    def first_letter(block: PairBlock) -> int:
+        return int(block.patterns.sequence(0)[0])
+
+    stage: Stage[PairBlock, int] = Stage(first_letter, lambda device: None)  # type: ignore[arg-type,return-value]
+    assert list(backend.run(blocks(), stage)) == list(range(60))
 
 
 def test_room_follows_the_workers(backend: ClusterBackend) -> None:

@@ -144,6 +144,7 @@ class _Run:
         while some := list(itertools.islice(source, self._task_items)):
             self._watch()
             self._pending.append(self._new_task(some))
+            self._forget_old()
             while len(self._pending) >= self._room:
                 yield from self._fetch()
         while self._pending:
@@ -183,7 +184,6 @@ class _Run:
         number = next(self._numbers)
         self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
         self._shared[number] = _Sent(self._backend, pack(obj, self._seen_by_all))
-        self._forget_old()
         return number
 
     def _forget_old(self) -> None:
