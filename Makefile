@@ -37,14 +37,14 @@ SEED ?= $(shell date +%s)
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' -o faulthandler_timeout=3600 --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
 
-# Coverage-guided fuzzing of every reader, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
+# Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
 FUZZ_S ?= 600
 FUZZ := build/fuzz
 READERS := reads pairs reference places pair_list matrix index lines
 fuzz: $(VENV)/developing
 	$(PIP_INSTALL) atheris
 	$(BIN)/python fuzz/corpus.py $(FUZZ)/seeds
-	@for parser in fastx candidates; do \
+	@for parser in fastx candidates records; do \
 	    clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -Igpualign/native -Icuda fuzz/$$parser.cpp -o $(FUZZ)/$$parser && mkdir -p $(FUZZ)/found/$$parser && \
 	    ./$(FUZZ)/$$parser -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(FUZZ)/$$parser- \

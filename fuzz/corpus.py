@@ -46,6 +46,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "candidates": {
             name: bytes([i]) + text for i, (name, text) in enumerate((("tsv", TSV), ("bed", BED), ("paf", PAF)))
         },
+        "records": {"one read": bytes(range(1, 121))},
         "reads": {**reads, "bam": bam, "sam": b"@HD\tVN:1.6\na\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"},
         "pairs": {"fastq": b"@a/1\nAC\n+\nII\n@a/2\nGT\n+\nII\n@b\nA\n+\nI\n"},
         "reference": {

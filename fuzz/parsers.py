@@ -15,12 +15,14 @@ import tempfile
 from collections.abc import Callable
 
 import atheris
+import numpy as np
 
 with atheris.instrument_imports(include=["gpualign"]):
     from gpualign import _native
     from gpualign.errors import InputError, UsageError
     from gpualign.index.file import load_index
-    from gpualign.index.reference import read_reference
+    from gpualign.index.reference import Reference, read_reference
+    from gpualign.io.alignment import sam_header
     from gpualign.io.candidates import CandidateChunk, parse_chunk, read_candidates
     from gpualign.io.files import InputFile
     from gpualign.io.lines import parse_lines, read_line_chunks
@@ -32,15 +34,19 @@ with atheris.instrument_imports(include=["gpualign"]):
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="fuzz-")
 _PATH = os.path.join(_FOLDER.name, "input")
+_REFERENCE = Reference(
+    ["a"], np.array([0, 4], np.int64), *(np.zeros(n, t) for n, t in ((2, "u8"), (0, "u4"), (0, "u4"), (0, "u1")))
+)
 _NAMES = _native.NameIndex(*join_bytes([b"a", b"b", b"chr"]))
 
 
 def reads() -> None:
-    """Twice, in small and in large batches: the same records or the same refusal."""
+    """Twice, in small and in large batches: the same records or the same refusal. A header is rewritten as ours."""
     found = []
     for bases in (1, 1 << 20):
         try:
             with ReadSource(_PATH) as source:
+                sam_header(_REFERENCE, "", source=source.header)
                 batches = [to_batch(item) for item in source.items(bases)]
             found.append([(b.name(i), b.sequence(i), b.quality(i)) for b in batches for i in range(len(b))])
         except InputError:

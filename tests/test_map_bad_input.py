@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,33 @@ def test_bad_reads(cli: Cli, tmp_path: Path, name: str) -> None:
     assert sentence in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["reads"]
+
+
+UNMAPPED = b"r1\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"@HD\tVN:1.6\n@CO\t\x83\n",  # not UTF-8
+        b"@HD\tVN:1.6\n@HD\tVN:1.6\n",  # htslib takes it
+        b"@HD\tVN:1.6\n@RG\tSM:no ID\n",
+    ],
+)
+def test_bad_sam_headers(cli: Cli, tmp_path: Path, header: bytes) -> None:
+    reads = tmp_path / "reads.sam"
+    reads.write_bytes(header + UNMAPPED)
+    code, _, error = cli("map", GENOMES, reads)
+    assert code == 3
+    assert f"{reads}: cannot be read as SAM, BAM or CRAM" in error
+
+
+def test_programs_that_name_each_other_as_predecessor(cli: Cli, tmp_path: Path) -> None:
+    reads = tmp_path / "reads.sam"
+    reads.write_bytes(b"@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n" + UNMAPPED)
+    code, output, _ = cli("map", GENOMES, reads)
+    assert code == 0
+    assert re.search(rb"\n@PG\tID:gpualign\t.*\tPP:b\n", output)
 
 
 @pytest.mark.parametrize("name", ["text", "cut in the qualities", "truncated gzip", "wrong CRC"])

@@ -49,9 +49,10 @@ class AlignmentReads:
         try:
             with htslib_source(file) as source:
                 self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
+            # ValueError also where the text is not UTF-8 or htslib takes a header that pysam does not
+            self.header: dict[str, Any] = self._file.header.to_dict()
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
-        self.header: dict[str, Any] = self._file.header.to_dict()
         self._records: Iterator[Any] = self._file.fetch(until_eof=True)
         try:
             first = next(self._records, None)
@@ -214,6 +215,7 @@ def _header_line(kind: str, fields: dict[str, str]) -> str:
 
 
 def _last_of_chain(programs: list[dict[str, str]]) -> str:
-    """The program that no other names as its predecessor; the last such one."""
+    """The program that no other names as its predecessor, the last such one; of a circle, the last."""
     previous = {program.get("PP") for program in programs}
-    return next(program["ID"] for program in reversed(programs) if program["ID"] not in previous)
+    ends = [program["ID"] for program in programs if program["ID"] not in previous]
+    return ends[-1] if ends else programs[-1]["ID"]

@@ -1,9 +1,10 @@
 // One record's letters beside the reference's, and what follows from them: CIGAR with = and X, MD, NM.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "record_arrays.hpp"
+#include "record_view.hpp"
 #include "reference.hpp"
 #include "text.hpp"
 
