@@ -49,9 +49,9 @@ class AlignmentReads:
         try:
             with htslib_source(file) as source:
                 self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
-            # ValueError also where the text is not UTF-8 or htslib takes a header that pysam does not
+            # which may refuse what htslib takes, and text that is not UTF-8
             self.header: dict[str, Any] = self._file.header.to_dict()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, AssertionError) as error:
             raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
         self._records: Iterator[Any] = self._file.fetch(until_eof=True)
         try:

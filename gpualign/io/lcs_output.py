@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gpualign.errors import check_count
 from gpualign.io.files import OutputFile
 
 if TYPE_CHECKING:
@@ -74,8 +75,10 @@ class LcsWriter:
     def write(self, rows: Sequence[Row]) -> None:
         """Write (rank or None, query, hit) rows."""
         if rows:
-            line = self._record if self._params.fasta else self._line
-            self._out.write("".join(line(*row) for row in rows).encode("latin-1"))
+            line, lines_a_row = (self._record, 2) if self._params.fasta else (self._line, 1)
+            text = "".join(line(*row) for row in rows)
+            check_count("lines", lines_a_row * len(rows), text.count("\n"))
+            self._out.write(text.encode("latin-1"))
             self.rows += len(rows)
 
     def _line(self, rank: int | None, query: Query, hit: Hit) -> str:

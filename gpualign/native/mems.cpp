@@ -275,6 +275,16 @@ void restore_text(MemText& text, const TextState& state) {
     new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
 }
 
+// Lines that begin with '>', one for each strand of each record.
+int64_t count_headers(Input<uint8_t> text) {
+    const uint8_t* p = text.data();
+    const size_t size = text.size();
+    nb::gil_scoped_release release;
+    int64_t n = size > 0 && p[0] == '>';
+    for (size_t i = 1; i < size; i++) n += (p[i] == '>') & (p[i - 1] == '\n');
+    return n;
+}
+
 }  // namespace
 
 void bind_mems(nb::module_& m) {
@@ -320,6 +330,7 @@ void bind_mems(nb::module_& m) {
           nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
           nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"), nb::arg("most_dots"),
           "(text uint8, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
+    m.def("count_headers", &count_headers, nb::arg("text"), "Lines of whole lines (uint8) that begin with '>'.");
     m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
           "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),

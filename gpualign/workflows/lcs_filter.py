@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, lcs_stage
 from gpualign.backends.select import open_backend
-from gpualign.errors import InputError
+from gpualign.errors import InputError, check_count
 from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
@@ -151,6 +151,7 @@ class LcsFilter:
         """
         strands = [strand for query in self.queries for strand in query.strands]
         for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read)):
+            check_count("subjects", len(scored.batch), scored.lengths.shape[1])
             groups = list(_collect(self._collectors, scored, self.subjects))
             rows = [(None, query, hit) for query, hits in groups for hit in self._trace(query, hits)]
             self.subjects += len(scored.batch)

@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_count
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.io.files import OutputFile, open_output
 from gpualign.matrices import Scoring
@@ -153,11 +153,15 @@ class Aligner:
         if resume is not None:
             run = digest(self.patterns, self.texts, model, pairs, self.block_pairs)
             results = Tiles(resume, run, GapAlignments, "pairwise").run(items(), align)
+        aligned = 0
         for answer in results:
             block = blocks.pop(0)
+            check_count("pairs", len(block), len(answer.score))
+            aligned += len(block)
             self.cells += int((block.pattern_lengths * block.text_lengths).sum())
             self.progress.update(len(block))
             yield block, answer
+        check_count("pairs", pairs.total, aligned)
 
 
 def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:
@@ -227,6 +231,7 @@ class RowWriter:
             self.model.traceback,
             self.scoring.scale,
         )
+        check_count("pairs", len(block), _native.count_newlines(rows))
         self.out.write(rows)
         self.rows += len(block)
 

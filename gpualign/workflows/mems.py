@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import open_backend
-from gpualign.errors import InputError, UsageError
+from gpualign.errors import InputError, UsageError, check_count
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
@@ -88,8 +88,12 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
             counts = Counts(search, progress)
+            headers = 0
             for text in texts_of_queries(search, backend, options, counts, queries):
+                headers += _native.count_headers(text)
                 out.write(text.data)
+            if not params.table:
+                check_count("strands", counts.records * search.blocks_a_record, headers)
         report.fields |= backend.report()
     if counts.records == 0:
         warn("mems", "no query records")
@@ -147,15 +151,19 @@ class Counts:
 
     def __init__(self, search: Search, progress: Progress) -> None:
         self.records = self.bases = 0
+        self._searched = 0  # positions of the batch under way
         params = search.params
         self.plot = DotPlot(search.index.reference, params.min_length) if params.dotplot is not None else None
         self._progress = progress
         self._quiet = params.only_acgt or len(search.index.reference.run_starts) == 0
 
     def finished(self, piece: Piece) -> None:
-        """A piece is done; the last one of a batch counts the batch."""
+        """A piece is done, of a batch the one behind the last; the last one of a batch counts the batch."""
         source = piece.source
+        check_count("positions", piece.start, self._searched)
+        self._searched = piece.stop
         if piece.stop == source.text.length:
+            self._searched = 0
             if self.plot is not None:
                 self.plot.add_records(source)
             self.add(source.records, source.bases, source.text.other_letters)

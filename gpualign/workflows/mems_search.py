@@ -154,6 +154,7 @@ class Search:
         self.most_occurrences = (params.max_occ or 0) if params.kind == "maxmatch" else 1
         self.unique_in_query = params.kind == "mum"
         self.strands = STRANDS.index(params.strands) + 1
+        self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
         self.most_dots = MOST_DOTS if params.dotplot is not None else 0
         self.style = params.style(len(index.reference.names))
         self.native = self.native_of(index)

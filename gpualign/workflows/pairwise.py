@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpualign import _native
 from gpualign.alignments import Alignments
 from gpualign.backends.base import Backend
 from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences, read_encoded
-from gpualign.errors import InputError, shown_input
+from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
@@ -120,9 +121,15 @@ def align_all(
     if resume is not None:
         run = digest(replace(problem, table_bytes=0, kernel="auto"), source, size)
         results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
+    aligned = 0
     for alignments in results:
-        progress.update(done.pop(0))
+        pairs = done.pop(0)
+        if problem.identity is None:
+            check_count("pairs", pairs, len(alignments))
+        aligned += pairs
+        progress.update(pairs)
         yield alignments
+    check_count("pairs", source.total, aligned)
 
 
 def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
@@ -200,7 +207,9 @@ def _write(
     out.write(layout.header())
     kept = 0
     for batch in alignments:
-        kept += len(batch)
         if len(batch):
-            out.write(layout.lines(batch))
+            lines = layout.lines(batch)
+            check_count("pairs", len(batch), _native.count_newlines(lines))
+            out.write(lines)
+        kept += len(batch)
     return kept
