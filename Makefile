@@ -53,10 +53,11 @@ fuzz: $(VENV)/developing
 	    $(BIN)/python fuzz/parsers.py $$reader -max_total_time=$(FUZZ_S) -max_len=4096 \
 	        -artifact_prefix=$(FUZZ)/$$reader- $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
 
-# The tests with the native code under a sanitizer, in an environment beside .venv that uses its packages. Memory that
-# Python never frees is no finding, and Python itself is not built for ThreadSanitizer: races are looked for elsewhere.
-SANITIZED := build/sanitized
+# The tests with the native code under a sanitizer (SANITIZER=thread: for races), in an environment beside .venv that uses
+# its packages. Memory that Python never frees is no finding.
 SANITIZER ?= address,undefined
+SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
+SANITIZED := build/$(SANITIZER_LIBRARY)
 SANITIZED_TESTS ?= tests
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
@@ -67,8 +68,8 @@ sanitize: $(VENV)/developing
 	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
 	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
 	mkdir -p $(SANITIZED)/run && cp -r tests examples pyproject.toml $(SANITIZED)/run
-	cd $(SANITIZED)/run && LD_PRELOAD=$$($(CXX) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
-	    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
+	cd $(SANITIZED)/run && LD_PRELOAD=$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
 
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
 test-gpu: $(VENV)/developing

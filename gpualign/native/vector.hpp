@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "algo/hd.hpp"
 #if defined(__AVX512F__)
@@ -20,6 +21,7 @@ struct RawVector {
 template <class T>
 struct Vec {
     using Raw = typename RawVector<T>::type;
+    using Wrapping = typename RawVector<std::make_unsigned_t<T>>::type;  // sums of signed lanes may wrap around
     static constexpr int lanes = GPUALIGN_VECTOR_BYTES / sizeof(T);
 
     Raw v;
@@ -38,13 +40,13 @@ struct Vec {
     }
     GPUALIGN_HD void store(T* p) const { std::memcpy(p, &v, sizeof v); }
 
-    friend GPUALIGN_HD Vec operator+(Vec a, Vec b) { return Vec(Raw(a.v + b.v)); }
-    friend GPUALIGN_HD Vec operator-(Vec a, Vec b) { return Vec(Raw(a.v - b.v)); }
+    friend GPUALIGN_HD Vec operator+(Vec a, Vec b) { return Vec(Raw(Wrapping(a.v) + Wrapping(b.v))); }
+    friend GPUALIGN_HD Vec operator-(Vec a, Vec b) { return Vec(Raw(Wrapping(a.v) - Wrapping(b.v))); }
     friend GPUALIGN_HD Vec operator&(Vec a, Vec b) { return Vec(Raw(a.v & b.v)); }
     friend GPUALIGN_HD Vec operator|(Vec a, Vec b) { return Vec(Raw(a.v | b.v)); }
     friend GPUALIGN_HD Vec operator^(Vec a, Vec b) { return Vec(Raw(a.v ^ b.v)); }
     friend GPUALIGN_HD Vec operator~(Vec a) { return Vec(Raw(~a.v)); }
-    friend GPUALIGN_HD Vec operator<<(Vec a, int n) { return Vec(Raw(a.v << n)); }
+    friend GPUALIGN_HD Vec operator<<(Vec a, int n) { return Vec(Raw(Wrapping(a.v) << n)); }
     friend GPUALIGN_HD Vec operator>>(Vec a, int n) { return Vec(Raw(a.v >> n)); }
 
     // The same bits as lanes of another integer type of the same size.
