@@ -24,7 +24,7 @@ from typing import Any
 import harness
 
 sys.path.insert(0, str(harness.FOLDER.parent))
-from tests import bad_input
+from tests import bad_input, good_input
 from tests.bad_input import NONE, Role, Row
 
 DOCS = harness.FOLDER.parent / "docs" / "reliability.md"
@@ -56,7 +56,7 @@ class Peer:
     reads: str
     reference: str | None
     records: Callable[[str], int]
-    expected: int = len(bad_input.READS)
+    expected: int = len(good_input.READS)
     stdin: bool = False
     role: Role = READS
 
@@ -90,7 +90,7 @@ PEERS = {
         "vsearch --allpairs_global {input} --acceptall --blast6out -",
         None,
         lambda text: len(text.splitlines()),
-        len(bad_input.READS) * (len(bad_input.READS) - 1) // 2,
+        len(good_input.READS) * (len(good_input.READS) - 1) // 2,
     ),
 }
 #: trouble of other kinds, as shell commands around {command}, which writes to standard output
@@ -214,9 +214,9 @@ def measure() -> dict[str, Any]:
     peers = {name: peer for name, peer in PEERS.items() if harness.have([name])[name]}
     with tempfile.TemporaryDirectory(prefix="bad-input-") as name:
         folder = Path(name)
-        bad_input.write_good_inputs(folder)
-        (folder / "reads.fa").write_bytes(bad_input.fasta(bad_input.READS))
-        (folder / "short.fq").write_bytes(bad_input.fastq(bad_input.MATES[:15]))
+        good_input.write_good_inputs(folder)
+        (folder / "reads.fa").write_bytes(good_input.fasta(good_input.READS))
+        (folder / "short.fq").write_bytes(good_input.fastq(good_input.MATES[:15]))
         if "bwa" in peers:
             shell(f"bwa index -p {folder}/bwa {folder}/ref.fa")
         if "bowtie2" in peers:

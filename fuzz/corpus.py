@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests import bad_input
+from tests import bad_input, good_input
 
 FASTA = b">a one\nACGTN\nRYacgu\n>b\n>chr\nTTTT\n"
 FASTQ = b"@a 1:N\nACGT\n+\n@II+\n@b\n\n+\n\n@chr/1\nNN\n+a\n+@\n"
@@ -35,7 +35,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     bam = next(row for row in bad_input.ROWS if row.name == "BAM").make(role)
     assert bam is not None
     with tempfile.TemporaryDirectory() as folder:
-        bad_input.write_good_inputs(Path(folder))
+        good_input.write_good_inputs(Path(folder))
         index = Path(folder, "ref.gpi").read_bytes()
     return {
         "fastx": {
@@ -56,7 +56,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         },
         "places": {"tsv": TSV, "bed": BED, "paf": PAF, "gz": gzip.compress(TSV)},
         "pair_list": {"list": b"# pairs\na a\nb\tc\n"},
-        "matrix": {"dna": bad_input.MATRIX, "decimals": b"# m\n   A  X\nA 0.5 -1\nX -1 1\n"},
+        "matrix": {"dna": good_input.MATRIX, "decimals": b"# m\n   A  X\nA 0.5 -1\nX -1 1\n"},
         "index": {"index": index, "cut": index[:700]},
         "lines": {"lines": b"one\r\ntwo\n\nthree"},
     }

@@ -58,3 +58,11 @@ def some_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with gzip.open(EXAMPLES / "SRR059298_25k.fastq.gz") as source:
         path.write_bytes(b"".join(next(source) for _ in range(12_000)))
     return path
+
+
+@pytest.fixture(scope="session")
+def fifty(tmp_path_factory: pytest.TempPathFactory, some_reads: Path) -> Path:
+    """The first 50 of them."""
+    path = tmp_path_factory.mktemp("fifty") / "fifty.fastq"
+    path.write_bytes(b"".join(some_reads.read_bytes().splitlines(keepends=True)[:200]))
+    return path

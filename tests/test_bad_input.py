@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import bad_input
+from tests import bad_input, good_input
 from tests.bad_input import ALL, NONE, SAME, Role, Row, Situation
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -41,7 +41,7 @@ Run = Callable[[str, Path, "str | None"], Outcome]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("good")
-    bad_input.write_good_inputs(path)
+    good_input.write_good_inputs(path)
     return path
 
 
@@ -173,7 +173,7 @@ def test_situation(run: Run, tmp_path: Path, folder: Path, situation: Situation)
 
 @pytest.mark.parametrize("command", list(bad_input.COMMANDS))
 def test_output_over_an_input_is_refused(cli: Cli, tmp_path: Path, command: str) -> None:
-    bad_input.write_good_inputs(tmp_path)
+    good_input.write_good_inputs(tmp_path)
     words = bad_input.COMMANDS[command].format(folder=tmp_path).split()
     inputs = [Path(word) for word in words if word.startswith(str(tmp_path))]
     for path in inputs:

@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from gpualign import _native
-from tests.conftest import EXAMPLES
+from tests.map_files import GENOMES, READS
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GENOMES = EXAMPLES / "genomes.fa"
 
 COMMANDS = {
     "map": "map {genomes} {reads}",
@@ -46,7 +45,7 @@ WAYS = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("inputs")
-    with gzip.open(EXAMPLES / "SRR059298_25k.fastq.gz", "rt") as file:
+    with gzip.open(READS, "rt") as file:
         lines = [file.readline().rstrip("\n") for _ in range(4 * 800)]
     records = [lines[i : i + 4] for i in range(0, len(lines), 4)]
     texts = {

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import bad_input
+from tests import bad_input, good_input
 
 #: each command, and the input whose opening arms the faults
 COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
@@ -94,7 +94,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     library = folder / "faults.so"
     source = Path(__file__).parent / "faults" / "faults.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    bad_input.write_good_inputs(folder)
+    good_input.write_good_inputs(folder)
     return Place(folder, tmp_path_factory.mktemp("out"), library)
 
 
@@ -217,10 +217,10 @@ def many_reads(place: Place) -> dict[str, str]:
     path, others = place.folder / "many.fq", place.folder / "others.fq"
     if not path.exists():
         path.write_bytes(
-            b"".join(bad_input.fastq([(f"{n}_{i}", s, q) for n, s, q in bad_input.READS]) for i in range(400))
+            b"".join(good_input.fastq([(f"{n}_{i}", s, q) for n, s, q in good_input.READS]) for i in range(400))
         )
         others.write_bytes(
-            b"".join(bad_input.fastq([(f"{n}_{i}", s, q) for n, s, q in bad_input.READS]) for i in range(20))
+            b"".join(good_input.fastq([(f"{n}_{i}", s, q) for n, s, q in good_input.READS]) for i in range(20))
         )
     return {
         "map": f"map {place.folder}/ref.fa {path}",

@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLES
-from tests.test_map import to_bam
+from tests.map_files import GENOMES, READS, to_bam
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GENOMES = EXAMPLES / "genomes.fa"
-READS = EXAMPLES / "SRR059298_25k.fastq.gz"
 GPUALIGN = [sys.executable, "-m", "gpualign"]
 
 GOOD = b"@r1\nACGT\n+\nIIII\n"

@@ -22,7 +22,7 @@ from gpualign.io.bgzf import compress_blocks
 from gpualign.io.samtools import run_samtools
 from gpualign.params import RunOptions
 from gpualign.workflows.map import MapParams, run_map
-from tests.test_map import GENOMES, records
+from tests.map_files import GENOMES, records
 
 Cli = Callable[..., tuple[int, bytes, str]]
 DEADLINE = 60  # seconds a test waits for a process
@@ -272,3 +272,22 @@ def test_a_reader_that_goes_away(some_reads: Path) -> None:
         error = process.stderr.read()
         assert process.wait(timeout=DEADLINE) == 141
     assert b"rror" not in error
+
+
+def test_a_signal_while_the_folder_is_made_leaves_none(
+    cli: Cli, tmp_path: Path, some_reads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earliest moment: the folder is there, and nobody has been told."""
+    make = os.mkdir
+
+    def made_and_interrupted(path: str, mode: int = 0o777) -> None:
+        make(path, mode)
+        raise KeyboardInterrupt
+
+    def at_once(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("gpualign.io.alignment_output.os.mkdir", made_and_interrupted)
+    monkeypatch.setattr("gpualign.cli._exit_at_once", at_once)
+    assert cli("map", GENOMES, some_reads, "--sort", "-o", tmp_path / "a.sam")[0] == 130
+    assert list(tmp_path.iterdir()) == []

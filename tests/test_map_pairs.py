@@ -9,8 +9,8 @@ from pathlib import Path
 import pysam
 import pytest
 
+from tests.map_files import random_genome, records, tags, without_program, write_fasta, write_fastq
 from tests.reference.minimizers import reverse_complement
-from tests.test_map import random_genome, records, tags, without_program, write_fasta, write_fastq
 
 Cli = Callable[..., tuple[int, bytes, str]]
 Read = tuple[str, str, str]

@@ -12,8 +12,8 @@ import pytest
 
 from gpualign import _native
 from gpualign.sequences import SequenceBatch, join_bytes
+from tests.map_files import random_genome, records, tags, write_fasta, write_fastq
 from tests.reference.minimizers import reverse_complement
-from tests.test_map import random_genome, records, tags, write_fasta, write_fastq
 
 Cli = Callable[..., tuple[int, bytes, str]]
 NOWHERE = random_genome(99, 100)

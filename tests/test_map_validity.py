@@ -9,13 +9,11 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.conftest import EXAMPLES
+from tests.map_files import GENOMES, random_genome, read_fasta, write_fasta, write_fastq
 from tests.reference.minimizers import reverse_complement
 from tests.sam_rules import broken_rules
-from tests.test_map import random_genome, read_fasta, write_fasta, write_fastq
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GENOMES = EXAMPLES / "genomes.fa"
 Reads = dict[tuple[str, int], tuple[str, str]]
 
 

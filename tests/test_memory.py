@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import bad_input
+from tests import good_input
 
 MANY = 40_000
 #: MiB that ten times the input may take more
@@ -34,7 +34,7 @@ except SystemExit as end:
 
 def reads(count: int) -> str:
     rng = random.Random(5)
-    contigs = [text for _, text in bad_input.CONTIGS]
+    contigs = [text for _, text in good_input.CONTIGS]
     lines = []
     for i in range(count):
         contig = rng.choice(contigs)
@@ -84,7 +84,7 @@ COMMANDS: dict[str, Callable[[Path, int], str]] = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("memory")
-    bad_input.write_good_inputs(folder)
+    good_input.write_good_inputs(folder)
     (folder / "few.fq").write_text(reads(100))
     for count in (MANY // 10, MANY):
         (folder / f"{count}.fq").write_text(reads(count))

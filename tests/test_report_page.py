@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gpualign.plots.report_page import Histogram, histograms
-from tests.test_map import GENOMES, records, tags, write_fasta
+from tests.map_files import GENOMES, records, tags, write_fasta
 from tests.test_map_pairs import files, genome, library  # noqa: F401 (fixtures)
 
 Cli = Callable[..., tuple[int, bytes, str]]

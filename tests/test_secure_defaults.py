@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.io.files import open_output
-from tests import bad_input
+from tests import bad_input, good_input
 
 Cli = Callable[..., tuple[int, bytes, str]]
 PACKAGE = Path(__file__).parent.parent / "gpualign"
@@ -33,7 +33,7 @@ def test_odd_paths(cli: Cli, tmp_path: Path, command: str) -> None:
     for name in ("plain", ODD):
         folder = tmp_path / name
         folder.mkdir()
-        bad_input.write_good_inputs(folder)
+        good_input.write_good_inputs(folder)
         before = sorted(path.name for path in folder.iterdir())
         output = folder / f"{name[:30]}.out"
         code, error = run(cli, command, folder, output)
@@ -98,7 +98,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     ],
 )
 def test_names_come_out_as_they_went_in(cli: Cli, tmp_path: Path, command: str, name: str) -> None:
-    contig = bad_input.CONTIGS[0][1]
+    contig = good_input.CONTIGS[0][1]
     files = {key: tmp_path / key for key in ("ref", "read", "places", "index")}
     files["ref"].write_text(f">{name}\n{contig}\n", "utf-8")
     files["read"].write_text(f">read\n{contig[100:200]}\n")

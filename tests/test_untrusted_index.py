@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.errors import InputError, UsageError
-from tests import bad_input
+from tests import good_input
 
 _PREFIX = struct.Struct("<8sIII")
 _DEADLINE_S = 500
@@ -163,9 +163,9 @@ def main(folder: str, seed: int, count: int) -> None:
 def folder(tmp_path: Path) -> Path:
     from gpualign.workflows.index import IndexCommandParams, run_index
 
-    bad_input.write_good_inputs(tmp_path)
+    good_input.write_good_inputs(tmp_path)
     (tmp_path / "runs.fa").write_bytes(
-        b">a\nACGTNNNNNRYACGTTGCAACGGTAC\n>b\n" + bad_input.CONTIGS[0][1].encode() + b"NNNN\n"
+        b">a\nACGTNNNNNRYACGTTGCAACGGTAC\n>b\n" + good_input.CONTIGS[0][1].encode() + b"NNNN\n"
     )
     run_index(IndexCommandParams(str(tmp_path / "runs.fa"), str(tmp_path / "runs.gpi"), 15, 5), 1, quiet=True)
     return tmp_path

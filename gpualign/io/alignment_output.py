@@ -124,12 +124,17 @@ def _as_it_is(out: OutputFile, threads: int, stream: IO[bytes]) -> None:
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
     """A folder for temporary files beside the output, where there is room for it; removed at the end."""
-    beside = None if path in (None, "-") or is_special(str(path)) else os.path.dirname(os.path.realpath(str(path)))
+    if path in (None, "-") or is_special(str(path)):
+        beside = tempfile.gettempdir()
+    else:
+        beside = os.path.dirname(os.path.realpath(str(path)))
+    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    folder = os.path.join(beside, f".gpualign.{os.urandom(8).hex()}.tmp")
     try:
-        folder = tempfile.mkdtemp(prefix=".gpualign.", suffix=".tmp", dir=beside)
-    except OSError as error:
-        raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
-    try:
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
