@@ -33,9 +33,12 @@ test: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu'
 
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
+# The pairs once more on a GPU where there is one.
 SEED ?= $(shell date +%s)
+SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu' -o faulthandler_timeout=3600 --soak --seed $(SEED) -s tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
+	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
+	if nvidia-smi -L > /dev/null 2>&1; then $(PIP_INSTALL) pycuda && $(BIN)/python -m pytest -m gpu $(SOAK) tests/test_soak.py; fi
 
 # Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
 FUZZ_S ?= 600

@@ -1,6 +1,7 @@
 """Random pairs through every kernel family, from file to file, against independent libraries.
 
-``make soak`` runs a million pairs with a new seed and prints it; the tests run one per cent of that with a fixed one.
+``make soak`` runs a million pairs with a new seed and prints it, on the CPU and, where there is one, on a GPU; the
+tests run one per cent of that with a fixed one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Pair = tuple[str, str]
 CHUNK = 4_000
 #: where a word, a vector or a strip ends
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 193, 255, 256, 257)
+#: in a CIGAR's words
+INSERTION, DELETION = 1, 2
 EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}
 
 
@@ -71,21 +74,32 @@ def column(output: bytes, name: str) -> list[int]:
     return [int(line.split("\t")[at]) for line in lines[1:]]
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def run(cli: Cli, tmp_path: Path) -> Callable[..., bytes]:
+def run(cli: Cli, tmp_path: Path, device: str) -> Callable[..., bytes]:
     def one(pairs: list[Pair], *options: object) -> bytes:
         """A command that takes two files of sequences; the second one first if the options end so."""
         first, second = write(tmp_path / "a.fa", [a for a, _ in pairs]), write(tmp_path / "b.fa", [b for _, b in pairs])
         files = [second, first] if options[0] == "verify" else [first, second]
-        return output_of(cli, tmp_path, *options, *files, "--batch-size", "100K")
+        return output_of(cli, tmp_path, device, *options, *files, "--batch-size", "100K")
 
     return one
 
 
-def output_of(cli: Cli, folder: Path, *words: object) -> bytes:
-    code, _, error = cli(*words, "--device", "cpu", "-o", folder / "output")
+def output_of(cli: Cli, folder: Path, device: str, *words: object) -> bytes:
+    code, _, error = cli(*words, "--device", device, "-o", folder / "output")
     assert code == 0, error
     return (folder / "output").read_bytes()
+
+
+def scores_or_none(output: bytes) -> list[int | None]:
+    """The scores of a table; None where no alignment is possible."""
+    rows = [line.split("\t")[2] for line in output.decode().splitlines()[1:]]
+    return [None if score == "*" else int(score) for score in rows]
 
 
 def differing(found: list[int], wanted: list[int], pairs: list[Pair]) -> list[tuple[int, int, Pair]]:
@@ -106,12 +120,14 @@ def test_edit_distances_are_edlibs(run: Callable[..., bytes], soaking: bool, see
 PARASAIL = {"global": parasail.nw_scan_32, "semi-global": parasail.sg_scan_32, "local": parasail.sw_scan_32}
 #: all four ends free, as parasail's sg
 FREE = ["--free-ends", "query-start,query-end,target-start,target-end"]
+#: a GPU's kernels for alignments and for scores alone; a CPU has one
+KERNELS = {"cuda": (("auto", "rscan", "dscan"), ("auto", "lazy", "tiled")), "cpu": (("auto",), ("auto",))}
 
 
 @pytest.mark.parametrize("mode", list(PARASAIL))
 @pytest.mark.parametrize("affine", [False, True])
 def test_alignment_scores_are_parasails(
-    run: Callable[..., bytes], soaking: bool, seed: int, mode: str, affine: bool
+    run: Callable[..., bytes], device: str, soaking: bool, seed: int, mode: str, affine: bool
 ) -> None:
     for rng, pairs in chunks(seed, f"pairwise {mode} {'affine' if affine else 'linear'}", soaking, 50_000):
         match, mismatch, extend = rng.randrange(1, 8), -rng.randrange(9), rng.randrange(1, 5)
@@ -119,29 +135,58 @@ def test_alignment_scores_are_parasails(
         gaps = ["--gapopen", gap, "--gapext", extend] if affine else ["--gap", gap]
         scores = ["--match", match, "--mismatch", mismatch]
         free = FREE if mode == "semi-global" else []
-        for traced in ([], ["--score-only"]):
-            output = run(pairs, "pairwise", "--one-to-one", "--mode", mode, *scores, *gaps, *free, *traced)
+        for traced, kernels in zip(([], ["--score-only"]), KERNELS[device], strict=True):
+            kernel = ["--kernel", rng.choice(kernels)]
+            output = run(pairs, "pairwise", "--one-to-one", "--mode", mode, *scores, *gaps, *free, *traced, *kernel)
             matrix = parasail.matrix_create("ACGT", match, mismatch)
             wanted = [PARASAIL[mode](a, b, gap, extend, matrix).score for a, b in pairs]
             if mode == "semi-global":  # two texts side by side; parasail does not end in its first row or column
                 wanted = [max(score, 0) for score in wanted]
-            assert not differing(column(output, "score"), wanted, pairs), f"{match} {mismatch} {gap} {extend} {traced}"
+            assert not differing(column(output, "score"), wanted, pairs), (
+                f"{match} {mismatch} {gap} {extend} {traced} {kernel}"
+            )
+
+
+#: without a bound; in semi-global mode the target's end is free
+UNBOUNDED = {"global": parasail.nw_trace_scan_32, "semi-global": parasail.sg_de_trace_scan_32}
+
+
+@pytest.mark.parametrize("mode", list(UNBOUNDED))
+def test_scores_with_few_gaps_are_parasails(run: Callable[..., bytes], soaking: bool, seed: int, mode: str) -> None:
+    """Where the best alignment of all has no more gaps than are allowed, it is the one; it is never beaten."""
+    for rng, pairs in chunks(seed, f"pairwise --max-gaps {mode}", soaking, 50_000):
+        most = rng.choice([0, 1, 2, 3, 5, 8, 64])
+        match, mismatch, extend = rng.randrange(1, 8), -rng.randrange(9), rng.randrange(1, 5)
+        gap = extend + rng.randrange(1, 12)
+        options = ["--match", match, "--mismatch", mismatch, "--gapopen", gap, "--gapext", extend, "--mode", mode]
+        bounded = ["--max-gaps", most, *rng.choice([[], ["--score-only"]])]
+        found = scores_or_none(run(pairs, "pairwise", "--one-to-one", *options, *bounded))
+        matrix = parasail.matrix_create("ACGT", match, mismatch)
+        for score, (a, b) in zip(found, pairs, strict=True):
+            best = UNBOUNDED[mode](a, b, gap, extend, matrix)
+            operations = [word & 15 for word in best.cigar.seq]
+            highest, gaps = best.score, sum(operation in (INSERTION, DELETION) for operation in operations)
+            if mode == "semi-global":
+                gaps -= operations[-1] == DELETION  # the free end
+                nothing = -gap - extend * (len(a) - 1)  # of the target; parasail does not end in its first column
+                highest, gaps = max((highest, gaps), (nothing, 1))
+            assert gaps > most or score == highest, (most, options, a, b)
+            assert score is None or score <= highest, (most, options, a, b)
 
 
 @pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
 def test_lengths_of_subsequences_are_rapidfuzzs(
-    cli: Cli, tmp_path: Path, soaking: bool, seed: int, formulation: str
+    cli: Cli, tmp_path: Path, device: str, soaking: bool, seed: int, formulation: str
 ) -> None:
-    """Every 50th pair's first text is a query of its own against 50 subjects."""
+    """Every 100th pair's first text is a query against all subjects."""
     for _, pairs in chunks(seed, f"lcs-filter {formulation}", soaking, 140_000):
-        for first in range(0, len(pairs), 50):
-            subjects = [b for _, b in pairs[first : first + 50]]
-            query = pairs[first][0]
-            files = write(tmp_path / "q.fa", [query]), write(tmp_path / "s.fa", subjects)
-            options = ("--top", 0, "--input-order", "--formulation", formulation, "-t", 1)
-            output = output_of(cli, tmp_path, "lcs-filter", *options, "-q", *files)
-            wanted = [LCSseq.similarity(query, subject) for subject in subjects]
-            assert not differing(column(output, "lcs"), wanted, [(query, subject) for subject in subjects])
+        queries, subjects = [a for a, _ in pairs[::100]], [b for _, b in pairs]
+        files = write(tmp_path / "q.fa", queries), write(tmp_path / "s.fa", subjects)
+        options = ("--multi-query", "--top", 0, "--input-order", "--formulation", formulation)
+        output = output_of(cli, tmp_path, device, "lcs-filter", *options, "-q", *files)
+        compared = [(query, subject) for subject in subjects for query in queries]  # as they are written
+        wanted = [LCSseq.similarity(*pair) for pair in compared]
+        assert not differing(column(output, "lcs"), wanted, compared)
 
 
 def lines_by_header(text: str) -> dict[str, list[tuple[str, ...]]]:
@@ -158,7 +203,7 @@ def lines_by_header(text: str) -> dict[str, list[tuple[str, ...]]]:
 
 @pytest.mark.skipif(shutil.which("mummer") is None, reason="mummer is not installed")
 @pytest.mark.parametrize("kind", ["-maxmatch", "-mumreference", "-mum"])
-def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, soaking: bool, seed: int, kind: str) -> None:
+def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, device: str, soaking: bool, seed: int, kind: str) -> None:
     """A chunk's queries against one reference that holds a part of each; texts of one or two letters match all over."""
     for rng, chunk in chunks(seed, f"mems {kind}", soaking, 40_000):
         pairs = [pair for pair in chunk if min(len(set(pair[0])), len(set(pair[1]))) > 2]
@@ -168,7 +213,7 @@ def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, soaking: bool, seed
         queries = write(tmp_path / "q.fa", [b for _, b in pairs])
         length = rng.choice([14, 16, 20, 31])
         words = [kind, "-b", "-l", length, reference, queries]
-        output = output_of(cli, tmp_path, "mems", *words)
+        output = output_of(cli, tmp_path, device, "mems", *words)
         wanted = subprocess.run(
             ["mummer", *map(str, words)], capture_output=True, text=True, check=True, timeout=300
         ).stdout
