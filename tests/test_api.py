@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ import gpualign
 import gpualign.api
 from gpualign.cli import main
 from tests.conftest import EXAMPLES
+from tests.reference.gapsmis import recurrence
 from tests.reference.lcs import lcs_length
 
 MODULES = ["gpualign", *(f"gpualign.api.{module.name}" for module in pkgutil.iter_modules(gpualign.api.__path__))]
@@ -112,6 +114,33 @@ def test_pairwise_list_and_blocks() -> None:
     assert len(parts) == 21
     with pytest.raises(gpualign.UsageError, match="no target 6"):
         gpualign.pairwise(texts, pairs=[[0, 6]])
+
+
+def test_bounded_gaps_against_the_recurrence(tmp_path: Path) -> None:
+    patterns, texts = sequences(6, 25, 8), sequences(7, 30, 9)
+    cost = {"match": 3, "mismatch": -4, "gap_open": 5, "gap_extend": 2}
+    rows = gpualign.pairwise(patterns, texts, max_gaps=2, mode="semi-global", **cost)
+    assert rows[["query", "target"]].tolist() == [(i, j) for i in range(6) for j in range(7)]
+    for row in rows:
+        pattern, text = patterns[row["query"]], texts[row["target"]]
+        answer = recurrence(pattern, text, 2, lambda a, b: 3 if a == b else -4, 5, 2, "text-end")
+        assert answer == (row["score"], row["gapopens"], row["tend"])
+        lengths = [(int(length), kind) for length, kind in re.findall(r"(\d+)([MID])", row["cigar"])]
+        assert sum(length for length, kind in lengths if kind in "MI") == len(pattern)
+        assert sum(length for length, kind in lengths if kind in "MD") == row["tend"] - row["tstart"]
+        assert sum(length for length, kind in lengths if kind in "ID") == row["gaps"]
+    best = gpualign.pairwise(patterns, texts, max_gaps=2, mode="semi-global", best=True, score_only=True, **cost)
+    assert best["score"].tolist() == [rows["score"][rows["query"] == i].max() for i in range(6)]
+    with pytest.raises(gpualign.UsageError, match="--id does not go with --max-gaps"):
+        gpualign.pairwise(patterns, texts, max_gaps=2, identity=0.9)
+
+
+def test_names_that_end_lines_of_text(tmp_path: Path) -> None:
+    """U+0085 as Latin-1, which str.splitlines takes for a line's end."""
+    path = tmp_path / "a.fa"
+    path.write_bytes(b">a\x85b\nACGT\n>b\x1cc\nACGA\n")
+    assert gpualign.pairwise(path, path, max_gaps=0)["cigar"].tolist() == ["4M"] * 4
+    assert gpualign.verify(path, path, cigar=True)["cigar"].tolist() == ["4=", "4="]
 
 
 def test_lcs_filter_against_the_plain_recurrence() -> None:

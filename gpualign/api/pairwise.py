@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpualign.alignments import Alignments, Measures
+from gpualign.api.max_gaps import iter_max_gaps
 from gpualign.api.sequences import Sequences, as_batch, checked_indices, run_options
 from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences, encode
@@ -51,7 +52,8 @@ def pairwise(
         device, threads: as for :func:`gpualign.verify`.
         parameters: fields of :class:`gpualign.workflows.pairwise_params.PairwiseParams`: ``mode``, ``free_ends``,
             ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``identity`` (0 to 1),
-            ``identity_definition``, ``strand``, ``score_only``, ``include_self``, ``max_memory`` (bytes).
+            ``identity_definition``, ``strand``, ``score_only``, ``include_self``, ``max_memory`` (bytes); ``max_gaps``
+            with ``free_start`` and ``best``.
 
     Returns:
         Structured (n,), in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers), ``score``
@@ -59,6 +61,10 @@ def pairwise(
         ``gapopens``, ``gaps`` (letters), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open, forward strand) and
         ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh (1982), filtered as
         docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
+
+        With ``max_gaps`` (GapsMis, docs/algorithms.md): ``query``, ``target``, ``score``, ``gapopens``, ``tend``,
+        ``tstart``, ``gaps`` and ``cigar``; with ``score_only`` the first five. Where no alignment has so few gaps, the
+        score is NaN, numbers are -1 and the CIGAR is "*".
 
     Raises:
         UsageError: a parameter that breaks a rule, or a pair that names no sequence.
@@ -90,6 +96,9 @@ def iter_pairwise(
     scoring = params.load_scoring()
     inputs = _inputs(params, scoring, queries, targets, pairs)
     options = run_options(device, threads)
+    if params.max_gaps is not None:
+        yield from iter_max_gaps(params, scoring, inputs, options)
+        return
     problem = make_problem(params, options, scoring, inputs)
     dtype = SCORE_DTYPE if params.score_only else PAIRWISE_DTYPE
     yield np.empty(0, dtype)

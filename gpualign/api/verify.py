@@ -130,5 +130,7 @@ def _fill(rows: NDArray[Any], params: VerifyParams, batch: Batch, result: Verify
     rows["end"] = np.where(found, begin + result.end[pair], -1)
     rows["strand"] = np.where(batch.pairs.strand[pair], "-", "+")
     if params.cigar:
-        lines = write_lines(params, batch, result).text.decode("latin-1").splitlines()
-        rows["cigar"] = [line.rsplit("\t", 1)[1] if hit else None for line, hit in zip(lines, found, strict=True)]
+        # as bytes: a name may have what ends a line of text
+        lines = write_lines(params, batch, result).text.split(b"\n")[:-1]
+        cigars = [line.rsplit(b"\t", 1)[1].decode() for line in lines]
+        rows["cigar"] = [cigar if hit else None for cigar, hit in zip(cigars, found, strict=True)]

@@ -15,7 +15,7 @@ from gpualign.backends.select import open_backend
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import UsageError, check_count
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.io.files import OutputFile, open_output
+from gpualign.io.files import open_output
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
@@ -56,25 +56,21 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     found = read_inputs(params, scoring)
     patterns, texts, pairs = found.queries, found.targets, found.source
     inputs = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
+    rows = 0
     with open_output(options.output, inputs) as out, open_backend(options, "pairwise") as backend:
-        writer = RowWriter(out, patterns, texts, scoring, model)
+        layout = RowFormat(patterns, texts, scoring, model)
         if params.header:
-            writer.header()
+            out.write(layout.header())
         with Progress(options, "pairs", total=pairs.total) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
-            if not params.best:
-                for block, answer in aligner.run(pairs, model, params.resume):
-                    writer.write(block, answer)
-            else:
-                scored = aligner.run(pairs, replace(model, traceback=False), params.resume)
-                winners = replace(pairs, listed=best_of_each(scored, len(patterns)))
-                for block, answer in aligner.run(winners, model):
-                    writer.write(block, answer)
+            for block, answer in aligner.run(pairs, model, params.best, params.resume):
+                out.write(layout.lines(block, answer))
+                rows += len(block)
         report.fields |= backend.report()
     if pairs.total == 0 and not options.quiet:
         warn("pairwise", "there are no pairs")
-    report.fields |= {"pairs": pairs.total, "written": writer.rows, "cells": aligner.cells * (model.max_gaps + 1)}
-    report.finish(f"{pairs.total} pairs, {writer.rows} written, on {backend.name}")
+    report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
+    report.finish(f"{pairs.total} pairs, {rows} written, on {backend.name}")
     return report.fields
 
 
@@ -136,9 +132,20 @@ class Aligner:
         self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(self.block_cells / mean_cells)))
 
     def run(
-        self, pairs: PairSource, model: GapModel, resume: str | None = None
+        self, pairs: PairSource, model: GapModel, best: bool = False, resume: str | None = None
     ) -> Iterator[tuple[PairBlock, GapAlignments]]:
-        """Each block with its answers, in order; ``resume`` is a folder of finished blocks."""
+        """Each block with its answers, in order.
+
+        Args:
+            best: only the best text of each pattern.
+            resume: folder of finished blocks, or None.
+        """
+        if best:
+            scored = self._run(pairs, replace(model, traceback=False), resume)
+            pairs, resume = replace(pairs, listed=best_of_each(scored, len(self.patterns))), None
+        yield from self._run(pairs, model, resume)
+
+    def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[PairBlock, GapAlignments]]:
         blocks: list[PairBlock] = []  # under way; the backend answers in order
 
         def items() -> Iterator[PairBlock]:
@@ -195,26 +202,22 @@ def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: i
     return PairIds(found, best_text[found])
 
 
-class RowWriter:
+class RowFormat:
     """Rows of the output table."""
 
-    def __init__(
-        self,
-        out: OutputFile,
-        patterns: EncodedSequences,
-        texts: EncodedSequences,
-        scoring: Scoring,
-        model: GapModel,
-    ) -> None:
-        self.out, self.patterns, self.texts, self.scoring, self.model = out, patterns, texts, scoring, model
-        self.rows = 0
+    def __init__(self, patterns: EncodedSequences, texts: EncodedSequences, scoring: Scoring, model: GapModel) -> None:
+        self.patterns, self.texts, self.scoring, self.model = patterns, texts, scoring, model
         self._names = (*_joined(patterns.names), *_joined(texts.names))
 
-    def header(self) -> None:
-        columns = COLUMNS if self.model.traceback else SCORE_COLUMNS
-        self.out.write(("\t".join(columns) + "\n").encode())
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS if self.model.traceback else SCORE_COLUMNS
 
-    def write(self, block: PairBlock, answer: GapAlignments) -> None:
+    def header(self) -> bytes:
+        return ("\t".join(self.columns) + "\n").encode()
+
+    def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
+        """One row a pair."""
         gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
         rows: bytes = _native.gapsmis_rows(
             *self._names,
@@ -232,8 +235,7 @@ class RowWriter:
             self.scoring.scale,
         )
         check_count("pairs", len(block), _native.count_newlines(rows))
-        self.out.write(rows)
-        self.rows += len(block)
+        return rows
 
 
 def _joined(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
