@@ -90,84 +90,125 @@ private:
             if (window_[size_t(i - begin)] == kNoBase) window_[size_t(i - begin)] = kTextNoBase;
     }
 
+    // Tasks of one band with the same ends pinned, a lane each. Rows of the query and columns of the text are vectors.
+    template <class Score, class Lane>
+    struct Group {
+        const std::vector<AffineTask>& tasks;
+        const uint32_t* members;
+        const int count, band;
+        int rows = 0, columns = 0;
+        Lane *query = nullptr, *text = nullptr;
+        Lane* outside = nullptr;  // what columns beyond the contig cost; null where no lane has any
+        Score *best = nullptr, *insertion = nullptr;
+
+        const AffineTask& operator[](int lane) const { return tasks[members[lane]]; }
+        bool begin_pinned() const { return (*this)[0].begin_pin >= 0; }
+        bool end_pinned() const { return (*this)[0].end_pin >= 0; }
+    };
+
+    // The best end of each lane.
+    template <class Score>
+    struct Ends {
+        Score value, row, diagonal;
+    };
+
+    template <class Lane>
+    static constexpr Lane lowest() {
+        return Lane(sizeof(Lane) == 2 ? kLowest16 : -(1 << 29));
+    }
+
     template <class Score, class Lane, int Lanes>
     void align(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count) {
-        const uint32_t* members = order_.data() + at;
-        const int band = tasks[members[0]].band;
-        int rows = 0;
-        for (int lane = 0; lane < count; lane++) rows = std::max(rows, int(tasks[members[lane]].length));
-        const int columns = rows + band - 1;
+        Group<Score, Lane> group{tasks, order_.data() + at, count, tasks[order_[at]].band};
+        load_letters<Lanes>(group);
+        set_first_row<Lanes>(group);
+        traceback_.resize(size_t(group.rows) * size_t(group.band) * Lanes);
+        const Ends<Score> ends = sweep_rows<Lanes>(group);
+        for (int lane = 0; lane < count; lane++)
+            finish(group[lane], results[group.members[lane]], lane_of(ends.value, lane), lane_of(ends.row, lane),
+                   lane_of(ends.diagonal, lane), traceback_.data() + lane, group.band, Lanes);
+    }
 
-        std::vector<Lane>& letters = lane_buffer<Lane>();  // query rows, then text columns, then text penalties
-        letters.assign(size_t(rows + 2 * columns) * Lanes, Lane(kOutside));
-        Lane* query = letters.data();
-        Lane* text = query + size_t(rows) * Lanes;
-        Lane* outside = text + size_t(columns) * Lanes;
-        const Lane lowest = Lane(sizeof(Lane) == 2 ? kLowest16 : -(1 << 29));
+    template <int Lanes, class Score, class Lane>
+    void load_letters(Group<Score, Lane>& group) {
+        for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
+        group.columns = group.rows + group.band - 1;
+        std::vector<Lane>& letters = lane_buffer<Lane>();  // query rows, then text columns, then what these cost
+        letters.assign(size_t(group.rows + 2 * group.columns) * Lanes, Lane(kOutside));
+        group.query = letters.data();
+        group.text = group.query + size_t(group.rows) * Lanes;
+        Lane* outside = group.text + size_t(group.columns) * Lanes;
         bool any_outside = false;
-        for (int lane = 0; lane < count; lane++) {
-            const AffineTask& task = tasks[members[lane]];
-            for (int i = 0; i < task.length; i++) query[size_t(i) * Lanes + size_t(lane)] = task.codes[i];
+        for (int lane = 0; lane < group.count; lane++) {
+            const AffineTask& task = group[lane];
+            for (int i = 0; i < task.length; i++) group.query[size_t(i) * Lanes + size_t(lane)] = task.codes[i];
             load_window(task);
             for (size_t j = 0; j < window_.size(); j++) {
-                text[j * Lanes + size_t(lane)] = window_[j];
+                group.text[j * Lanes + size_t(lane)] = window_[j];
                 any_outside |= window_[j] == kOutside;
             }
         }
-        if (any_outside)
-            for (size_t j = 0; j < size_t(columns) * Lanes; j++) outside[j] = text[j] == kOutside ? lowest : Lane(0);
+        if (!any_outside) return;
+        group.outside = outside;
+        for (size_t j = 0; j < size_t(group.columns) * Lanes; j++)
+            outside[j] = group.text[j] == kOutside ? lowest<Lane>() : Lane(0);
+    }
 
-        traceback_.resize(size_t(rows) * size_t(band) * Lanes);
+    // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
+    template <int Lanes, class Score, class Lane>
+    void set_first_row(Group<Score, Lane>& group) {
         std::vector<Lane>& cells = cell_buffer<Lane>();
-        cells.assign(size_t(2 * (band + 1)) * Lanes + 64, lowest);
-        Score* best = aligned<Score>(cells.data());
-        Score* insertion = best + band + 1;
-        for (int b = 0; b <= band; b++) insertion[b] = Score(lowest);
-        const bool begin_pinned = tasks[members[0]].begin_pin >= 0, end_pinned = tasks[members[0]].end_pin >= 0;
-        for (int b = 0; b < band; b++) best[b] = Score(Lane(begin_pinned ? lowest : 0));
-        best[band] = Score(lowest);
-        if (begin_pinned)  // before the first row there is the pin, and gaps that begin there
-            for (int lane = 0; lane < count; lane++) {
-                const int pin = tasks[members[lane]].begin_pin;
-                set_lane(best[pin], lane, Lane(0));
-                for (int b = pin + 1; b < band; b++)
-                    set_lane(best[b], lane, Lane(-scores_.gap_open - (b - pin) * scores_.gap_extend));
-            }
+        cells.assign(size_t(2 * (group.band + 1)) * Lanes + 64, lowest<Lane>());
+        group.best = aligned<Score>(cells.data());
+        group.insertion = group.best + group.band + 1;
+        for (int b = 0; b <= group.band; b++) group.insertion[b] = Score(lowest<Lane>());
+        const bool pinned = group.begin_pinned();
+        for (int b = 0; b < group.band; b++) group.best[b] = Score(Lane(pinned ? lowest<Lane>() : 0));
+        group.best[group.band] = Score(lowest<Lane>());
+        if (!pinned) return;
+        for (int lane = 0; lane < group.count; lane++) {
+            const int pin = group[lane].begin_pin;
+            set_lane(group.best[pin], lane, Lane(0));
+            for (int b = pin + 1; b < group.band; b++)
+                set_lane(group.best[b], lane, Lane(-scores_.gap_open - (b - pin) * scores_.gap_extend));
+        }
+    }
 
+    template <int Lanes, class Score, class Lane>
+    Ends<Score> sweep_rows(const Group<Score, Lane>& group) {
         const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip));
         const Score open_extend(Lane(scores_.gap_open + scores_.gap_extend)), extend(Lane(scores_.gap_extend));
-        const Score clipped = begin_pinned ? Score(lowest) : Score(Lane(0)) - clip;
-        Score last_row(Lane(0)), end_pin(Lane(0)), end_value(lowest), end_row(Lane(0)), end_diagonal(Lane(0));
-        for (int lane = 0; lane < count; lane++) {
-            set_lane(last_row, lane, Lane(tasks[members[lane]].length - 1));
-            set_lane(end_pin, lane, Lane(tasks[members[lane]].end_pin));
+        const Score least(lowest<Lane>());
+        const Score clipped = group.begin_pinned() ? least : Score(Lane(0)) - clip;
+        Score last_row(Lane(0)), end_pin(Lane(0));
+        for (int lane = 0; lane < group.count; lane++) {
+            set_lane(last_row, lane, Lane(group[lane].length - 1));
+            set_lane(end_pin, lane, Lane(group[lane].end_pin));
         }
-
-        for (int i = 0; i < rows; i++) {
-            const Score letter = load<Score>(query + size_t(i) * Lanes);
-            Score row_best(lowest), row_diagonal(Lane(0));
-            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(band) * Lanes;
+        Ends<Score> ends{least, Score(Lane(0)), Score(Lane(0))};
+        for (int i = 0; i < group.rows; i++) {
+            const Score letter = load<Score>(group.query + size_t(i) * Lanes);
+            uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Lanes;
             const auto plain = [&](int b) {
-                return select(load<Score>(text + size_t(i + b) * Lanes) == letter, match, mismatch);
+                return select(load<Score>(group.text + size_t(i + b) * Lanes) == letter, match, mismatch);
             };
+            const auto within = [&](int b) { return plain(b) + load<Score>(group.outside + size_t(i + b) * Lanes); };
             const auto sweep = [&](auto&& store) {
-                if (any_outside) {
-                    affine_row([&](int b) { return plain(b) + load<Score>(outside + size_t(i + b) * Lanes); }, band,
-                               open_extend, extend, clipped, Score(lowest), best, insertion, store);
-                } else {
-                    affine_row(plain, band, open_extend, extend, clipped, Score(lowest), best, insertion, store);
-                }
+                const auto run = [&](const auto& score) {
+                    affine_row(score, group.band, open_extend, extend, clipped, least, group.best, group.insertion, store);
+                };
+                if (group.outside) run(within);
+                else run(plain);
             };
+            Score row_best(least), row_diagonal(Lane(0));
             const Score row{Lane(i)};
             const auto is_last = row == last_row;
-            if (end_pinned) {
+            if (group.end_pinned()) {
                 sweep([&](int b, Score value, Score from) {
                     row_best = select(Score(Lane(b)) == end_pin, value, row_best);
                     store_bytes(bytes + size_t(b) * Lanes, from);
                 });
-                end_value = select(is_last, row_best, end_value);
-                end_row = select(is_last, row, end_row);
-                end_diagonal = end_pin;
+                ends = {select(is_last, row_best, ends.value), select(is_last, row, ends.row), end_pin};
                 continue;
             }
             sweep([&](int b, Score value, Score from) {
@@ -177,16 +218,12 @@ private:
             });
             // the last row needs no clip at the end; rows behind it belong to longer queries
             const Score value = select(is_last, row_best, row_best - clip);
-            auto better = value > end_value;
+            auto better = value > ends.value;
             better = better & ((row < last_row) | is_last);
-            end_value = select(better, value, end_value);
-            end_row = select(better, row, end_row);
-            end_diagonal = select(better, row_diagonal, end_diagonal);
+            ends = {select(better, value, ends.value), select(better, row, ends.row),
+                    select(better, row_diagonal, ends.diagonal)};
         }
-        for (int lane = 0; lane < count; lane++) {
-            finish(tasks[members[lane]], results[members[lane]], lane_of(end_value, lane), lane_of(end_row, lane),
-                   lane_of(end_diagonal, lane), traceback_.data() + lane, band, Lanes);
-        }
+        return ends;
     }
 
     void finish(const AffineTask& task, AffineResult& result, int value, int row, int diagonal, const uint8_t* bytes, int band,
