@@ -62,6 +62,10 @@ SANITIZER ?= address,undefined
 SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
 SANITIZED_TESTS ?= tests
+# reports into files: pytest keeps what a process says, and most tests run processes of their own
+REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:$(REPORTS) UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(REPORTS) \
+    TSAN_OPTIONS=$(REPORTS)
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
 	$(PYTHON) -m venv $(SANITIZED)
@@ -70,9 +74,12 @@ sanitize: $(VENV)/developing
 	$(SANITIZED)/bin/python -m pip install --quiet --no-deps --config-settings=build-dir=$(SANITIZED)/native \
 	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
 	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
-	mkdir -p $(SANITIZED)/run && cp -r tests examples pyproject.toml $(SANITIZED)/run
-	cd $(SANITIZED)/run && LD_PRELOAD=$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) \
-	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
+	rm -rf $(SANITIZED)/run && mkdir -p $(SANITIZED)/run/reports
+	cp -r tests examples benchmarks docs packaging README.md Makefile pyproject.toml $(SANITIZED)/run
+	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
+	    LD_PRELOAD="$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	    ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)
+	@! cat $(SANITIZED)/run/reports/* 2> /dev/null
 
 # On a machine with a CUDA device and PyCUDA: the same cases on the device, byte-equal output files.
 test-gpu: $(VENV)/developing

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests import bad_input, good_input
+from tests.conftest import SANITIZED
 
 #: each command, and the input whose opening arms the faults
 COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
@@ -87,6 +88,8 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    if SANITIZED:
+        pytest.skip("a sanitizer is preloaded")
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("faults are injected by a C library for Linux")

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests import good_input
+from tests.conftest import SANITIZED
 
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
 MANY = 40_000
 #: MiB that ten times the input may take more
 ROOM = 12

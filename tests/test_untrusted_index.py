@@ -22,6 +22,7 @@ import pytest
 
 from gpualign.errors import InputError, UsageError
 from tests import good_input
+from tests.conftest import SANITIZED
 
 _PREFIX = struct.Struct("<8sIII")
 _DEADLINE_S = 500
@@ -146,7 +147,7 @@ def use(path: str) -> bool:
 
 def main(folder: str, seed: int, count: int) -> None:
     """Use ``count`` changed indexes; prints how many were taken."""
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which maps terabytes
+    if not SANITIZED:  # which maps terabytes
         resource.setrlimit(resource.RLIMIT_AS, (1 << 31, -1))
     path, taken = f"{folder}/changed.gpi", 0
     good = [Path(folder, name).read_bytes() for name in ("ref.gpi", "runs.gpi")]
