@@ -119,19 +119,23 @@ def mapping(results: Results, path: Path) -> None:
 
 
 def verify_threads(figures: dict[str, Any], path: Path) -> None:
-    """Cells a second by threads that share a pair."""
+    """Cells a second by threads that share a pair, and how many warps their registers leave room for."""
     lines = [row for row in figures["ablation"] if "blocks" not in row and row["query"] <= 1000]
-    with _figure(path) as axes:
-        panel = axes[0][0]
+    with _figure(path, 2, (9.0, 3.8)) as axes:
+        rates, warps = axes[0]
         for length in sorted({row["query"] for row in lines}):
             mine = [row for row in lines if row["query"] == length]
-            panel.plot([row["lanes"] for row in mine], [row["tcups"] for row in mine], "o-", label=f"{length} bases")
-        panel.set_xscale("log", base=2)
-        panel.set_xticks([1, 2, 4, 8, 16, 32], labels=["1", "2", "4", "8", "16", "32"])
-        panel.set_xlabel("threads a pair (1: each its own, 32: a warp together)")
-        panel.set_ylabel("TCUPS")
-        panel.set_ylim(0)
-        panel.legend(frameon=False, fontsize=8)
+            lanes = [row["lanes"] for row in mine]
+            rates.plot(lanes, [row["tcups"] for row in mine], "o-", label=f"{length:,} bases")
+            warps.plot(lanes, [100 * row["occupancy"] for row in mine], "o-")
+        for panel in axes[0]:
+            panel.set_xscale("log", base=2)
+            panel.set_xticks([1, 2, 4, 8, 16, 32], labels=["1", "2", "4", "8", "16", "32"])
+            panel.set_xlabel("threads a pair (1: each its own, 32: a warp together)")
+            panel.set_ylim(0)
+        rates.set_ylabel("TCUPS")
+        warps.set_ylabel("% of the warps a multiprocessor can hold")
+        rates.legend(frameon=False, fontsize=8)
 
 
 def verify_lengths(figures: dict[str, Any], path: Path) -> None:

@@ -24,7 +24,8 @@ class Result(NamedTuple):
     def source(self) -> str:
         """Where and when, as a line under a table."""
         facts = self.machine
-        device = facts["gpus"][0].split(",")[0] if facts.get("gpus") else facts.get("processor", facts.get("cpu"))
+        on_cores = re.search(r"-\d+-core-", self.file) or not facts.get("gpus")
+        device = facts.get("processor", facts.get("cpu")) if on_cores else facts["gpus"][0].split(",")[0]
         link = f"[{self.file}](../benchmarks/results/{self.file})"
         return f"{link}: {device}, {facts['cores']} cores, gpualign {facts['gpualign']}, {facts['date']}."
 

@@ -11,8 +11,10 @@ from report_text import number, table
 
 
 def common_subsequences(results: Results) -> str:
-    parts = ["## lcs-filter\n\nAfter Ozsoy et al. (2013), Figs. 8 to 10.\n\n![lcs-filter](figures/lcs.svg)\n"]
+    parts = ["## lcs-filter\n"]
     if found := results.first("lcs-kernel"):
+        parts.append("### After Ozsoy et al. (2013), Figs. 8 to 10: by alphabet and by length\n")
+        parts.append("![lcs-filter](figures/lcs.svg)\n")
         rows = [
             (row["case"], row["formulation"], row["shape"], row["kernel_ms"], row["tcups"])
             for row in found.figures["rows"]
@@ -26,6 +28,8 @@ def common_subsequences(results: Results) -> str:
             for row in found.figures["rows"]
         ]
         parts.append(table(("whole command", "s", "kernel s"), rows) + "\n" + found.source + "\n")
+    if results.first("lcs-cpu") or results.first("lcs-paths"):
+        parts.append("### Beside RapidFuzz, and the subsequences themselves\n")
     if found := results.first("lcs-cpu"):
         rows = [
             (row["case"], row["crochemore_gcups"], row["allison-dix_gcups"], row["rapidfuzz_gcups"], row["ratio"])
@@ -49,7 +53,8 @@ def common_subsequences(results: Results) -> str:
 
 def exact_matches(results: Results) -> str:
     parts = [
-        "## mems\n\nAfter Trapnell and Schatz (2009), Table 2; ssuis, lmono, hsill and cbrigg are its workloads.\n",
+        "## mems\n\n### After Trapnell and Schatz (2009), Table 2\n",
+        "ssuis, lmono, hsill and cbrigg are its workloads.\n",
         "![mems](figures/mems.svg)\n",
         *(_beside_mummer(found) for found in results.all("mems")),
         *(_on_devices(found) for found in results.all("mems-devices")),
@@ -106,6 +111,7 @@ def _layouts(found: Result, profile: Result | None) -> str:
 
     rows = [(row["layout"], *(f"{milliseconds(row[name]):.2f}" for name in names)) for row in found.figures]
     text = (
+        "### Placements of the data\n\n"
         "MUMmerGPU studied placements of the tree, the queries and the reference in the memories of its day; these are "
         "the choices of today, one changed at a time, in milliseconds of all kernels ([mems.md](mems.md) draws the "
         "conclusions):\n\n"

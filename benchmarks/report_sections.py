@@ -132,6 +132,7 @@ def verification(results: Results) -> str:
             )
             for row in found.figures["core"]
         ]
+        parts.append("### After Chacón et al., Fig. 8: beside the CPU\n\n![beside the CPU](figures/verify-peers.svg)\n")
         parts.append("One core beside edlib, 20 candidates a query (starts included in ours):\n")
         parts.append(table(("query × window", "gpualign, pairs/s", "edlib, pairs/s", "ratio"), rows))
         whole = ", ".join(f"{row['wall_s']:.1f} s with `--device {row['device']}`" for row in found.figures["command"])
@@ -153,6 +154,7 @@ def verification(results: Results) -> str:
             )
             for kind, row in (("near", found.figures["near"]), ("random", found.figures["random"]))
         ]
+        parts.append("### One thread beside edlib\n")
         parts.append(
             "The loop on one thread, 100 × 140 within 20 errors, as ratios to edlib (its cost of a call taken off):\n"
         )
@@ -191,10 +193,11 @@ def _verify_kernels(found: Result) -> str:
     ]
     return "\n".join(
         (
-            "After Chacón et al. (2014), Figs. 4, 7 and 8.\n",
+            "### After Chacón et al. (2014), Fig. 4: threads that share a pair\n",
             "![threads a pair](figures/verify-threads.svg)\n",
+            "Right: the share of a multiprocessor's warps that the kernel's registers leave room for.\n",
+            "### After Chacón et al., Fig. 7: by query length\n",
             "![by query length](figures/verify-lengths.svg)\n",
-            "![beside the CPU](figures/verify-peers.svg)\n",
             "Whole matrices (no limit), and the same pairs within 20 % of errors:\n",
             table(("query × window", "TCUPS", "10⁹ pairs/s", "threads × words", "10⁹ pairs/s, limit 20 %"), rows),
             "The band's kernel, limit 5 %, beside whole matrices of the same pairs:\n",
@@ -209,7 +212,7 @@ def _verify_kernels(found: Result) -> str:
 
 
 def alignment(results: Results) -> str:
-    parts = ["## pairwise\n\nAfter Truong et al. (2014), Table 4 and Figs. 8 to 10.\n"]
+    parts = ["## pairwise\n"]
     if found := results.first("pairwise-gpu"):
         rows = [
             (
@@ -223,16 +226,20 @@ def alignment(results: Results) -> str:
             )
             for name, row in dicts(found.figures)
         ]
+        parts.append("### After Truong et al. (2014), Table 4: pairs a second\n")
         parts.append(table(("work", "pairs", "pairs/s", "TCUPS", "kernel s", "command s", "GPU MiB"), rows))
         parts.append(
             f"With `--id` the cells are those of all pairs, most of which the filter proves hopeless. {found.source}\n"
         )
     if found := results.first("pairwise-regimes"):
         worst = max(row["auto_over_best"] for row in found.figures)
+        parts.append("### After Truong et al., Figs. 8 to 10: which kernel for which lengths and numbers of pairs\n")
         parts.append("![the four kernels](figures/pairwise-regimes.svg)\n")
         parts.append(
             f"The planner's choice takes at most {worst} times as long as the fastest kernel. {found.source}\n"
         )
+    if results.first("pairwise-cpu") or results.first("pairwise-vsearch"):
+        parts.append("### Beside parasail and vsearch\n")
     if found := results.first("pairwise-cpu"):
         rows = [
             (name, row["gcups"], max(row["parasail_gcups"].values()), row["times_parasail"])
@@ -265,10 +272,10 @@ def bounded_gaps(results: Results) -> str:
         return ""
     gpu, cpu = found.figures.get("gpu", {}), found.figures.get("cpu", {})
     parts = [
-        "## pairwise --max-gaps\n\nAfter Carroll et al., Figs. 5 to 14 and Table 1: texts of 250 letters, patterns of "
-        "50 to 200.\n"
+        "## pairwise --max-gaps\n\nTexts of 250 letters, patterns of 50 to 200.\n",
+        "### After Carroll et al., Figs. 5 to 14 as one: rates by gaps, and where the traceback is done\n",
+        "![bounded gaps](figures/gapsmis.svg)\n",
     ]
-    parts.append("![bounded gaps](figures/gapsmis.svg)\n")
     rows = [
         (name, row["kernel_tcups"], row["kernel_ms"], row["call_ms"])
         for name, row in dicts(gpu)
@@ -282,8 +289,10 @@ def bounded_gaps(results: Results) -> str:
         if name.startswith("traceback table")
         for kind, values in texts.items()
     ]
+    parts.append("### After Carroll et al., Table 1: traceback on the host and on the GPU\n")
     parts.append("Milliseconds; hybrid copies the directions to the host and walks there:\n")
     parts.append(table(("pattern", "texts", "alignment only", "hybrid traceback", "GPU traceback"), rows))
+    parts.append("### Beside a plain loop\n")
     rows = [
         (name, row["plain_one_core_gcups"], row["scores_gcups"], row["traceback_gcups"], row["scores_times_plain"])
         for name, row in dicts(cpu)
