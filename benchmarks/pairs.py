@@ -12,13 +12,13 @@ from typing import BinaryIO
 
 import data
 import numpy as np
+from bases import complement, substitute
 from numpy.typing import NDArray
 
 #: the bins of present sequencers, and how likely each is at a read's start and at its end
 QUALITIES = np.array([2, 12, 23, 37])
 _AT_START = np.array([0.001, 0.009, 0.04, 0.95])
 _AT_END = np.array([0.01, 0.09, 0.15, 0.75])
-_BASES = np.frombuffer(b"ACGT", np.uint8)
 _BATCH = 20_000
 
 
@@ -57,7 +57,7 @@ def write_pairs(
         known = unknown[starts + sizes] == unknown[starts]
         sizes, starts = sizes[known][: pairs - done], starts[known][: pairs - done]
         left = letters[starts[:, None] + np.arange(length)]
-        right = _complement(letters[(starts + sizes - 1)[:, None] - np.arange(length)])
+        right = complement(letters[(starts + sizes - 1)[:, None] - np.arange(length)])
         swapped = (rng.random(len(starts)) < 0.5)[:, None]
         for out, ends in zip(parts, (np.where(swapped, right, left), np.where(swapped, left, right)), strict=True):
             _write(out, *_sequenced(ends, rng), done)
@@ -67,12 +67,6 @@ def write_pairs(
         Path(out.name).rename(out.name.removesuffix(".part"))
 
 
-def _complement(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    table = np.arange(256, dtype=np.uint8)
-    table[list(b"ACGT")] = list(b"TGCA")
-    return table[letters]
-
-
 def _sequenced(letters: NDArray[np.uint8], rng: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Letters with errors and their qualities."""
     way = np.linspace(0, 1, letters.shape[1])[:, None]
@@ -80,9 +74,7 @@ def _sequenced(letters: NDArray[np.uint8], rng: np.random.Generator) -> tuple[ND
     drawn = rng.random(letters.shape)
     qualities = QUALITIES[(drawn[..., None] > bounds[:, :-1]).sum(axis=2)].astype(np.uint8)
     wrong = rng.random(letters.shape) < 10.0 ** (qualities / -10.0)
-    codes = np.searchsorted(_BASES, letters)
-    other = _BASES[(codes + rng.integers(1, 4, letters.shape)) % 4]
-    return np.where(wrong, other, letters), qualities
+    return np.where(wrong, substitute(letters, rng), letters), qualities
 
 
 def _write(out: BinaryIO, letters: NDArray[np.uint8], qualities: NDArray[np.uint8], first: int) -> None:

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bases import BASES, complement, substitute
 from data import genome, read_fasta
 from numpy.typing import NDArray
 
-BASES = np.frombuffer(b"ACGT", np.uint8)
-COMPLEMENT = np.zeros(256, np.uint8)
-COMPLEMENT[list(b"ACGTN")] = list(b"TGCAN")
 MOST_PARTS = 4
 NO_DIAGONAL = np.iinfo(np.int64).min // 2
 
@@ -93,14 +91,6 @@ def donor(reference: NDArray[np.uint8], rate: float, rng: np.random.Generator) -
     return Donor(np.concatenate(pieces), np.array(borders), np.array(shifts))
 
 
-def substitute(bases: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Another base for each A, C, G and T."""
-    codes = np.searchsorted(BASES, bases)
-    known = (codes < 4) & (BASES[np.minimum(codes, 3)] == bases)
-    other = BASES[(codes + rng.integers(1, 4, len(bases))) % 4]
-    return np.where(known, other, bases)
-
-
 class Simulator:
     """Fragments and reads of all contigs."""
 
@@ -159,7 +149,7 @@ class Simulator:
             ends = each.to_reference(np.array([start, start + length - 1])) - [0, length - 1]
             diagonals = [int(ends[0]), int(ends[1])]
         letters = self._errors(letters, length)
-        return (COMPLEMENT[letters[::-1]] if reverse else letters), diagonals
+        return (complement(letters[::-1]) if reverse else letters), diagonals
 
     def _errors(self, letters: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
         hits = np.flatnonzero(self.rng.random(length) < self.model.errors)

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bases import BASES, complement, substitute
 from data import genome, read_fasta
 from numpy.typing import NDArray
-
-BASES = np.frombuffer(b"ACGT", np.uint8)
-COMPLEMENT = np.zeros(256, np.uint8)
-COMPLEMENT[list(b"ACGTN")] = list(b"TGCAN")
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def with_errors(
     kind = rng.random(len(piece))
     letters = piece.copy()
     changed = np.flatnonzero(kind < substituted)
-    letters[changed] = BASES[(np.searchsorted(BASES, letters[changed]) + rng.integers(1, 4, len(changed))) % 4]
+    letters[changed] = substitute(letters[changed], rng)
     copies = np.ones(len(piece), np.int64)
     grown = np.flatnonzero((kind >= substituted) & (kind < substituted + inserted))
     copies[grown] += rng.geometric(1 / 1.4, len(grown))
@@ -91,7 +88,7 @@ def simulate(name: str, folder: Path) -> tuple[Path, Path]:
             strand = "+-"[int(rng.integers(2))]
             read = with_errors(piece, model.errors, model.mix, rng)
             if strand == "-":
-                read = COMPLEMENT[read][::-1]
+                read = complement(read)[::-1]
             out.write(b"@r%d\n%s\n+\n%s\n" % (made, read.tobytes(), b"5" * len(read)))
             places.write(f"r{made}\t{contig}\t{begin}\t{begin + length}\t{strand}\n")
             made += 1
