@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz sanitize test-gpu wheel man kernels lint bench report clean
+.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
@@ -40,14 +40,16 @@ soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
 	if nvidia-smi -L > /dev/null 2>&1; then $(PIP_INSTALL) pycuda && $(BIN)/python -m pytest -m gpu $(SOAK) tests/test_soak.py; fi
 
-# Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz.
+# Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz;
+# `make fuzz-corpus` keeps the inputs that reach the most code, for later runs and for the tests.
 FUZZ_S ?= 600
 FUZZ := build/fuzz
+PARSERS := fastx candidates records
 READERS := reads pairs reference places pair_list matrix index lines
 fuzz: $(VENV)/developing
 	$(PIP_INSTALL) atheris
-	$(BIN)/python fuzz/corpus.py $(FUZZ)/seeds
-	@for parser in fastx candidates records; do \
+	$(BIN)/python fuzz/corpus.py seeds $(FUZZ)/seeds
+	@for parser in $(PARSERS); do \
 	    clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -Igpualign/native -Icuda fuzz/$$parser.cpp -o $(FUZZ)/$$parser && mkdir -p $(FUZZ)/found/$$parser && \
 	    ./$(FUZZ)/$$parser -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(FUZZ)/$$parser- \
@@ -55,6 +57,14 @@ fuzz: $(VENV)/developing
 	@for reader in $(READERS); do mkdir -p $(FUZZ)/found/$$reader && \
 	    $(BIN)/python fuzz/parsers.py $$reader -max_total_time=$(FUZZ_S) -max_len=4096 \
 	        -artifact_prefix=$(FUZZ)/$$reader- $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
+
+fuzz-corpus: $(VENV)/developing
+	rm -rf $(FUZZ)/merged
+	@for parser in $(PARSERS); do mkdir -p $(FUZZ)/merged/$$parser && \
+	    ./$(FUZZ)/$$parser -merge=1 $(FUZZ)/merged/$$parser $(FUZZ)/found/$$parser $(FUZZ)/seeds/$$parser || exit 1; done
+	@for reader in $(READERS); do mkdir -p $(FUZZ)/merged/$$reader && \
+	    $(BIN)/python fuzz/parsers.py $$reader -merge=1 $(FUZZ)/merged/$$reader $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
+	$(BIN)/python fuzz/corpus.py keep $(FUZZ)/merged
 
 # The tests with the native code under a sanitizer (SANITIZER=thread: for races), in an environment beside .venv that uses
 # its packages. Memory that Python never frees is no finding.
@@ -75,7 +85,7 @@ sanitize: $(VENV)/developing
 	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
 	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
 	rm -rf $(SANITIZED)/run && mkdir -p $(SANITIZED)/run/reports
-	cp -r tests examples benchmarks docs packaging README.md Makefile pyproject.toml $(SANITIZED)/run
+	cp -r tests fuzz examples benchmarks docs packaging README.md Makefile pyproject.toml $(SANITIZED)/run
 	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
 	    LD_PRELOAD="$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)

@@ -1,6 +1,9 @@
-"""Write the seeds of the fuzzers: good inputs of every kind, small.
+"""The fuzzers' inputs: small good ones of every kind, and those that earlier runs found new ground with.
 
-python fuzz/corpus.py FOLDER
+    python fuzz/corpus.py seeds FOLDER     all of them, for a run to begin with
+    python fuzz/corpus.py keep FOLDER      FOLDER/TARGET into fuzz/corpus/TARGET.zip
+
+A finding is kept as fuzz/findings/TARGET-NAME once it is mended.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import gzip
 import lzma
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -62,13 +66,34 @@ def seeds() -> dict[str, dict[str, bytes]]:
     }
 
 
-def main() -> None:
+CORPUS, FINDINGS = (Path(__file__).resolve().parent / name for name in ("corpus", "findings"))
+#: a date for all, so that the same inputs make the same archive
+_DATE = (2000, 1, 1, 0, 0, 0)
+
+
+def kept(fuzzer: str) -> dict[str, bytes]:
+    """Name -> bytes, of the corpus and of the findings."""
+    inputs = {path.name: path.read_bytes() for path in sorted(FINDINGS.glob(f"{fuzzer}-*"))}
+    if (CORPUS / f"{fuzzer}.zip").exists():
+        with zipfile.ZipFile(CORPUS / f"{fuzzer}.zip") as archive:
+            inputs |= {name: archive.read(name) for name in archive.namelist()}
+    return inputs
+
+
+def write_seeds(folder: Path) -> None:
     for fuzzer, files in seeds().items():
-        folder = Path(sys.argv[1], fuzzer)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            (folder / name).write_bytes(data)
+        (folder / fuzzer).mkdir(parents=True, exist_ok=True)
+        for name, data in (files | kept(fuzzer)).items():
+            (folder / fuzzer / name).write_bytes(data)
+
+
+def keep(folder: Path) -> None:
+    CORPUS.mkdir(exist_ok=True)
+    for found in sorted(path for path in folder.iterdir() if path.is_dir()):
+        with zipfile.ZipFile(CORPUS / f"{found.name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(found.iterdir()):
+                archive.writestr(zipfile.ZipInfo(path.name, _DATE), path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 if __name__ == "__main__":
-    main()
+    {"seeds": write_seeds, "keep": keep}[sys.argv[1]](Path(sys.argv[2]))

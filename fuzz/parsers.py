@@ -1,115 +1,32 @@
-"""atheris on the readers in Python: compression, FASTA, FASTQ, BAM, candidates, pair lists, matrices, indexes.
+"""atheris on the readers in Python (targets.py).
 
-    python fuzz/parsers.py TARGET [libFuzzer's options]
-
-Whatever the bytes, a reader gives records or raises InputError (UsageError where a matrix cannot score). Anything else
-is a finding.
+python fuzz/parsers.py TARGET [libFuzzer's options]
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 
 import atheris
-import numpy as np
 
 with atheris.instrument_imports(include=["gpualign"]):
-    from gpualign import _native
-    from gpualign.errors import InputError, UsageError
-    from gpualign.index.file import load_index
-    from gpualign.index.reference import Reference, read_reference
-    from gpualign.io.alignment import sam_header
-    from gpualign.io.candidates import CandidateChunk, parse_chunk, read_candidates
-    from gpualign.io.files import InputFile
-    from gpualign.io.lines import parse_lines, read_line_chunks
-    from gpualign.io.mates import interleaved_batches
-    from gpualign.io.pair_lists import read_pairs
-    from gpualign.io.reads import ReadSource, to_batch
-    from gpualign.matrices import load_matrix
-    from gpualign.sequences import join_bytes
-
-_FOLDER = tempfile.TemporaryDirectory(prefix="fuzz-")
-_PATH = os.path.join(_FOLDER.name, "input")
-_REFERENCE = Reference(
-    ["a"], np.array([0, 4], np.int64), *(np.zeros(n, t) for n, t in ((2, "u8"), (0, "u4"), (0, "u4"), (0, "u1")))
-)
-_NAMES = _native.NameIndex(*join_bytes([b"a", b"b", b"chr"]))
-
-
-def reads() -> None:
-    """Twice, in small and in large batches: the same records or the same refusal. A header is rewritten as ours."""
-    found = []
-    for bases in (1, 1 << 20):
-        try:
-            with ReadSource(_PATH) as source:
-                sam_header(_REFERENCE, "", source=source.header)
-                batches = [to_batch(item) for item in source.items(bases)]
-            found.append([(b.name(i), b.sequence(i), b.quality(i)) for b in batches for i in range(len(b))])
-        except InputError:
-            found.append(None)
-    assert found[0] == found[1], found
-
-
-def pairs() -> None:
-    with ReadSource(_PATH) as source:
-        for batch in interleaved_batches(source, 100):
-            assert batch.mates is not None
-            assert len(batch.mates) == len(batch)
-
-
-def reference() -> None:
-    packed = read_reference(_PATH)
-    assert len(packed.letters(0, packed.bases)) == packed.bases
-    assert packed.native
-
-
-def places() -> None:
-    for grouped in (False, True):
-        for step in read_candidates(_PATH, 64, grouped, _NAMES, _NAMES):
-            parsed = parse_chunk(step, _NAMES, _NAMES) if isinstance(step, CandidateChunk) else step
-            assert len(parsed.begin) == len(parsed)
-
-
-def pair_list() -> None:
-    first, second = read_pairs(_PATH, ["a", "b", "b"], ["a", "c"])
-    assert len(first) == len(second)
-
-
-def matrix() -> None:
-    scoring = load_matrix(_PATH)
-    assert scoring.scores.shape == (len(scoring), len(scoring))
-
-
-def index() -> None:
-    load_index(_PATH)
-
-
-def lines() -> None:
-    with InputFile(_PATH) as file:
-        for chunk in read_line_chunks(file, 16):
-            assert len(parse_lines(chunk)) >= 1
-
-
-TARGETS: dict[str, Callable[[], None]] = {
-    target.__name__: target for target in (reads, pairs, reference, places, pair_list, matrix, index, lines)
-}
+    import targets
 
 
 def main() -> None:
-    target = TARGETS[sys.argv.pop(1)]
+    name = sys.argv.pop(1)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = os.path.join(folder, "input")
 
-    def one(data: bytes) -> None:
-        with open(_PATH, "wb") as file:
-            file.write(data)
-        with contextlib.suppress(InputError, UsageError):
-            target()
+        def one(data: bytes) -> None:
+            with open(path, "wb") as file:
+                file.write(data)
+            targets.run(name, path)
 
-    atheris.Setup(sys.argv, one)
-    atheris.Fuzz()
+        atheris.Setup(sys.argv, one)
+        atheris.Fuzz()
 
 
 if __name__ == "__main__":

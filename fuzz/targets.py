@@ -1,0 +1,96 @@
+"""What is fuzzed in Python: each target reads the file at a path.
+
+Whatever the bytes, a reader gives records or raises InputError (UsageError where a matrix cannot score). Anything else
+is a finding. tests/test_fuzz_corpus.py runs the targets on all inputs that are kept in fuzz/corpus and fuzz/findings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.errors import InputError, UsageError
+from gpualign.index.file import load_index
+from gpualign.index.reference import Reference, read_reference
+from gpualign.io.alignment import sam_header
+from gpualign.io.candidates import CandidateChunk, parse_chunk, read_candidates
+from gpualign.io.files import InputFile
+from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.io.mates import interleaved_batches
+from gpualign.io.pair_lists import read_pairs
+from gpualign.io.reads import ReadSource, to_batch
+from gpualign.matrices import load_matrix
+from gpualign.sequences import join_bytes
+
+_REFERENCE = Reference(
+    ["a"], np.array([0, 4], np.int64), *(np.zeros(n, t) for n, t in ((2, "u8"), (0, "u4"), (0, "u4"), (0, "u1")))
+)
+_NAMES = _native.NameIndex(*join_bytes([b"a", b"b", b"chr"]))
+
+
+def reads(path: str) -> None:
+    """Twice, in small and in large batches: the same records or the same refusal. A header is rewritten as ours."""
+    found = []
+    for bases in (1, 1 << 20):
+        try:
+            with ReadSource(path) as source:
+                sam_header(_REFERENCE, "", source=source.header)
+                batches = [to_batch(item) for item in source.items(bases)]
+            found.append([(b.name(i), b.sequence(i), b.quality(i)) for b in batches for i in range(len(b))])
+        except InputError:
+            found.append(None)
+    assert found[0] == found[1], found
+
+
+def pairs(path: str) -> None:
+    with ReadSource(path) as source:
+        for batch in interleaved_batches(source, 100):
+            assert batch.mates is not None
+            assert len(batch.mates) == len(batch)
+
+
+def reference(path: str) -> None:
+    packed = read_reference(path)
+    assert len(packed.letters(0, packed.bases)) == packed.bases
+    assert packed.native
+
+
+def places(path: str) -> None:
+    for grouped in (False, True):
+        for step in read_candidates(path, 64, grouped, _NAMES, _NAMES):
+            parsed = parse_chunk(step, _NAMES, _NAMES) if isinstance(step, CandidateChunk) else step
+            assert len(parsed.begin) == len(parsed)
+
+
+def pair_list(path: str) -> None:
+    first, second = read_pairs(path, ["a", "b", "b"], ["a", "c"])
+    assert len(first) == len(second)
+
+
+def matrix(path: str) -> None:
+    scoring = load_matrix(path)
+    assert scoring.scores.shape == (len(scoring), len(scoring))
+
+
+def index(path: str) -> None:
+    load_index(path)
+
+
+def lines(path: str) -> None:
+    with InputFile(path) as file:
+        for chunk in read_line_chunks(file, 16):
+            assert len(parse_lines(chunk)) >= 1
+
+
+TARGETS: dict[str, Callable[[str], None]] = {
+    target.__name__: target for target in (reads, pairs, reference, places, pair_list, matrix, index, lines)
+}
+
+
+def run(name: str, path: str) -> None:
+    """A target on a file; anything but a refusal is raised."""
+    with contextlib.suppress(InputError, UsageError):
+        TARGETS[name](path)
