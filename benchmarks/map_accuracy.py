@@ -23,7 +23,7 @@ import numpy as np
 import simulate
 from numpy.typing import NDArray
 
-TOLERANCE = 8
+TOLERANCE = 8  # bases
 _CIGAR = re.compile(r"(\d+)([MIDNSHPX=])")
 
 

@@ -17,7 +17,7 @@ from bases import BASES, complement, substitute
 from data import genome, read_fasta
 from numpy.typing import NDArray
 
-MOST_PARTS = 4
+MOST_PARTS = 4  # diagonals of a read that the truth has room for
 NO_DIAGONAL = np.iinfo(np.int64).min // 2
 
 

@@ -33,7 +33,7 @@ class LongReadModel:
     seed: int
 
 
-ONT = (0.4, 0.25, 0.35)
+ONT = (0.4, 0.25, 0.35)  # substitutions, insertions, deletions
 SETS = {
     "ont5": LongReadModel("chr20", 2000, 6000, 0.9, 0.05, ONT, 21),
     "ont10": LongReadModel("chr20", 2000, 6000, 0.9, 0.10, ONT, 22),

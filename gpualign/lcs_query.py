@@ -16,7 +16,7 @@ from gpualign.sequences import join_bytes
 Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
 
-_NO_CLASS = -1
+_NO_CLASS = -1  # of a letter that matches nothing
 _COMPLEMENT = bytes.maketrans(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv", b"TGCAANYRSWMKVHDBtgcaanyrswmkvhdb")
 
 

@@ -22,7 +22,7 @@ from gpualign.workflows.mems_search import Search
 MEMS_DTYPE = np.dtype(
     [("query", "i8"), ("strand", "U1"), ("query_start", "i8"), ("ref", "i4"), ("ref_start", "i8"), ("length", "i8")]
 )
-_BATCH = 1 << 22
+_BATCH = 1 << 22  # bases
 #: a table's line as numbers: query qlen strand qstart qend ref rstart rend length
 _COLUMNS = 9
 _STRANDS = bytes.maketrans(b"+-", b"01")

@@ -20,7 +20,7 @@ from gpualign.workflows.pair_blocks import PairBlock
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
 
-_EVERYWHERE = np.zeros(0, np.int32)
+_EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 
 
 @dataclass(frozen=True)

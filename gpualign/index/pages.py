@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import Reference
 
-_WORD_BASES = 32
+_WORD_BASES = 32  # of a packed word, at which pages begin
 
 
 @dataclass(frozen=True)

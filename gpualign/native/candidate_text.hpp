@@ -21,7 +21,7 @@ inline std::string shown(std::string_view text) {
     return out;
 }
 
-inline constexpr int kMostFields = 12;
+inline constexpr int kMostFields = 12;  // PAF's
 
 // The first fields of a line; returns how many there are, at most kMostFields.
 inline int split(std::string_view line, std::string_view* fields) {

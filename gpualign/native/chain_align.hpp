@@ -61,7 +61,7 @@ private:
         int32_t score;
         int32_t forgiven;
     };
-    static constexpr int32_t kDiagonal = -1, kBroken = -2, kNothing = -3;
+    static constexpr int32_t kDiagonal = -1, kBroken = -2, kNothing = -3;  // in place of a task
     struct Plan {
         size_t first_point, last_point;  // points and, one less, segments
         int32_t left, right;             // tasks of the chain's ends
@@ -124,7 +124,7 @@ private:
         reference_.codes(uint64_t(from.reference), uint64_t(to.reference), text_.data());
         return int32_t(std::count(text_.begin(), text_.end(), kNoBase));
     }
-    static constexpr int32_t kLongestDiagonal = 1 << 16;
+    static constexpr int32_t kLongestDiagonal = 1 << 16;  // letters that are looked at one by one
 
     // Any other path between two points of one diagonal has an insertion, a deletion and a match less.
     bool diagonal_is_best(int32_t errors) const {
@@ -212,7 +212,7 @@ private:
         if (to != plan.last_point) run.right = kOwnTask + right_task(chain, points_[to], points_[to + 1].query, end_tasks_);
         runs_.push_back(run);
     }
-    static constexpr int32_t kOwnTask = 1 << 30;
+    static constexpr int32_t kOwnTask = 1 << 30;  // added to a task of end_tasks_, which are not those of tasks_
     const AffineTask& end_task(int32_t t) const { return t >= kOwnTask ? end_tasks_[size_t(t - kOwnTask)] : tasks_[size_t(t)]; }
     const AffineResult& end_result(int32_t t) const {
         return t >= kOwnTask ? end_results_[size_t(t - kOwnTask)] : results_[size_t(t)];

@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kUnreached = -(int64_t(1) << 40);
+    static constexpr int64_t kUnreached = -(int64_t(1) << 40);  // stays negative whatever is added on the way
 
     // Wave e starts at e * e: its predecessors hold 1 + 3 + ... + (2e - 1) diagonals.
     int32_t& cell(int32_t e, int64_t diagonal) { return waves_[size_t(int64_t(e) * e + diagonal + e)]; }

@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    static constexpr size_t kBlock = 512;
+    static constexpr size_t kBlock = 512;  // reads at a time: enough to fill lanes with likes
 
     void align() {
         alignments_.assign(choices_.size(), Alignment());

@@ -59,9 +59,9 @@ private:
     struct Hit {
         uint32_t look_up, position;
     };
-    static constexpr size_t kHits = 512;
-    static constexpr uint32_t kDrawnStarts = 8;
-    static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;
+    static constexpr size_t kHits = 512;  // looked at together, at most
+    static constexpr uint32_t kDrawnStarts = 8;  // starts no further apart are put in order without comparing
+    static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;  // look-ups between a prefetch and its use
 
     // 0, or the start to go on from because the sink is full.
     template <class Sink>

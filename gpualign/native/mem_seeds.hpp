@@ -17,7 +17,7 @@ struct LookUp {
 
 class SeedScanner {
 public:
-    static constexpr uint64_t kBlock = 4096;
+    static constexpr uint64_t kBlock = 4096;  // positions whose hashes are held
 
     // `length`: positions of the text; there are no k-mers behind them.
     SeedScanner(const TextView& text, uint64_t length, int k, int w) : text_(text), length_(length), k_(k), w_(w) {}

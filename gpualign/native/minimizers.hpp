@@ -54,7 +54,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kBlock = 2048;
+    static constexpr int64_t kBlock = 2048;  // k-mers whose hashes are held
 
     void hash_kmers(const uint8_t* codes, int64_t from, int64_t to) {
         hashes_.resize(size_t(to - from));

@@ -123,7 +123,7 @@ private:
         }
     }
 
-    static constexpr int kMostPairedWords = 3;
+    static constexpr int kMostPairedWords = 3;  // of a pattern; longer ones keep the processor busy alone
 
     template <bool Runs>
     void dispatch_two(const Lanes* lanes, Best* best) {
@@ -213,7 +213,7 @@ private:
         }
     }
 
-    static constexpr int64_t kLastColumn = 0x7FFFFFFF;
+    static constexpr int64_t kLastColumn = 0x7FFFFFFF;  // columns backward count down from it, so that the last is the least
 
     Best start(const Lanes& lanes) {
         Best b;

@@ -24,7 +24,7 @@ pre { overflow-x: auto; font-size: 12px; background: #f6f6f6; padding: .8rem; } 
 """
 #: a plot in units of its view box: size, and room for the axes' labels
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 460, 230, 62, 38, 10, 12
-_MOST_BARS = 120
+_MOST_BARS = 120  # of a histogram; neighbours are joined beyond that
 #: bars from one label of the horizontal axis to the next
 _LABEL_STEPS = (1, 2, 5, 10, 20)
 
