@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from gpualign.backends import select
 from gpualign.params import RunOptions
 from gpualign.plots import dotplot
 from gpualign.plots.dotplot import DotPlot
@@ -66,7 +67,7 @@ def test_the_longest_matches_are_kept_at_their_places(
     monkeypatch.setattr(mems, "_PIECE_POSITIONS", 100)
     monkeypatch.setattr(mems, "_DEVICE_POSITIONS", 64)
     if on_device:
-        monkeypatch.setattr(mems, "open_backend", lambda *_: DeviceStandIn(2))
+        monkeypatch.setattr(select, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=batch)
     run_mems(str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),), params, options)

@@ -11,7 +11,7 @@ import pytest
 
 from gpualign.backends.base import Stage
 from gpualign.backends.cuda import CudaBackend
-from gpualign.backends.select import open_backend, parse_device
+from gpualign.backends.select import Opening, open_backend, parse_device
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.gpu import device as device_module
 from gpualign.gpu.buffers import DeviceMemoryExceeded
@@ -260,6 +260,32 @@ def test_cuda_without_a_gpu_exits_4(monkeypatch, fake):
     fake.devices = ()
     with pytest.raises(DeviceError, match="shows no device"):
         open_backend(RunOptions(device="cuda"), "verify")
+
+
+def test_a_backend_opens_beside_its_caller_and_is_closed_behind_it(fake, monkeypatch):
+    began = threading.Event()
+    load = device_module.load_driver
+    monkeypatch.setattr(device_module, "load_driver", lambda: began.wait(10) and load())
+
+    def fail():
+        with Opening(RunOptions(device="cuda:0"), "verify") as opening:
+            began.set()  # it would wait for ever in the caller's thread
+            assert opening.backend().name == "cuda:0"
+            assert len(fake.contexts) == 1
+            raise ValueError("bad input")
+
+    with pytest.raises(ValueError, match="bad input"):
+        fail()
+    assert fake.contexts == []
+    with (
+        Opening(RunOptions(device="cuda:7"), "verify") as opening,
+        pytest.raises(DeviceError, match="no device cuda:7"),
+    ):
+        opening.backend()
+    with Opening(RunOptions(device="cpu"), "verify") as opening:
+        assert opening.backend().name == "cpu"
+    with pytest.raises(UsageError, match="device"):
+        Opening(RunOptions(device="gpu"), "verify")
 
 
 def test_intervals():

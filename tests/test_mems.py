@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
+from gpualign.backends import select
 from gpualign.backends.base import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
@@ -229,6 +230,9 @@ class DeviceStandIn:
     def report(self) -> dict[str, Any]:
         return {}
 
+    def close(self) -> None:
+        pass
+
     def __enter__(self) -> DeviceStandIn:
         return self
 
@@ -254,7 +258,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     run_mems(*files, params, options)
     expected = (tmp_path / "out").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mems, "open_backend", lambda *_: DeviceStandIn(limit))
+        patch.setattr(select, "open_backend", lambda *_: DeviceStandIn(limit))
         patch.setattr(mems, "_REPORTED", 3)
         patch.setattr(mems, "_DEVICE_POSITIONS", 1 << 6)
         run_mems(*files, params, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from gpualign.backends.base import Backend
@@ -70,6 +71,37 @@ def open_backend(options: RunOptions, command: str) -> Backend:
         if not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
         return CpuBackend(options.threads)
+
+
+class Opening:
+    """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
+
+    Use it in a ``with`` block, which closes the backend at its end.
+    """
+
+    def __init__(self, options: RunOptions, command: str) -> None:
+        self._future: Future[Backend] = Future()
+        if options.cluster is None and parse_device(options.device).cuda:
+            thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
+            self._future = thread.submit(open_backend, options, command)
+            thread.shutdown(wait=False)
+        else:
+            self._future.set_result(open_backend(options, command))
+
+    def backend(self) -> Backend:
+        """The backend, once it is open.
+
+        Raises:
+            as :func:`open_backend`.
+        """
+        return self._future.result()
+
+    def __enter__(self) -> Opening:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._future.exception() is None:
+            self._future.result().close()
 
 
 def _open_cuda(request: DeviceRequest, options: RunOptions) -> Backend:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, lcs_stage
-from gpualign.backends.select import open_backend
+from gpualign.backends.select import Opening
 from gpualign.errors import InputError, check_count
 from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, open_output
@@ -183,14 +183,13 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("lcs-filter", options)
-    lcs = LcsFilter(params, read_queries(params), options.threads)
-    if not options.quiet:
-        for query in lcs.queries:
-            if not any(strand.symbols for strand in query.strands):
-                warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
     inputs = (params.query, *params.subjects)
-    with open_output(options.output, inputs) as out, open_backend(options, "lcs-filter") as backend:
+    with Opening(options, "lcs-filter") as opening, open_output(options.output, inputs) as out:
+        lcs = LcsFilter(params, read_queries(params), options.threads)
+        if not options.quiet:
+            _warn_of_nothing_to_match(lcs.queries)
         writer = LcsWriter(out, params)
+        backend = opening.backend()
         read, items = _items(params, options, backend.on_gpu)
         with Progress(options, "bases") as progress:
             for rows, residues in lcs.run(backend, items, read):
@@ -204,6 +203,12 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     report.fields |= {"cells": lcs.cells, "written": writer.rows}
     report.finish(f"{lcs.subjects} subjects, {lcs.residues} residues, {writer.rows} written, on {backend.name}")
     return report.fields
+
+
+def _warn_of_nothing_to_match(queries: list[QueryStrands]) -> None:
+    for query in queries:
+        if not any(strand.symbols for strand in query.strands):
+            warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
 
 
 def _collect(collectors: list[Collector], scored: ScoredBatch, first: int) -> Iterator[tuple[QueryStrands, list[Hit]]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
-from gpualign.backends.select import open_backend
+from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import UsageError, check_count
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
@@ -53,11 +53,12 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     model = model_of(params, scoring)
-    found = read_inputs(params, scoring)
-    patterns, texts, pairs = found.queries, found.targets, found.source
     inputs = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     rows = 0
-    with open_output(options.output, inputs) as out, open_backend(options, "pairwise") as backend:
+    with Opening(options, "pairwise") as opening, open_output(options.output, inputs) as out:
+        found = read_inputs(params, scoring)
+        patterns, texts, pairs = found.queries, found.targets, found.source
+        backend = opening.backend()
         layout = RowFormat(patterns, texts, scoring, model)
         if params.header:
             out.write(layout.header())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
-from gpualign.backends.select import open_backend
+from gpualign.backends.select import Opening
 from gpualign.errors import InputError, UsageError, check_count
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -81,9 +81,10 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         if options.cluster is not None:
             raise UsageError("--dotplot does not go with --cluster")
     report = Report("mems", options)
-    with open_backend(options, "mems") as backend:
+    with Opening(options, "mems") as opening:
         index = open_index(reference, params, options)
         search = Search(index, params, options.threads)
+        backend = opening.backend()
         with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)

@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign.alignments import Alignments
 from gpualign.backends.base import Backend
 from gpualign.backends.pairwise import PairProblem, pairwise_stage
-from gpualign.backends.select import open_backend
+from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.files import OutputFile, open_output
@@ -156,26 +156,23 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         check_plot(params.plot, (*paths, options.output))
     report = Report("pairwise", options)
     scoring = params.load_scoring()
-    inputs = read_inputs(params, scoring)
-    problem = make_problem(params, options, scoring, inputs)
-    total, kept = inputs.source.total, 0
-    if total == 0 and not options.quiet:
-        warn("pairwise", "no pairs to align")
-    _warn_of_giants(problem, options)
-    with (
-        open_backend(options, "pairwise") as backend,
-        open_output(options.output, paths) as out,
-        Progress(options, "pair", total) as progress,
-    ):
-        alignments = align_all(problem, inputs.source, backend, progress, params.resume)
-        if params.plot is not None:
-            alignments = _drawn(params, inputs, alignments, paths)
-        kept = _write(params, scoring, inputs, alignments, out)
-        report.fields |= backend.report()
-        name = backend.name
+    with Opening(options, "pairwise") as opening:
+        inputs = read_inputs(params, scoring)
+        problem = make_problem(params, options, scoring, inputs)
+        total, kept = inputs.source.total, 0
+        if total == 0 and not options.quiet:
+            warn("pairwise", "no pairs to align")
+        _warn_of_giants(problem, options)
+        backend = opening.backend()
+        with open_output(options.output, paths) as out, Progress(options, "pair", total) as progress:
+            alignments = align_all(problem, inputs.source, backend, progress, params.resume)
+            if params.plot is not None:
+                alignments = _drawn(params, inputs, alignments, paths)
+            kept = _write(params, scoring, inputs, alignments, out)
+            report.fields |= backend.report()
     report["pairs"], report["pairs_written"] = total, kept
     report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
-    report.finish(f"{total} pairs, {kept} written, on {name}")
+    report.finish(f"{total} pairs, {kept} written, on {backend.name}")
 
 
 def _drawn(

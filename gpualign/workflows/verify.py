@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
-from gpualign.backends.select import open_backend
+from gpualign.backends.select import Opening
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
 from gpualign.errors import InputError, shown_input
 from gpualign.index.reference import read_reference
@@ -25,8 +26,6 @@ from gpualign.workflows.verify_batches import Batch, Lines, Texts, paired_batch,
 from gpualign.workflows.verify_params import VerifyParams
 
 _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
-#: a GPU takes as long for a few thousand pairs as for a hundred thousand
-_GPU_BATCH_FACTOR = 4
 
 #: what one step of the input gives: unparsed lines, candidates, or paired records
 Work = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
@@ -45,10 +44,11 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
     report = Report("verify", options)
     inputs = tuple(path for path in (params.reference, params.queries, params.candidates) if path is not None)
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with open_output(options.output, inputs) as out, open_backend(options, "verify") as backend:
+    with open_output(options.output, inputs) as out, Opening(options, "verify") as opening:
         if params.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
-        source = _Source(params, options, options.batch_size * (_GPU_BATCH_FACTOR if backend.on_gpu else 1))
+        source = _Source(params, options)
+        backend = opening.backend()
         with Progress(options, "pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
             for lines in batches:
                 out.write(lines.text)
@@ -70,12 +70,14 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
 class _Source:
     """The input: its steps in order, and how one becomes a batch."""
 
-    def __init__(self, params: VerifyParams, options: RunOptions, chunk_bytes: int) -> None:
-        self.params, self.chunk_bytes = params, chunk_bytes
+    def __init__(self, params: VerifyParams, options: RunOptions) -> None:
+        self.params, self.chunk_bytes = params, options.batch_size
         if params.candidates is None:
             return
-        reference = read_reference(params.reference)
-        self.texts = Texts.of_reference(read_queries(params.queries, options.threads), reference)
+        with ThreadPoolExecutor(1) as beside:
+            reference = beside.submit(read_reference, params.reference)
+            queries = read_queries(params.queries, options.threads)
+        self.texts = Texts.of_reference(queries, reference.result())
         self._index_names()
         queries = self.texts.queries
         if self.query_index.repeated >= 0:
