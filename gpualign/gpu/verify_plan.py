@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.gpu import tuning
 
 if TYPE_CHECKING:
@@ -104,34 +106,36 @@ def _shape_index(length: int) -> int:
 
 def plan(pairs: VerifyPairs) -> Plan:
     """Sort a batch's pairs into launches of one shape each."""
-    lengths = np.diff(pairs.offsets)
+    lengths = np.diff(pairs.offsets).astype(np.int32)
     distinct, inverse = np.unique(lengths, return_inverse=True)
-    shape_of = np.array([_shape_index(int(length)) for length in distinct], np.int64)[inverse]
+    shape_of = np.array([_shape_index(int(length)) for length in distinct], np.uint8)[inverse]
     lanes = np.array([shape.lanes for shape in tuning.VERIFY_SHAPES], np.int32)[shape_of]
     words = np.array([shape.words for shape in tuning.VERIFY_SHAPES], np.int32)[shape_of]
-    strips = -(-lengths // (32 * lanes.astype(np.int64) * words)).astype(np.int32)
+    strips = -(-lengths // (32 * lanes * words))
     tiles = lanes * strips
     per_query = 2 * 3 * words.astype(np.int64) * tiles
     ends = np.cumsum(per_query)
-    columns = pairs.end - pairs.begin
-    order = np.flatnonzero((lengths[pairs.query] > 0) & (columns > 0))
-    runs = _touches_run(pairs)
-    needed = _band_rows(pairs, lengths, runs)
-    bands = _query_bands(pairs, lengths, needed)
-    in_band = (needed <= 32 * bands[pairs.query].astype(np.int64)) & (needed > 0)
-    key = (shape_of[pairs.query] * 8 + in_band * bands[pairs.query]) * 2 + runs
-    in_order = len(order) == len(pairs)
-    if len(order) and (key[order] != key[order[0]]).any():
-        order = order[np.argsort(key[order], kind="stable")]
-        in_order = False
-    tasks = np.empty((len(order), 4), np.uint32)
-    query = pairs.query[order]
-    tasks[:, 0] = pairs.begin[order]
-    tasks[:, 1] = columns[order]
-    tasks[:, 2] = query.astype(np.uint32) * 2 + pairs.strand[order]
-    tasks[:, 3] = pairs.limits[query].view(np.uint32)
-    groups = _groups(key[order], tasks[:, 1], lengths[query], strips[query])
-    slides = (lengths - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
+    order, flat, bands, keys, firsts = _native.sort_verify_tasks(
+        pairs.reference.native,
+        pairs.query,
+        pairs.begin,
+        pairs.end,
+        pairs.strand,
+        pairs.limits,
+        lengths,
+        shape_of,
+        pairs.mode == _INFIX,
+        np.array(tuning.VERIFY_BANDS, np.int32),
+        tuning.VERIFY_BAND_COLUMNS,
+        tuning.VERIFY_BAND_SHARE,
+    )
+    tasks = flat.reshape(-1, 4)
+    groups = tuple(
+        group
+        for key, span in zip(keys.tolist(), itertools.pairwise(firsts.tolist()), strict=True)
+        for group in _groups(key, span, tasks[:, 1], lengths[shape_of == key // 16], strips[shape_of == key // 16])
+    )
+    slides = (lengths.astype(np.int64) - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
     band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
     band_ends = np.cumsum(band_words)
     return Plan(
@@ -145,55 +149,18 @@ def plan(pairs: VerifyPairs) -> Plan:
         (band_ends - band_words).astype(np.uint32),
         int(band_ends[-1]) if len(band_ends) else 0,
         groups,
-        in_order,
+        len(order) == len(pairs) and len(keys) < 2,
     )
 
 
-def _band_rows(pairs: VerifyPairs, lengths: NDArray[np.int64], runs: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """int64 (n,): rows of the window that each pair's band takes (BandPlan::fits), 0 where it has none."""
-    columns = (pairs.end - pairs.begin).astype(np.int64)
-    length, limit = lengths[pairs.query], pairs.limits.astype(np.int64)[pairs.query]
-    rows = columns - length + 2 * limit + tuning.VERIFY_BAND_COLUMNS
-    usable = (limit < length) & (columns >= length) & ~runs & (rows <= 32 * tuning.VERIFY_BANDS[-1])
-    return np.where(usable & (pairs.mode == _INFIX), rows, 0)
-
-
-def _query_bands(pairs: VerifyPairs, lengths: NDArray[np.int64], needed: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """uint8 (queries,): words of a window that holds all of a query's bands, 0 where none is worth it."""
-    widest = np.zeros(len(lengths), np.int64)
-    if needed.any():
-        np.maximum.at(widest, pairs.query, needed)
-    bands = np.zeros(len(lengths), np.uint8)
-    for words in reversed(tuning.VERIFY_BANDS):
-        bands[(widest > 0) & (widest <= 32 * words)] = words
-    bands[bands > tuning.VERIFY_BAND_SHARE * (lengths / 32)] = 0
-    return bands
-
-
 def _groups(
-    key: NDArray[np.int64], columns: NDArray[np.uint32], lengths: NDArray[np.int64], strips: NDArray[np.int32]
-) -> tuple[Group, ...]:
-    groups = []
-    borders = [0, *(np.flatnonzero(np.diff(key)) + 1).tolist(), len(key)]
-    for first, last in itertools.pairwise(borders):
-        if first == last:
-            continue
-        number = int(key[first])
-        shape, band, runs = tuning.VERIFY_SHAPES[number // 16], number // 2 % 8, bool(number % 2)
-        cells = float(lengths[first:last].max()) * float(columns[first:last].max())
-        most = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
-        for at in range(first, last, most):
-            stop = min(last, at + most)
-            longest, most_strips = int(columns[at:stop].max()), int(strips[at:stop].max())
-            groups.append(Group(shape, band, runs, at, stop - at, longest, most_strips))
-    return tuple(groups)
-
-
-def _touches_run(pairs: VerifyPairs) -> NDArray[np.bool_]:
-    """Whether each window holds a letter that is no base."""
-    starts, ends = pairs.reference.run_starts, pairs.reference.run_ends
-    if len(starts) == 0:
-        return np.zeros(len(pairs), np.bool_)
-    first = np.searchsorted(ends, pairs.begin, side="right")
-    found: NDArray[np.bool_] = (first < len(starts)) & (starts[np.minimum(first, len(starts) - 1)] < pairs.end)
-    return found
+    key: int, span: tuple[int, int], columns: NDArray[np.uint32], lengths: NDArray[np.int32], strips: NDArray[np.int32]
+) -> Iterator[Group]:
+    """The launches of the tasks of one key; ``lengths`` and ``strips``: of all queries of their shape."""
+    first, last = span
+    shape, band, runs = tuning.VERIFY_SHAPES[key // 16], key // 2 % 8, bool(key % 2)
+    cells = float(lengths.max()) * float(columns[first:last].max())
+    most = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
+    for at in range(first, last, most):
+        stop = min(last, at + most)
+        yield Group(shape, band, runs, at, stop - at, int(columns[at:stop].max()), int(strips.max()))

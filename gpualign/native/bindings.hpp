@@ -21,4 +21,5 @@ void bind_fastx_text(nanobind::module_& m);
 void bind_pairs(nanobind::module_& m);
 void bind_candidates(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
+void bind_verify_tasks(nanobind::module_& m);
 }  // namespace gpualign

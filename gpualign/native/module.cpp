@@ -25,4 +25,5 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_pairs(m);
     gpualign::bind_candidates(m);
     gpualign::bind_verify(m);
+    gpualign::bind_verify_tasks(m);
 }
