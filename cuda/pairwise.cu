@@ -316,6 +316,38 @@ FILTER(edit_filter_64, 1)
 FILTER(edit_filter_128, 2)
 FILTER(edit_filter_256, 4)
 
+// The least score of a pair that reaches the identity, by its longer length l and both together t: the lower of
+// p l + q t and r l + s t (IdentityBound.score_lines).
+struct ScoreLines {
+    double p, q, r, s;
+};
+
+// The pairs of LazyRScan's tasks whose scores reach the least, in no order as (pair, score).
+extern "C" __global__ void keep_scores(const LazyTask* tasks, int count, DeviceSequences queries, DeviceSequences targets,
+                                       const int32_t* pair_target, const int32_t* scores, ScoreLines lines, int2* found,
+                                       unsigned* found_count) {
+    const int at = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size), lane = threadIdx.x % warp_size;
+    if (at >= count) return;
+    const LazyTask task = tasks[at];
+    const double n = double(queries.offsets[task.query + 1] - queries.offsets[task.query]);
+    for (int first = 0; first < task.count; first += warp_size) {
+        const int pair = task.first + first + lane;
+        bool near = false;
+        if (first + lane < task.count) {
+            const int t = pair_target[pair];
+            const double m = double(targets.offsets[t + 1] - targets.offsets[t]), longer = max(n, m), both = n + m;
+            // as the host: rounding must not drop a pair that just reaches it
+            const double least = min(lines.p * longer + lines.q * both, lines.r * longer + lines.s * both) - 1e-6;
+            near = double(scores[pair]) >= floor(least);
+        }
+        const unsigned kept = __ballot_sync(0xffffffffu, near);
+        unsigned place = 0;
+        if (lane == 0 && kept) place = atomicAdd(found_count, unsigned(__popc(kept)));
+        place = __shfl_sync(0xffffffffu, place, 0) + __popc(kept & ((1u << lane) - 1));
+        if (near) found[place] = make_int2(pair, scores[pair]);
+    }
+}
+
 // Moves each pair's path to its place in the joined output, from start to end.
 extern "C" __global__ void gather_runs(const uint32_t* runs, const int64_t* runs_at, const int64_t* joined_at, int count,
                                        uint32_t* joined) {

@@ -85,35 +85,36 @@ class IdentityBound:
             return np.minimum(edits, UNBOUNDED).astype(np.int64)
         return np.full(len(shorter), UNBOUNDED, np.int64)
 
-    def least_score(
-        self, n: NDArray[np.int64], m: NDArray[np.int64], scoring: Scoring, gap_open: int
-    ) -> NDArray[np.int64]:
-        """int64 (p,): the lowest score of an optimal alignment that reaches the identity (the bound L of Truong et al.
-        2014, with mismatches, affine gaps and matrices); the smallest int32 where it proves nothing.
+    def score_lines(self, scoring: Scoring, gap_open: int) -> tuple[float, float, float, float] | None:
+        """(p, q, r, s): an optimal alignment that reaches the identity scores at least the lower of p l + q t and
+        r l + s t, with l the longer length and t both together (the bound L of Truong et al. 2014, with mismatches,
+        affine gaps and matrices); None where the identity proves nothing.
 
         Let a be the lowest score of a match, b the lowest score of any two letters and g the most that a gap letter can
         cost (the opening). An alignment scores at least S = aM + bX - gG; the optimum is no lower, and free ends only
-        raise it. Definitions 1 and 4: with C columns G = 2C - (n + m), X = C - M - G = (n + m) - C - M, and M >= id C.
-        As a >= b, S is smallest at M = id C, where it is linear in C; C runs from max(n, m), where the shorter sequence
-        has no gap, to (n + m) / (1 + id), where X = 0. So S is no lower than the lower of its two ends.
-        Definition 0: M >= id s with s = min(n, m); S is linear in X from 0 to s - M; again its two ends decide.
+        raise it. Definitions 1 and 4: with C columns G = 2C - t, X = C - M - G = t - C - M, and M >= id C.
+        As a >= b, S is smallest at M = id C, where it is linear in C; C runs from l, where the shorter sequence
+        has no gap, to t / (1 + id), where X = 0. So S is no lower than the lower of its two ends.
+        Definition 0: M >= id s with s = t - l; S is linear in X from 0 to s - M; again its two ends decide.
         With id = 1, a = match and equal lengths this is the paper's L = m id match + 2 m gap (1 - id), without slack.
         """
-        a, b, g = scoring.lowest_match, scoring.lowest, gap_open
-        total, longer, shorter = n + m, np.maximum(n, m), np.minimum(n, m)
+        a, b, g, kept = scoring.lowest_match, scoring.lowest, gap_open, self.identity
         if self.definition in (1, 4) and not self.local:
+            column = a * kept - b * (1 + kept) - 2 * g
+            return column, b + g, 0.0, b + g + column / (1 + kept)
+        if self.definition == 0 and not self.local and a + 2 * g >= 0:
+            gapped, mismatched = (a + 2 * g) * kept, a * kept + b * (1 - kept) + 2 * g
+            return -gapped, gapped - g, -mismatched, mismatched - g
+        return None
 
-            def at(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-                kept = self.identity * columns
-                return np.asarray(a * kept + b * (total - columns - kept) - g * (2 * columns - total), np.float64)
-
-            least = np.minimum(at(longer.astype(np.float64)), at(total / (1 + self.identity)))
-        elif self.definition == 0 and not self.local and a + 2 * g >= 0:
-            kept = self.identity * shorter
-            other = shorter - kept
-            least = a * kept + np.minimum(-g * (total - 2 * kept), b * other - g * (total - 2 * kept - 2 * other))
-        else:
+    def least_score(
+        self, n: NDArray[np.int64], m: NDArray[np.int64], scoring: Scoring, gap_open: int
+    ) -> NDArray[np.int64]:
+        """int64 (p,): what :meth:`score_lines` says of these lengths; the smallest int32 where that is nothing."""
+        lines, total, longer = self.score_lines(scoring, gap_open), n + m, np.maximum(n, m)
+        if lines is None:
             return np.full(len(total), np.iinfo(np.int32).min, np.int64)
+        least = np.minimum(lines[0] * longer + lines[1] * total, lines[2] * longer + lines[3] * total)
         return np.floor(least - 1e-6).astype(np.int64)
 
 

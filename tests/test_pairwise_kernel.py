@@ -47,10 +47,22 @@ class Launcher:
     def _scores(self, block: PairBlock, strand: int) -> np.ndarray:
         return align_strand(replace(self.problem, traced=False, identity=None), Candidates(block), strand).score
 
-    def submit_lazy(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray | None) -> None:
+    def submit_lazy(
+        self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray | None, lines: object = None
+    ) -> None:
         self.used.append("lazy")
-        scores = self._scores(block, strand)
-        slot.arrays[f"scores {strand}"] = scores if order is None else scores[order]
+        order = np.arange(len(block)) if order is None else order
+        scores = self._scores(block, strand)[order]
+        slot.arrays[f"scores {strand}"] = scores
+        if lines is not None:
+            assert self.problem.bound is not None
+            n, m = self.problem.lengths(block)[order].T
+            least = self.problem.bound.least_score(n, m, self.problem.scoring, self.problem.gap_open)
+            near = np.flatnonzero(scores >= least)[::-1]
+            slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
+
+    def kept_pairs(self, slot: Slot, strand: int) -> np.ndarray:
+        return slot.arrays[f"found {strand}"]
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> None:
         self.used.append("tiled")

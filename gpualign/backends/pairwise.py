@@ -160,19 +160,28 @@ def candidates_within(
     return Candidates(left, *band_of(least, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
 
 
-def scores_prove(problem: PairProblem) -> bool:
-    """Whether a score can prove that a pair misses the identity (the bound L, ``IdentityBound.least_score``)."""
-    return problem.traced and problem.mode == "global" and problem.bound is not None and problem.definition in (0, 1, 4)
+def score_lines(problem: PairProblem) -> tuple[float, float, float, float] | None:
+    """What a score proves of a pair's identity (``IdentityBound.score_lines``); None for nothing."""
+    if not problem.traced or problem.mode != "global" or problem.bound is None:
+        return None
+    return problem.bound.score_lines(problem.scoring, problem.gap_open)
 
 
 def candidates_by_score(problem: PairProblem, block: PairBlock, scores: NDArray[np.int32]) -> Candidates:
-    """The pairs whose scores (p,) reach the bound L, with the band that their scores prove."""
+    """The pairs whose scores (p,) reach the bound L."""
     assert problem.bound is not None
     n, m = problem.lengths(block).T
-    least = problem.bound.least_score(n, m, problem.scoring, problem.gap_open)
-    near = np.flatnonzero(scores >= least)
-    left, n, m = block.take(near), n[near], m[near]
-    known = scores[near].astype(np.int64)
+    near = np.flatnonzero(scores >= problem.bound.least_score(n, m, problem.scoring, problem.gap_open))
+    return candidates_scored(problem, block, near, scores[near])
+
+
+def candidates_scored(
+    problem: PairProblem, block: PairBlock, near: NDArray[np.integer], scores: NDArray[np.int32]
+) -> Candidates:
+    """The pairs ``near`` (indices, ascending), with the band that their scores prove."""
+    left = block.take(near.astype(np.int64))
+    n, m = problem.lengths(left).T
+    known = scores.astype(np.int64)
     return Candidates(left, *band_of(known, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
 
 
@@ -180,7 +189,7 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
     """Drop the pairs that are proved to miss the identity."""
     limits = edit_limits(problem, block)
     if limits is None:
-        if not scores_prove(problem):
+        if score_lines(problem) is None:
             return Candidates(block)
         scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
         return candidates_by_score(problem, block, scored.score)

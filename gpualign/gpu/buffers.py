@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,7 +130,9 @@ class Slot:
 
     def wait(self) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline."""
+        start = time.perf_counter()
         self.stream.synchronize()
+        self.device.timeline.wait_s += time.perf_counter() - start
         if self._marks:
             times = [event.time_since(self._origin) * 1e-3 for _, event in self._marks]
             for (kind, _), start, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):

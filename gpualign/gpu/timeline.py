@@ -17,6 +17,7 @@ class Timeline:
         kernel_s: time in which at least one kernel ran.
         copy_s: time in which at least one copy ran.
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
+        wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
     """
 
@@ -25,6 +26,7 @@ class Timeline:
     kernel_s: float = 0.0
     copy_s: float = 0.0
     hidden_copy_s: float = 0.0
+    wait_s: float = 0.0
     first: float | None = None
     last: float = 0.0
     items: int = 0
@@ -51,6 +53,12 @@ class Timeline:
         self._kernels = [(max(start, until), end) for start, end in kernels if end > until]
         self._copies = [(max(start, until), end) for start, end in copies if end > until]
 
+    @property
+    def copies_hidden(self) -> float:
+        """Share of the copying that cost no time, at least: a kernel ran as well, or the host had other work to do."""
+        exposed = min(self.copy_s - self.hidden_copy_s, self.wait_s)
+        return 1 - exposed / self.copy_s if self.copy_s > 0 else 1.0
+
     def summary(self) -> dict[str, float | int]:
         """The JSON report's fields for this device."""
         self.fold()
@@ -62,6 +70,8 @@ class Timeline:
             "kernel_s": round(self.kernel_s, 6),
             "copy_s": round(self.copy_s, 6),
             "copy_hidden_s": round(self.hidden_copy_s, 6),
+            "wait_s": round(self.wait_s, 6),
+            "copies_hidden": round(self.copies_hidden, 4),
             "wall_s": round(busy, 6),
         }
 

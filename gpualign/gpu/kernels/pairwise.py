@@ -17,9 +17,10 @@ from gpualign.backends.pairwise import (
     align_strand,
     better_strand,
     candidates_by_score,
+    candidates_scored,
     candidates_within,
     edit_limits,
-    scores_prove,
+    score_lines,
 )
 from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
@@ -35,10 +36,16 @@ _FILTER_MARGIN = 256
 
 @dataclass(frozen=True)
 class _Step:
-    """What ``submit`` did with a block, for ``collect``."""
+    """What ``submit`` did with a block, for ``collect``.
+
+    Attributes:
+        order: of the pairs in the scores, None where it is the block's.
+        by_strips: the scores were computed by strips.
+    """
 
     kind: Literal["cpu", "filter", "scores", "score filter", "align"]
     order: NDArray[np.int64] | None = None
+    by_strips: bool = False
 
 
 class PairwiseKernel:
@@ -73,8 +80,7 @@ class PairwiseKernel:
             if step.kind == "filter":
                 candidates = self._collect_filter(slot, item, strand)
             elif step.kind == "score filter":
-                scored = self._collect_scores(slot, item, strand, step.order)
-                candidates = candidates_by_score(self.problem, item, scored.score)
+                candidates = self._collect_score_filter(slot, item, strand, step)
             results.append(self.problem.keep(self._align(candidates, strand)))
         return results[0] if len(results) == 1 else better_strand(*results)
 
@@ -103,27 +109,30 @@ class PairwiseKernel:
             return _Step("cpu")
         lengths = problem.lengths(block)
         empty = lengths.min() == 0
-        if problem.traced and (empty or not scores_prove(problem)):
+        if problem.traced and (empty or score_lines(problem) is None):
             return _Step("align")
         if empty:
             return _Step("cpu")
-        return _Step("score filter" if problem.traced else "scores", self._submit_scores(slot, block, lengths))
+        return self._submit_scores(slot, block, lengths)
 
-    def _submit_scores(self, slot: Slot, block: PairBlock, lengths: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Enqueue scores on all strands; returns the order of the pairs in them."""
+    def _submit_scores(self, slot: Slot, block: PairBlock, lengths: NDArray[np.int64]) -> _Step:
+        """Enqueue scores on all strands; where they are a filter, only what it leaves is copied to the host, but for
+        scores by strips: those are few.
+        """
         problem = self.problem
         strands = range(len(problem.queries))
+        kind: Literal["score filter", "scores"] = "score filter" if problem.traced else "scores"
         n, m = lengths.T
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, problem.kernel):
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
-            return None
+            return _Step(kind, by_strips=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:
-            self.launcher.submit_lazy(slot, block, strand, order)
-        return order
+            self.launcher.submit_lazy(slot, block, strand, order, score_lines(problem))
+        return _Step(kind, order)
 
     # -- the edit filter
 
@@ -161,10 +170,7 @@ class PairwiseKernel:
         slot.download("found count" + suffix, 1, np.uint32)
 
     def _collect_filter(self, slot: Slot, block: PairBlock, strand: int) -> Candidates:
-        suffix = f" {strand}"
-        count = int(slot.pinned("found count" + suffix, 1, np.uint32)[0])
-        found = slot.download("found" + suffix, (count, 2), np.int32)
-        slot.wait()
+        found = self.launcher.kept_pairs(slot, strand)
         ordered = found[np.argsort(found[:, 0])]
         return candidates_within(self.problem, block, ordered[:, 0], ordered[:, 1])
 
@@ -176,6 +182,15 @@ class PairwiseKernel:
         score[slice(None) if order is None else order] = downloaded
         minus = np.full(len(block), bool(strand))
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
+
+    def _collect_score_filter(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Candidates:
+        if step.by_strips:
+            scored = self._collect_scores(slot, block, strand, None)
+            return candidates_by_score(self.problem, block, scored.score)
+        found = self.launcher.kept_pairs(slot, strand)
+        place = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
+        ascending = np.argsort(place)
+        return candidates_scored(self.problem, block, place[ascending], found[ascending, 1])
 
     # -- alignments
 

@@ -78,8 +78,17 @@ class PairwiseLauncher:
 
     # -- LazyRScan
 
-    def submit_lazy(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64] | None) -> None:
-        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND"."""
+    def submit_lazy(
+        self,
+        slot: Slot,
+        block: PairBlock,
+        strand: int,
+        order: NDArray[np.int64] | None,
+        lines: tuple[float, float, float, float] | None = None,
+    ) -> None:
+        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND"; with ``lines``
+        (``IdentityBound.score_lines``) only those that reach it leave the device: see :meth:`kept_pairs`.
+        """
         lengths = self.problem.lengths(block)
         longest, columns = (int(x) for x in lengths.max(axis=0))
         words = self.arithmetic(longest, columns)
@@ -107,7 +116,34 @@ class PairwiseLauncher:
             slot.device_array("scores" + suffix, 4 * len(block)),
             shared=shared,
         )
-        slot.download("scores" + suffix, len(block), np.int32)
+        if lines is None:
+            slot.download("scores" + suffix, len(block), np.int32)
+            return
+        keep, _ = self.function("keep_scores", 0)
+        slot.launch(
+            keep,
+            -(-len(work) // _WARPS_PER_BLOCK),
+            THREADS,
+            slot.device_array("tasks" + suffix, 0),
+            np.int32(len(work)),
+            self.strands[strand],
+            self.targets,
+            slot.device_array("targets" + suffix, 0),
+            slot.device_array("scores" + suffix, 0),
+            np.array([lines], tasks.SCORE_LINES)[0],
+            slot.device_array("found" + suffix, 8 * len(block)),
+            slot.clear("found count" + suffix, 4),
+        )
+        slot.download("found count" + suffix, 1, np.uint32)
+
+    def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
+        """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
+        the device.
+        """
+        count = int(slot.pinned(f"found count {strand}", 1, np.uint32)[0])
+        found = slot.download(f"found {strand}", (count, 2), np.int32)
+        slot.wait()
+        return found
 
     def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""

@@ -46,8 +46,8 @@ class Workload:
         slow = 1.5 if self.affine else 1.0
         full = (self.n * self.m).astype(np.float64)
         strips = np.maximum(np.ceil(self.m / columns), 1)
-        # a warp's strip costs the same however few of its columns are used
-        padded = self.n * strips * columns
+        # a warp's strip costs the same however few of its columns are used, and its last lane starts 31 rows late
+        padded = (self.n + 31) * strips * columns
         longest = float((full / np.minimum(strips, PAIRWISE.warps)).max())
         return slow * max(float(padded.sum()) / rate, longest / warp_rate)
 

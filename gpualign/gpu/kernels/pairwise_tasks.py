@@ -34,9 +34,10 @@ STRIP_TASK = np.dtype(
     ]
 )
 TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
-#: structs passed by value: DeviceSequences, PairList, LazyScheme (scores; letters, shift, opening, bias)
+#: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias)
 SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
 PAIR_LIST = np.dtype([("query", np.uint64), ("target", np.uint64)])
+SCORE_LINES = np.dtype([(name, np.float64) for name in "pqrs"])
 SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 4)])
 
 WARP = 32
