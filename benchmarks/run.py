@@ -104,6 +104,9 @@ BENCHMARKS = {
         cuda=("",),
         quick="--scale 0.01 --no-sweep --sample 1000",
     ),
+    "gpu-peers": Benchmark(
+        "edit distances and Needleman-Wunsch scores on a GPU, beside StringZillas", "gpu_peers.py", cuda=("",)
+    ),
     "pairwise": Benchmark(
         "pairwise: beside parasail on the CPU; rates and whole commands on a GPU",
         "pairwise.py",

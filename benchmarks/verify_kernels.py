@@ -268,6 +268,8 @@ def counters(lengths: list[int]) -> list[dict[str, float]]:
     for line in csv.DictReader(text for text in done.stdout.splitlines() if text.startswith('"')):
         if line.get("Metric Name") in METRICS:
             rows.setdefault(line["ID"], {})[line["Metric Name"]] = float(line["Metric Value"].replace(",", ""))
+    if not rows:
+        print("the profiler counted nothing:", done.stdout[-500:], done.stderr[-500:])
     return list(rows.values())
 
 
@@ -307,7 +309,7 @@ def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Re
             wall = time.perf_counter() - start
             summary = device.timeline.summary()
         line = {"query": length, "pairs": count * results, "host_wall_s": round(wall, 4), **summary}
-        line["copies_hidden"] = round(summary["copy_hidden_s"] / summary["copy_s"], 4)
+        line["copies_behind_kernels"] = round(summary["copy_hidden_s"] / summary["copy_s"], 4)
         table.append(line)
         print(line, flush=True)
     return table
@@ -378,6 +380,7 @@ def main() -> None:
                         if key in line
                     }
                 )
+    results["streams"] = stream_rows(list_devices()[0], rng, reference, letters)
     record("verify-kernels", results)
 
 

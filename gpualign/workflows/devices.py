@@ -20,6 +20,8 @@ from gpualign.params import available_cores
 SELF_TESTS: dict[str, str] = {
     "lcs": "gpualign.gpu.kernels.lcs:self_test",
     "mems": "gpualign.gpu.kernels.mems:self_test",
+    "pairwise": "gpualign.gpu.kernels.pairwise_check:self_test",
+    "bounded gaps": "gpualign.gpu.kernels.pairwise_check:self_test_gapsmis",
     "verify": "gpualign.gpu.kernels.verify:self_test",
 }
 

@@ -1,0 +1,94 @@
+"""Self-tests of `pairwise` for ``gpualign devices --check``: small families on a device and on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import numpy as np
+
+from gpualign import gapsmis
+from gpualign.alignments import Alignments
+from gpualign.backends.pairwise import PairProblem, align_on_cpu
+from gpualign.encoded import EncodedSequences, encode
+from gpualign.errors import DeviceError
+from gpualign.gpu.device import Device
+from gpualign.gpu.kernels import gapsmis as gapsmis_kernel
+from gpualign.gpu.kernels.pairwise import PairwiseKernel
+from gpualign.gpu.runner import run_on_devices
+from gpualign.matrices import Scoring, load_matrix, match_mismatch
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.pair_blocks import PairBlock
+
+_SEQUENCES, _LENGTH = 24, 700
+
+
+def _family(scoring: Scoring, letters: str) -> EncodedSequences:
+    """Members of a family, up to 40 % changed and of several lengths."""
+    rng = np.random.default_rng(2)
+    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    ancestor = alphabet[rng.integers(0, len(alphabet), _LENGTH)]
+    records = []
+    for i in range(_SEQUENCES):
+        member = ancestor[rng.random(_LENGTH) >= 0.02 * (i % 3)].copy()
+        changed = rng.random(len(member)) < 0.4 * i / _SEQUENCES
+        member[changed] = alphabet[rng.integers(0, len(alphabet), int(changed.sum()))]
+        records.append((str(i), member.tobytes().decode()))
+    return encode([SequenceBatch.from_records(records)], scoring)
+
+
+def _problems() -> Iterator[tuple[str, PairProblem]]:
+    """Each kernel once, and both filters."""
+    dna, protein = match_mismatch(5, -4), load_matrix("BLOSUM62")
+    for name, scoring, letters, opening, extension in (
+        ("linear", dna, "ACGT", 10, 10),
+        ("affine", dna, "ACGT", 10, 1),
+        ("BLOSUM62", protein, "ARNDCQEGHILKMFPSTWYV", 11, 1),
+    ):
+        family = _family(scoring, letters)
+        plain = PairProblem(
+            (family,), family, scoring, opening * scoring.scale, extension * scoring.scale, "global", (False,) * 4,
+            traced=True, identity=None, definition=1, table_bytes=1 << 26,
+        )  # fmt: skip
+        for kernel in ("lazy", "tiled"):
+            yield f"{name} {kernel}", replace(plain, traced=False, kernel=kernel)
+        for kernel in ("rscan", "dscan"):
+            yield f"{name} {kernel}", replace(plain, kernel=kernel)
+        yield f"{name} edit filter", replace(plain, identity=0.9)
+        yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
+
+
+def self_test(device: Device) -> None:
+    """Compare each kernel with the CPU backend.
+
+    Raises:
+        DeviceError: an alignment differs.
+    """
+    first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
+    block = PairBlock(first, second)
+    for name, problem in _problems():
+        (got,) = run_on_devices([block], lambda used, problem=problem: PairwiseKernel(used, problem), [device])  # type: ignore[misc]
+        expected = align_on_cpu(problem, block)
+        for field in fields(Alignments):
+            if not np.array_equal(getattr(got, field.name), getattr(expected, field.name)):
+                raise DeviceError(f"{device.name}: pairwise's {name} differs from the CPU's in {field.name}")
+
+
+def self_test_gapsmis(device: Device) -> None:
+    """Compare bounded-gap alignment with the CPU backend.
+
+    Raises:
+        DeviceError: an alignment differs.
+    """
+    scoring = match_mismatch(5, -4)
+    family = _family(scoring, "ACGT")
+    first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
+    block = gapsmis.PairBlock(family, family, first, second)
+    table = scoring.scores.astype(np.int16).reshape(-1)
+    for traceback in (False, True):
+        model = gapsmis.GapModel(table, len(scoring), 2, 10, 1, traceback=traceback)
+        (got,) = run_on_devices([block], lambda used, model=model: gapsmis_kernel.make_kernel(used, model), [device])  # type: ignore[misc]
+        expected = gapsmis.align_on_cpu(block, model)
+        for name in ("score", "gaps", "start", "end", "gap_list"):
+            if not np.array_equal(getattr(got, name), getattr(expected, name)):
+                raise DeviceError(f"{device.name}: bounded gaps' {name} differs from the CPU's")
