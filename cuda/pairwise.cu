@@ -335,9 +335,9 @@ extern "C" __global__ void keep_scores(const LazyTask* tasks, int count, DeviceS
         bool near = false;
         if (first + lane < task.count) {
             const int t = pair_target[pair];
-            const double m = double(targets.offsets[t + 1] - targets.offsets[t]), longer = max(n, m), both = n + m;
+            const double m = double(targets.offsets[t + 1] - targets.offsets[t]), longer = fmax(n, m), both = n + m;
             // as the host: rounding must not drop a pair that just reaches it
-            const double least = min(lines.p * longer + lines.q * both, lines.r * longer + lines.s * both) - 1e-6;
+            const double least = fmin(lines.p * longer + lines.q * both, lines.r * longer + lines.s * both) - 1e-6;
             near = double(scores[pair]) >= floor(least);
         }
         const unsigned kept = __ballot_sync(0xffffffffu, near);

@@ -97,7 +97,7 @@ def run_on_devices(
     try:
         for item in items:
             pending.append(tasks.put(item))
-            if len(pending) >= most:
+            while pending and (len(pending) >= most or pending[0].done()):
                 yield _next_result(pending, loops)
         tasks.ended.set()
         while pending:

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: int) -> Iterator[Result]:
-    """Yield ``work(item)`` in the order of ``items``, with at most ``2 * workers`` items under way.
+    """Yield ``work(item)`` in the order of ``items`` as soon as it is there, with at most ``2 * workers`` items under way.
 
     An exception from ``items`` or ``work`` reaches the caller at its place in the order; items behind it are
     dropped.
@@ -29,7 +29,7 @@ def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: 
     try:
         for item in items:
             pending.append(pool.submit(work, item))
-            if len(pending) >= 2 * workers:
+            while pending and (len(pending) >= 2 * workers or pending[0].done()):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
