@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.index.reference import read_reference
-from gpualign.io import fastx
+from gpualign.io import blocks, fastx
 from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
@@ -26,7 +26,7 @@ def read_all(path: Path, chunk: int, part: int) -> list[tuple[str, str]]:
     """Names and sequences, in small blocks."""
     found: list[tuple[str, str]] = []
     with InputFile(str(path)) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fastx, "_LEAST_READ", 1)
+        patch.setattr(blocks, "LEAST_READ", 1)
         for item in fastx.read_chunks(file, chunk, long_records=True):
             if isinstance(item, fastx.LongRecord):
                 parts = list(item.parts(part))
@@ -86,7 +86,7 @@ def test_a_bad_letter_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: 
     path = tmp_path / "x.fa"
     path.write_text(">a\n" + "ACGTACGT\n" * 5000 + "ACGT*\nACGT\n")
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
-    monkeypatch.setattr(fastx, "_LEAST_READ", 16)
+    monkeypatch.setattr(blocks, "LEAST_READ", 16)
     monkeypatch.setattr(mems, "_PART_BYTES", 100)
     options = RunOptions(device="cpu", batch_size=64, quiet=True)
     with pytest.raises(InputError, match=r"x\.fa:5002: record 'a'"):

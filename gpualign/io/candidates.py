@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io.blocks import Blocks, behind_last_line
 from gpualign.io.files import InputFile
 
 TextKind = Literal["tsv", "bed", "paf"]
@@ -48,9 +49,9 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CandidateChunk:
-    """Whole lines of one kind, unparsed."""
+    """Whole lines of one kind, unparsed; ``data`` is uint8 text."""
 
-    data: bytes
+    data: NDArray[np.uint8]
     kind: TextKind
     path: str
     line: int
@@ -121,24 +122,20 @@ def sniff(head: bytes, path: str) -> TextKind | None:
 def _read_lines(
     file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
 ) -> Iterator[CandidateChunk]:
-    rest, line, at_end, want = head, 1, False, chunk_bytes
-    while not at_end:
-        block = file.read(max(want - len(rest), 1 << 16))
-        at_end = not block
-        data = rest + block
-        if at_end:
+    blocks, line = Blocks(file, head), 1
+    while not blocks.at_end:
+        # one line, or one query's lines, that are longer are read in growing steps, to stay linear
+        data = blocks.read(max(chunk_bytes, 2 * len(blocks.rest)))
+        if blocks.at_end:
             cut = len(data)
         elif grouped:
             cut = _native.last_group_border(data, _QUERY_COLUMN[kind])
         else:
-            cut = data.rfind(b"\n") + 1
-        if cut == 0:  # one line, or one query's lines, are longer: read on, growing to stay linear
-            rest, want = data, max(chunk_bytes, 2 * len(data))
-            continue
-        chunk, rest, want = data[:cut], data[cut:], chunk_bytes
-        if chunk:
+            cut = behind_last_line(data)
+        if cut:
+            chunk = blocks.take(cut)
             yield CandidateChunk(chunk, kind, file.path, line)
-        line += _native.count_newlines(chunk)
+            line += _native.count_newlines(chunk)
 
 
 def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:

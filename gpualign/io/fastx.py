@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign import _native
 from gpualign.errors import InputError
+from gpualign.io.blocks import Blocks, is_blank
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch
 
 FastxFormat = Literal["fasta", "fastq"]
-
-#: bytes read at a time, at least
-_LEAST_READ = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,14 @@ class Chunk:
     """Whole records of one file, unparsed.
 
     Attributes:
-        data: text that begins and ends at record borders.
+        data: uint8 text (or bytes) that begins and ends at record borders.
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line.
         comments: what stands behind the names is wanted.
     """
 
-    data: bytes
+    data: NDArray[np.uint8] | bytes
     kind: FastxFormat
     path: str
     line: int
@@ -81,35 +82,29 @@ def read_chunks(
     Raises:
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
-    rest, line = head, 1
+    blocks, line = Blocks(file, head), 1
     kind: FastxFormat | None = None
-    at_end = False
     want = chunk_bytes
-    while not at_end or rest:
-        if not at_end:
-            size = max(want - len(rest), _LEAST_READ)
-            block = file.read(size)
-            at_end = len(block) < size
-            rest = rest + block if rest else block
-        kind = kind or sniff(rest, file.path)
-        if kind is None or not rest:
-            if at_end:
+    while not blocks.at_end or len(blocks.rest):
+        rest = blocks.rest if blocks.at_end else blocks.read(want)
+        kind = kind or sniff(rest.tobytes(), file.path)
+        if kind is None or not len(rest):
+            if blocks.at_end:
                 return
             continue
-        cut = len(rest) if at_end else _native.last_record_border(rest, kind == "fastq")
+        cut = len(rest) if blocks.at_end else _native.last_record_border(rest, kind == "fastq")
         if cut == 0 and long_records and kind == "fasta":
-            record = LongRecord(file, rest, line)
-            rest = b""
+            record = LongRecord(file, rest.tobytes(), line)
             yield record
-            rest, at_end, line = record.rest, record.at_end, line + record.lines_read
+            blocks.rest, blocks.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
+            line += record.lines_read
             continue
         if cut == 0:
             # one record is larger than what was read: grow geometrically to stay linear in its length
             want = max(chunk_bytes, 2 * len(rest))
             continue
-        chunk = rest if cut == len(rest) else rest[:cut]
-        rest, want = rest[cut:], chunk_bytes
-        if not chunk.isspace():  # looks at the first bytes only, where strip() would copy
+        want, chunk = chunk_bytes, blocks.take(cut)
+        if not is_blank(chunk):
             yield Chunk(chunk, kind, file.path, line)
         line += _native.count_newlines(chunk)
 

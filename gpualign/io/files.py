@@ -10,10 +10,13 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
-from typing import Any, BinaryIO, Protocol, cast
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 from gpualign.errors import GpualignError, InputError, UsageError
+
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BZIP2_MAGIC = b"BZh"
@@ -83,8 +86,15 @@ class InputFile:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end of the input."""
+        return self._checked(_read_fully, size)
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
+        return self._checked(_fill, view)
+
+    def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         try:
-            return _read_fully(self._stream, size)
+            return read(self._stream, argument)
         except EOFError as error:
             raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:
@@ -186,6 +196,14 @@ def _read_fully(stream: Any, size: int) -> bytes:
         parts.append(part)
         missing -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _fill(stream: Any, view: memoryview) -> int:
+    """The same into ``view``; how many bytes."""
+    filled = 0
+    while filled < len(view) and (count := stream.readinto(view[filled:])):
+        filled += count
+    return filled
 
 
 @contextlib.contextmanager

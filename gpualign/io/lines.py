@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpualign import _native
+from gpualign.io.blocks import Blocks, behind_last_line
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -16,17 +17,15 @@ _NEWLINE, _RETURN = 10, 13
 
 def read_line_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]:
     """Cut a stream into chunks of whole lines of about ``chunk_bytes`` (more when one line is longer)."""
-    rest, line = head, 1
-    while True:
-        block = file.read(max(chunk_bytes - len(rest), 1 << 16))
-        data = rest + block
-        cut = data.rfind(b"\n") + 1 if block else len(data)
-        chunk, rest = data[:cut], data[cut:]
-        if chunk:
+    blocks, line = Blocks(file, head), 1
+    while not blocks.at_end:
+        # a line that is longer is read in growing steps, to stay linear
+        data = blocks.read(max(chunk_bytes, 2 * len(blocks.rest)))
+        cut = len(data) if blocks.at_end else behind_last_line(data)
+        if cut:
+            chunk = blocks.take(cut)
             yield Chunk(chunk, "fasta", file.path, line)
             line += _native.count_newlines(chunk)
-        if not block:
-            return
 
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:

@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "candidate_text.hpp"
+#include "text_input.hpp"
 
 namespace gpualign {
 namespace {
@@ -19,6 +20,7 @@ public:
         const char* text = reinterpret_cast<const char*>(names.data());
         const int64_t* at = offsets.data();
         const size_t n = offsets.size() - 1;
+        nb::gil_scoped_release release;
         index_.reserve(n);
         for (size_t i = 0; i < n; i++)
             if (!index_.emplace(std::string_view(text + at[i], size_t(at[i + 1] - at[i])), int32_t(i)).second && repeated_ < 0)
@@ -38,9 +40,9 @@ private:
     int64_t repeated_ = -1;
 };
 
-nb::tuple candidates_of(nb::bytes data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
+nb::tuple candidates_of(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
     CandidateColumns out;
-    const char* begin = data.c_str();
+    const char* begin = begin_of(data);
     const std::string_view text(begin, data.size());
     {
         nb::gil_scoped_release release;
@@ -51,8 +53,8 @@ nb::tuple candidates_of(nb::bytes data, const std::string& kind, const NameIndex
                           to_numpy(std::move(out.strand)));
 }
 
-int64_t group_border(nb::bytes data, int column) {
-    const char* begin = data.c_str();
+int64_t group_border(TextInput data, int column) {
+    const char* begin = begin_of(data);
     const size_t size = data.size();
     nb::gil_scoped_release release;
     return last_group_border(begin, begin + size, column);

@@ -6,14 +6,15 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "fastx_text.hpp"
+#include "text_input.hpp"
 
 namespace gpualign {
 namespace {
 
-nb::tuple parse_fastx(nb::bytes data, bool fastq, bool nucleotides, bool with_comments) {
+nb::tuple parse_fastx(TextInput data, bool fastq, bool nucleotides, bool with_comments) {
     Records r;
     {
-        const char* begin = data.c_str();
+        const char* begin = begin_of(data);
         const size_t size = data.size();
         nb::gil_scoped_release release;
         r.bases.reserve(size / (fastq ? 2 : 1) + 64);
@@ -34,8 +35,8 @@ nb::tuple parse_fastx(nb::bytes data, bool fastq, bool nucleotides, bool with_co
                           optional(with_comments, std::move(r.comment_offsets)));
 }
 
-int64_t count_newlines(nb::bytes data) {
-    const char* p = data.c_str();
+int64_t count_newlines(TextInput data) {
+    const char* p = begin_of(data);
     const char* end = p + data.size();
     nb::gil_scoped_release release;
     int64_t n = 0;
@@ -43,8 +44,8 @@ int64_t count_newlines(nb::bytes data) {
     return n;
 }
 
-int64_t find_border(nb::bytes data, bool fastq) {
-    const char* begin = data.c_str();
+int64_t find_border(TextInput data, bool fastq) {
+    const char* begin = begin_of(data);
     const size_t size = data.size();
     nb::gil_scoped_release release;
     return last_record_border(begin, begin + size, fastq);

@@ -77,17 +77,12 @@ class _Source:
         with ThreadPoolExecutor(1) as beside:
             reference = beside.submit(read_reference, params.reference)
             queries = read_queries(params.queries, options.threads)
+            self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())
-        self._index_names()
-        queries = self.texts.queries
+        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
             raise InputError(f"two queries are named '{name}' (candidates go by name; rename one)", params.queries)
-
-    def _index_names(self) -> None:
-        queries = self.texts.queries
-        self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
-        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
@@ -95,7 +90,9 @@ class _Source:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self.params.candidates is not None:
-            self._index_names()
+            queries, texts = self.texts.queries, self.texts
+            self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
+            self.target_index = _native.NameIndex(texts.target_names, texts.target_name_offsets)
 
     def steps(self) -> Iterator[Work]:
         params = self.params

@@ -1,0 +1,58 @@
+"""A stream of text in blocks that are cut where their reader sees a border, read in place: each byte is copied once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.io.files import InputFile
+
+#: bytes read at a time, at least
+LEAST_READ = 1 << 16
+
+
+class Blocks:
+    """The text of a stream.
+
+    Args:
+        head: bytes that have been read already.
+
+    Attributes:
+        rest: uint8, what has been read and not yet been taken.
+        at_end: nothing is behind it.
+    """
+
+    def __init__(self, file: InputFile, head: bytes = b"") -> None:
+        self._file = file
+        self.rest: NDArray[np.uint8] = np.frombuffer(head, np.uint8)
+        self.at_end = False
+
+    def read(self, size: int) -> NDArray[np.uint8]:
+        """Read on until ``rest`` has about ``size`` bytes, or more of it than before; returns it."""
+        more = max(size - len(self.rest), LEAST_READ)
+        block = np.empty(len(self.rest) + more, np.uint8)
+        block[: len(self.rest)] = self.rest
+        count = self._file.readinto(block[len(self.rest) :].data)
+        self.at_end = count < more
+        self.rest = block[: len(self.rest) + count]
+        return self.rest
+
+    def take(self, cut: int) -> NDArray[np.uint8]:
+        """The first ``cut`` bytes of the rest; the others, usually few, are copied to where they keep no more alive."""
+        taken, self.rest = self.rest[:cut], self.rest[cut:].copy()
+        return taken
+
+
+def behind_last_line(text: NDArray[np.uint8]) -> int:
+    """Bytes of the whole lines of a text."""
+    for begin in (max(0, len(text) - LEAST_READ), 0):
+        cut = text[begin:].tobytes().rfind(b"\n") + 1
+        if cut:
+            return begin + cut
+    return 0
+
+
+def is_blank(text: NDArray[np.uint8]) -> bool:
+    """Nothing but white space (or nothing)."""
+    head = text[:64].tobytes()
+    return not head.strip() and not text.tobytes().strip()
