@@ -17,7 +17,7 @@ from tests.verify_cases import LENGTHS, LONG_LENGTHS, Case, as_pairs, edlib_answ
 MODES = ("infix", "prefix", "global")
 
 
-@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(scope="module", params=["cpu", *(pytest.param(x, marks=pytest.mark.gpu) for x in ("cuda", "windows"))])
 def backend(request):
     if request.param == "cpu":
         with CpuBackend(1) as cpu:
@@ -25,8 +25,11 @@ def backend(request):
         return
     from gpualign.backends.cuda import CudaBackend
     from gpualign.gpu.device import list_devices
+    from gpualign.gpu.kernels import verify
 
-    with CudaBackend(list_devices()[:1]) as cuda:
+    with pytest.MonkeyPatch.context() as patch, CudaBackend(list_devices()[:1]) as cuda:
+        if request.param == "windows":  # as if the reference were larger than the device
+            patch.setattr(verify, "_RESIDENT_SHARE", 0)
         yield cuda
 
 
@@ -212,6 +215,30 @@ def test_a_plan_covers_every_pair_once():
     # planes of different queries do not overlap
     words = 6 * made.tile_words.astype(np.int64) * made.tiles
     assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()
+
+
+def test_windows_of_a_reference_too_large_for_the_device():
+    from gpualign import _native
+    from gpualign.gpu.kernels.verify import window_text
+    from gpualign.index.reference import Reference
+
+    rng = random.Random(3)
+    text = random_text(rng, 700) + "N" * 50 + random_text(rng, 300)
+    packer = _native.ReferencePacker()
+    packer.append(np.frombuffer(text.encode(), np.uint8))
+    reference = Reference(["r"], np.array([0, len(text)], np.int64), *packer.finish())
+    begin = [0, 31, 32, 33, 640, 690, len(text) - 65, len(text) - 1, 5, 5]
+    columns = [1, 64, 65, 31, 200, 100, 65, 1, 900, 900]
+    tasks = np.array([begin, columns, range(10), range(10)], np.uint32).T.copy()
+    words, known, moved = window_text(reference, _native.reference_known_bits(reference.native), tasks)
+    assert len(words) == 2 * len(known) < 300
+    assert (moved[:, 1:] == tasks[:, 1:]).all()
+    for start, at, length in zip(begin, moved[:, 0].tolist(), columns, strict=True):
+        letters = "".join(
+            "ACGT"[words[i // 16] >> (2 * (i % 16)) & 3] if known[i // 32] >> (i % 32) & 1 else "N"
+            for i in range(at, at + length)
+        )
+        assert letters == text[start : start + length]
 
 
 def test_launches_are_bounded(monkeypatch):

@@ -19,6 +19,8 @@ from gpualign.index.reference import Reference
 
 #: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
 _PAD_WORDS = 4
+#: of the device's memory, what a reference may take that stays
+_RESIDENT_SHARE = 0.5
 
 
 class ResidentText:
@@ -49,11 +51,37 @@ def _padded(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.concatenate([padding, words, padding])
 
 
+def window_text(
+    reference: Reference, known: NDArray[np.uint32], tasks: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    """The windows of a plan's tasks one behind the other, for a device that cannot hold the reference.
+
+    Args:
+        known: of the whole reference, as ``_native.reference_known_bits`` gives them.
+        tasks: uint32 (n, 4), as in :class:`Plan`.
+
+    Returns:
+        packed text, its known bits, and the tasks with their places in it.
+    """
+    begin, columns = tasks[:, 0].astype(np.int64), tasks[:, 1].astype(np.int64)
+    units = (begin % 32 + columns + 31) // 32  # of 32 letters: a word of either
+    ends = np.cumsum(units)
+    first = ends - units
+    source = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin // 32 - first, units)
+    moved = tasks.copy()
+    moved[:, 0] = 32 * first + begin % 32
+    return reference.words[source].view(np.uint32), known[source], moved
+
+
 class VerifyKernel:
-    """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``)."""
+    """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``).
+
+    A reference stays on the device where it takes at most half of its memory; else each batch brings its windows.
+    """
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self._known: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
         self._plans: dict[int, Plan] = {}
         self._functions: dict[tuple[tuning.VerifyShape, str], Any] = {}
 
@@ -89,13 +117,13 @@ class VerifyKernel:
 
     def _arguments(self, slot: Slot, item: VerifyPairs, made: Plan) -> NDArray[np.uint64]:
         """Upload a batch, build its queries' planes, and return the kernels' struct Batch."""
-        text, known = self._text(slot, item)
+        text, known, placed = self._text(slot, item, made)
         bases = slot.upload("bases", item.bases)
         offsets = slot.upload("offsets", item.offsets)
         plane_offsets = slot.upload("plane offsets", made.plane_offsets)
         tile_words, tiles = slot.upload("tile words", made.tile_words), slot.upload("tiles", made.tiles)
         lengths = slot.upload("lengths", np.diff(item.offsets).astype(np.int32))
-        tasks = slot.upload("tasks", made.tasks)
+        tasks = slot.upload("tasks", placed)
         planes = slot.device_array("planes", 4 * made.plane_words)
         build = self.device.function("verify", "build_planes", made.groups[0].shape.defines)
         slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
@@ -123,15 +151,23 @@ class VerifyKernel:
             slot.launch(build, len(made.bands), 32, bases, offsets, limits, places, wanted, profiles)
         return int(profiles), int(places)
 
-    def _text(self, slot: Slot, item: VerifyPairs) -> tuple[int, int]:
+    def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
+        """Where the packed text and its known bits are on the device, and the tasks in its coordinates."""
         reference = item.reference
-        if item.resident:
+        resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of known bits each
+        if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
             key = f"text {id(reference)}"
             resident = self.device.resident(key, lambda: ResidentText(self.device, reference))
-            return resident.text, resident.known
-        text = slot.upload("text", _padded(reference.words.view(np.uint32)))
-        known = slot.upload("known", _padded(_native.reference_known_bits(reference.native)))
-        return int(text) + 4 * _PAD_WORDS, int(known) + 4 * _PAD_WORDS
+            return resident.text, resident.known, made.tasks
+        if id(reference) not in self._known:
+            self._known.clear()
+            self._known[id(reference)] = reference, _native.reference_known_bits(reference.native)
+        words, known = reference.words.view(np.uint32), self._known[id(reference)][1]
+        tasks = made.tasks
+        if item.resident:
+            words, known, tasks = window_text(reference, known, tasks)
+        text_at, known_at = slot.upload("text", _padded(words)), slot.upload("known", _padded(known))
+        return int(text_at) + 4 * _PAD_WORDS, int(known_at) + 4 * _PAD_WORDS, tasks
 
     def _function(self, group: Group, name: str) -> Any:
         key = (group.shape, name)
