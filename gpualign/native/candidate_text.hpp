@@ -59,11 +59,38 @@ struct CandidateColumns {
     std::vector<int64_t> begin, end;
     std::vector<int32_t> before, after;  // query bases outside the aligned part (PAF), on the target's strand
     std::vector<uint8_t> strand;
+
+    void reserve(size_t lines) {
+        for (std::vector<int32_t>* column : {&query, &target, &before, &after}) column->reserve(lines);
+        begin.reserve(lines);
+        end.reserve(lines);
+        strand.reserve(lines);
+    }
 };
 
-// `Names` has find(name): a number, or -1.
+// Looks names up in `Names`, which has find(name): a number, or -1. Neighbouring lines mostly have the same ones.
 template <class Names>
-void parse_candidate(std::string_view line, int64_t at, char kind, const Names& queries, const Names& targets,
+class LastName {
+public:
+    explicit LastName(const Names& names) : names_(names) {}
+    int32_t find(std::string_view name) {
+        if (!known_ || name != last_) {
+            number_ = names_.find(name);
+            last_ = name;
+            known_ = true;
+        }
+        return number_;
+    }
+
+private:
+    const Names& names_;
+    std::string_view last_;
+    int32_t number_ = -1;
+    bool known_ = false;
+};
+
+template <class Names>
+void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Names>& queries, LastName<Names>& targets,
                      CandidateColumns& out) {
     std::string_view f[kMostFields];
     const int fields = split(line, f);
@@ -107,6 +134,8 @@ void parse_candidate(std::string_view line, int64_t at, char kind, const Names& 
 
 template <class Names>
 void parse_candidates(std::string_view text, char kind, const Names& queries, const Names& targets, CandidateColumns& out) {
+    LastName<Names> query_names(queries), target_names(targets);
+    out.reserve(size_t(std::count(text.begin(), text.end(), '\n')) + 1);
     int64_t number = 0;
     for (size_t at = 0; at < text.size(); number++) {
         const size_t newline = text.find('\n', at);
@@ -115,7 +144,7 @@ void parse_candidates(std::string_view text, char kind, const Names& queries, co
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         if (line.empty() || line[0] == '#') continue;
         if (kind == 't' && line.substr(0, 13) == "query\ttarget\t") continue;  // a header
-        parse_candidate(line, number, kind, queries, targets, out);
+        parse_candidate(line, number, kind, query_names, target_names, out);
     }
 }
 

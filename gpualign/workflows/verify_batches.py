@@ -105,26 +105,31 @@ def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch
         begin, end = begin - candidates.before - margin, end + candidates.after + margin
     else:
         clipped = int((end > target_length).sum())
-    begin = np.clip(begin, 0, target_length)
-    end = np.clip(end, begin, target_length)
+    begin = np.minimum(np.maximum(begin, 0), target_length)
+    end = np.minimum(np.maximum(end, begin), target_length)
     if params.strand == "given":
         strand = candidates.strand
     else:
         strand = np.full(len(candidates), _STRANDS[params.strand], np.uint8)
     both = strand == _BOTH
-    copies = 1 + both.astype(np.int64)
-    first = np.cumsum(copies) - copies
-    pair_strand = np.repeat(np.where(both, 0, strand).astype(np.uint8), copies)
-    pair_strand[first[both] + 1] = 1
+    window_begin, window_end = (target_start + begin).astype(np.uint32), (target_start + end).astype(np.uint32)
+    first = np.arange(len(candidates))
+    if both.any():
+        copies = 1 + both.astype(np.int64)
+        first = np.cumsum(copies) - copies
+        strand = np.repeat(np.where(both, 0, strand).astype(np.uint8), copies)
+        strand[first[both] + 1] = 1
+        local = np.repeat(local, copies)
+        window_begin, window_end = np.repeat(window_begin, copies), np.repeat(window_end, copies)
     pairs = VerifyPairs(
         texts.reference,
         bases,
         offsets,
         limits,
-        np.repeat(local, copies),
-        np.repeat((target_start + begin).astype(np.uint32), copies),
-        np.repeat((target_start + end).astype(np.uint32), copies),
-        pair_strand,
+        local,
+        window_begin,
+        window_end,
+        strand,
         MODES[params.mode],
         texts.resident,
     )
