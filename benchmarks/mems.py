@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +26,13 @@ from typing import Any
 import numpy as np
 from harness import record
 
+from gpualign.index.minimizers import build_index
 from gpualign.index.reference import read_reference
+from gpualign.io.fastx import read_chunks
+from gpualign.io.files import InputFile
+from gpualign.stream.runner import run_ordered
+from gpualign.workflows.mems_params import MemsParams, choose_index
+from gpualign.workflows.mems_search import Piece, Search
 
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's
 
@@ -167,6 +174,23 @@ def matches_of(path: Path) -> set[int]:
     return result
 
 
+def search_seconds(workload: Workload, reference: Path, query: Path, threads: int) -> float:
+    """Wall seconds of the CPU backend's search alone, as a device's kernel seconds count no reading or writing."""
+    params = MemsParams(min_length=int(workload.options.split()[-1]), kind="maxmatch", strands="both")
+    packed = read_reference(str(reference))
+    search = Search(build_index(packed, choose_index(params.min_length, packed.bases), threads), params)
+    with InputFile(str(query)) as file:
+        texts = list(run_ordered(read_chunks(file, 1 << 25), search.prepare, threads))
+    step = 1 << 18
+    pieces = [
+        Piece(text, at, min(text.text.length, at + step)) for text in texts for at in range(0, text.text.length, step)
+    ]
+    start = time.perf_counter()
+    for _ in run_ordered(pieces, lambda piece: search.find(piece, 0, 1 << 62).reached, threads):
+        pass
+    return time.perf_counter() - start
+
+
 def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     reference, query = prepare(workload, arguments.data, folder, arguments.scale)
     samples: dict[str, list[dict[str, float]]] = {contender: [] for contender in arguments.contenders}
@@ -187,6 +211,9 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
     }
     for contender, rows in samples.items():
         result[contender] = {key: round(statistics.median(row[key] for row in rows), 4) for key in rows[0]}
+    if "cuda" in samples and "cpu" in samples and "-maxmatch" in workload.options:
+        result["cpu"]["search_s"] = round(search_seconds(workload, reference, query, arguments.threads), 4)
+        result["search_over_kernel"] = round(result["cpu"]["search_s"] / result["cuda"]["kernel_s"], 1)
     if arguments.discard:
         return result
     outputs = [folder / f"{contender.replace(':', '')}.out" for contender in arguments.contenders]

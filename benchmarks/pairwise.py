@@ -63,6 +63,14 @@ def write_family(
     return path
 
 
+def write_random(path: Path, count: int, length: int, letters: str, seed: int = 3) -> Path:
+    """Random sequences."""
+    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    rows = alphabet[np.random.default_rng(seed).integers(0, len(alphabet), (count, length), dtype=np.uint8)]
+    path.write_bytes(b"".join(b">%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(rows)))
+    return path
+
+
 def run(arguments: list[str]) -> dict[str, Any]:
     """One command in this process; its report."""
     with tempfile.TemporaryDirectory() as folder:
@@ -234,6 +242,11 @@ def gpu(long: list[str] | None) -> dict[str, Any]:
         }
         for name, (path, options) in cases.items():
             results[name] = _measure(path, options, triangle_cells(path))
+        queries = write_family(base / "queries.fa", 16, 512, 16, 1.0, 0.0, AMINO_ACIDS, seed=2)
+        subjects = write_random(base / "subjects.fa", 300_000, 512, AMINO_ACIDS)
+        results["16 x 300,000, score only, BLOSUM62 affine, 512"] = _measure(
+            queries, [str(subjects), "--score-only", *blosum], lengths_of(queries).sum() * lengths_of(subjects).sum()
+        )
         results["25,000 x 1,500 all against all, --id 0.97"] = _measure(
             genes, ["--id", "0.97"], triangle_cells(genes), repeats=1
         )
