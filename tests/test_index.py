@@ -42,6 +42,25 @@ def scan(text: str, k: int, w: int) -> tuple[list[int], list[int]]:
     return hashes.tolist(), positions.tolist()
 
 
+def misaligned(values: np.ndarray) -> np.ndarray:
+    """As arrays lie in the middle of a message: the same values at an odd address."""
+    return np.frombuffer(b"?" + values.tobytes(), np.uint8)[1:].view(values.dtype)
+
+
+def test_arrays_at_odd_addresses() -> None:
+    """Native code is given aligned copies; make sanitize would see a load that is not."""
+    reference = make_reference("ACGTNNACGTTGCA", "TTTT")
+    arrays = [
+        reference.words,
+        reference.contig_offsets,
+        reference.run_starts,
+        reference.run_ends,
+        reference.run_letters,
+    ]
+    moved = _native.ReferenceArrays(*map(misaligned, arrays))
+    assert _native.reference_letters(moved, 0, 18) == b"ACGTNNACGTTGCATTTT"
+
+
 @pytest.mark.parametrize("k", [1, 3, 5, 7])
 def test_hash_is_a_bijection(k: int) -> None:
     values = [mix(k, value) for value in range(4**k)]

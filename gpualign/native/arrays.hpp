@@ -13,9 +13,17 @@
 namespace gpualign {
 namespace nb = nanobind;
 
-// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are welcome.
+// A C-contiguous one-dimensional input array; read-only arrays (np.frombuffer, np.memmap) are welcome. One whose elements
+// are not aligned, as in the middle of a message from another machine, is copied.
 template <class T>
-using Input = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+class Input : public nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu> {
+public:
+    using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    Input() = default;
+    Input(const Array& array) : Array(array) {}
+
+    bool is_aligned() const { return reinterpret_cast<uintptr_t>(this->data()) % alignof(T) == 0; }
+};
 
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
@@ -29,3 +37,28 @@ Output<T> to_numpy(std::vector<T>&& values) {
 }
 
 }  // namespace gpualign
+
+namespace nanobind::detail {
+
+template <class T>
+struct type_caster<gpualign::Input<T>> {
+    using Array = typename gpualign::Input<T>::Array;
+    NB_TYPE_CASTER(gpualign::Input<T>, make_caster<Array>::Name)
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        make_caster<Array> caster;
+        if (!caster.from_python(source, flags, cleanup)) return false;
+        value = caster.operator Array&();
+        if (value.is_aligned()) return true;
+        try {
+            if (!caster.from_python(source.attr("copy")(), flags, cleanup)) return false;
+        } catch (...) {
+            return false;
+        }
+        value = caster.operator Array&();
+        return value.is_aligned();
+    }
+};
+
+}  // namespace nanobind::detail
