@@ -66,12 +66,14 @@ fuzz-corpus: $(VENV)/developing
 	    $(BIN)/python fuzz/parsers.py $$reader -merge=1 $(FUZZ)/merged/$$reader $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
 	$(BIN)/python fuzz/corpus.py keep $(FUZZ)/merged
 
-# The tests with the native code under a sanitizer (SANITIZER=thread: for races), in an environment beside .venv that uses
-# its packages. Memory that Python never frees is no finding.
+# The tests with the native code under a sanitizer, in an environment beside .venv that uses its packages. Memory that
+# Python never frees is no finding. SANITIZER=thread looks for races, in the tests that use threads: Python need not be
+# built for it, as its lock is a mutex that the sanitizer knows.
 SANITIZER ?= address,undefined
 SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
-SANITIZED_TESTS ?= tests
+THREADED_TESTS := $(addprefix tests/test_,determinism.py soak.py index.py map_pairs.py map_long_reads.py mems.py)
+SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests)
 # reports into files: pytest keeps what a process says, and most tests run processes of their own
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
 SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:$(REPORTS) UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(REPORTS) \
