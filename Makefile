@@ -74,10 +74,11 @@ SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
 THREADED_TESTS := $(addprefix tests/test_,determinism.py soak.py index.py map_pairs.py map_long_reads.py mems.py)
 SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests)
-# reports into files: pytest keeps what a process says, and most tests run processes of their own
+# Reports into files, as pytest keeps what a process says and most tests run processes of their own; the sanitizer of
+# undefined behaviour has none, so it aborts, and Python says where it was.
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
-SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:$(REPORTS) UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$(REPORTS) \
-    TSAN_OPTIONS=$(REPORTS)
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:$(REPORTS) TSAN_OPTIONS=$(REPORTS) \
+    UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1
 SANITIZED_LEVEL ?= x86_64_v3
 sanitize: $(VENV)/developing
 	$(PYTHON) -m venv $(SANITIZED)
