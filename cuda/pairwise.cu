@@ -323,9 +323,9 @@ struct ScoreLines {
 };
 
 // The pairs of LazyRScan's tasks whose scores reach the least, in no order as (pair, score).
-extern "C" __global__ void keep_scores(const LazyTask* tasks, int count, DeviceSequences queries, DeviceSequences targets,
+extern "C" __global__ void keep_scores(const LazyTask* tasks, DeviceSequences queries, DeviceSequences targets,
                                        const int32_t* pair_target, const int32_t* scores, ScoreLines lines, int2* found,
-                                       unsigned* found_count) {
+                                       unsigned* found_count, int count) {
     const int at = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size), lane = threadIdx.x % warp_size;
     if (at >= count) return;
     const LazyTask task = tasks[at];

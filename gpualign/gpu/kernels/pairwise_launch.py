@@ -125,7 +125,6 @@ class PairwiseLauncher:
             -(-len(work) // _WARPS_PER_BLOCK),
             THREADS,
             slot.device_array("tasks" + suffix, 0),
-            np.int32(len(work)),
             self.strands[strand],
             self.targets,
             slot.device_array("targets" + suffix, 0),
@@ -133,6 +132,7 @@ class PairwiseLauncher:
             np.array([lines], tasks.SCORE_LINES)[0],
             slot.device_array("found" + suffix, 8 * len(block)),
             slot.clear("found count" + suffix, 4),
+            np.int32(len(work)),
         )
         slot.download("found count" + suffix, 1, np.uint32)
 
