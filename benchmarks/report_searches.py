@@ -57,7 +57,7 @@ def exact_matches(results: Results) -> str:
         "ssuis, lmono, hsill and cbrigg are its workloads.\n",
         "![mems](figures/mems.svg)\n",
         *(_beside_mummer(found) for found in results.all("mems")),
-        *(_on_devices(found) for found in results.all("mems-devices")),
+        *(_on_devices(found) for name in ("mems-devices", "mems-reads") for found in results.all(name)),
     ]
     if found := results.first("mems-layouts"):
         parts.append(_layouts(found, results.first("mems-profile")))
@@ -95,11 +95,12 @@ def _on_devices(found: Result) -> str:
             number(row["reads"]) if row["reads"] else "–",
             number(row["cpu"]["wall_s"]),
             number(row["cuda"]["wall_s"]),
+            number(row["cpu"].get("search_s")),
             number(row["cuda"].get("kernel_s")),
         )
         for row in found.figures["workloads"]
     ]
-    header = ("at full size", "reads", cores, "GPU command s", "GPU kernel s")
+    header = ("at full size", "reads", cores, "GPU command s", "CPU, the search alone s", "GPU kernel s")
     return f"{table(header, rows)}\n{found.source}\n"
 
 

@@ -139,9 +139,12 @@ def verification(results: Results) -> str:
         cells = found.figures["command"][0]["report"]
         parts.append(
             f"The whole command, {number(cells['candidates'])} candidates, TSV in and out: {whole}. Text takes the "
-            "time, not the kernels: a GPU pays where queries are long or the pairs are made in memory.\n"
+            "time, not the kernels: a GPU pays where queries are long or the pairs are made in memory."
+            f"{_hidden(cells['devices'][0])}\n"
         )
         parts.append(found.source + "\n")
+    if found := results.first("gpu-peers"):
+        parts.append(_gpu_peers(found, "edit distances"))
     if found := results.first("verification"):
         rows = [
             (
@@ -161,10 +164,39 @@ def verification(results: Results) -> str:
         parts.append(table(("windows", "pairs/s", "distance", "(no calls)", "with starts", "(no calls)"), rows))
         parts.append(found.source + "\n")
     parts.append(
-        "Not here: instructions a cell, achieved occupancy and the share of copies that is hidden (the script takes "
-        "them, no result has them yet), a processor of sixteen cores, and GPUs other than the one named.\n"
+        "Not here: instructions a cell and achieved occupancy (the script takes them, no result has them yet), and "
+        "GPUs other than the one named.\n"
     )
     return "\n".join(parts)
+
+
+def _hidden(device: dict[str, Any]) -> str:
+    if "copies_hidden" not in device:
+        return ""
+    return (
+        f" Of the seconds in which something was copied, {device['copies_hidden']:.0%} or more cost nothing: a kernel "
+        "ran as well, or the host was not waiting."
+    )
+
+
+def _gpu_peers(found: Result, work: str) -> str:
+    rows = [
+        (
+            row["length"],
+            number(row["pairs"]),
+            *(row[f"{name}_tcups"] for name in ("gpualign", "stringzillas", "gpualign_kernel")),
+            "yes" if row["equal"] else "no",
+        )
+        for row in found.figures["rows"]
+        if row["work"] == work
+    ]
+    header = ("length", "pairs", "gpualign, TCUPS", "StringZillas, TCUPS", "gpualign's kernels alone, TCUPS", "equal")
+    return (
+        f"### Beside StringZillas {found.machine.get('stringzillas-cuda', '')} on the same GPU: {work}\n\n"
+        "n × n numbers from sequences in memory to memory, one call, so that nothing overlaps; gpualign is given every "
+        "pair by itself, and short ones cost more to hand over than to compute. The kernels are the mean of all calls, "
+        f"the first and slowest included.\n\n{table(header, rows)}\n{found.source}\n"
+    )
 
 
 def _verify_kernels(found: Result) -> str:
@@ -231,6 +263,8 @@ def alignment(results: Results) -> str:
         parts.append(
             f"With `--id` the cells are those of all pairs, most of which the filter proves hopeless. {found.source}\n"
         )
+    if found := results.first("gpu-peers"):
+        parts.append(_gpu_peers(found, "Needleman-Wunsch scores, linear gaps"))
     if found := results.first("pairwise-regimes"):
         worst = max(row["auto_over_best"] for row in found.figures)
         parts.append("### After Truong et al., Figs. 8 to 10: which kernel for which lengths and numbers of pairs\n")

@@ -180,12 +180,15 @@ class VerifyKernel:
 
     def collect(self, slot: Slot, item: VerifyPairs) -> VerifyResult:
         made = self._plans.pop(id(slot))
+        keys, count = ("distances", "starts", "ends"), len(made.tasks)
+        if made.in_order and count:
+            return VerifyResult(*(slot.pinned(key, count, np.int32).copy() for key in keys))
         distance, start, end = (np.zeros(len(item), np.int32) for _ in range(3))
-        _settle_empty(item, distance, end)
-        if made.groups:
-            count = len(made.tasks)
-            for key, out in (("distances", distance), ("starts", start), ("ends", end)):
-                out[slice(None) if made.in_order else made.order] = slot.pinned(key, count, np.int32)
+        if count < len(item):
+            _settle_empty(item, distance, end)
+        if count:
+            for key, out in zip(keys, (distance, start, end), strict=True):
+                out[made.order] = slot.pinned(key, count, np.int32)
         return VerifyResult(distance, start, end)
 
     def split(self, item: VerifyPairs) -> list[VerifyPairs]:
