@@ -90,3 +90,22 @@ def test_a_context_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = run(monkeypatch, FaultyDriver(ALLOCATIONS))
     assert outcome.startswith("DeviceError: ")
     assert "device is busy" in outcome
+
+
+def test_a_kernel_that_writes_where_it_must_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = FaultyDriver(())
+
+    class Wild(Doubler):
+        def collect(self, slot, item):
+            driver.broken = True
+            slot.wait()
+
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+
+    def search() -> None:
+        with CudaBackend(list_devices()) as backend:
+            list(backend.run(iter(batches(5)), Stage(cpu=lambda item: item * 2, make_kernel=Wild)))
+
+    with pytest.raises(GpualignError, match=r"cuda:0 \(Fake A\) failed: an illegal memory access"):
+        search()
+    assert driver.contexts == []

@@ -288,6 +288,21 @@ def test_a_backend_opens_beside_its_caller_and_is_closed_behind_it(fake, monkeyp
         Opening(RunOptions(device="gpu"), "verify")
 
 
+def test_structs_must_lie_where_cuda_looks_for_them(fake):
+    def launch(*arguments):
+        with Device(list_devices()[0]) as device:
+            slot = device.slots(1)[0]
+            device.call(slot.launch, lambda *_, **__: None, 1, 1, *arguments).result()
+            device.call(slot.wait).result()
+
+    struct = np.zeros(1, [("a", np.int64), ("b", np.int32, 2)])[0]
+    launch(struct, np.int32(1), np.uint64(2), struct, np.int32(1), np.int32(2), struct)
+    with pytest.raises(ValueError, match=r"struct at byte 4 .* not aligned"):
+        launch(np.int32(1), struct)
+    with pytest.raises(ValueError, match=r"struct at byte 20 .* not aligned"):
+        launch(struct, np.int32(1), np.zeros(2, np.uint64))
+
+
 def test_intervals():
     assert union([(3, 4), (0, 1), (0.5, 2)]) == [(0, 2), (3, 4)]
     assert overlap([(0, 2), (3, 4)], [(1, 3.5)]) == pytest.approx(1.5)

@@ -20,6 +20,23 @@ class DeviceMemoryExceeded(Exception):
     """A batch does not fit into the device's memory or its budget; the runner halves it."""
 
 
+def _check_layout(arguments: tuple[Any, ...]) -> None:
+    """PyCUDA packs a struct (a NumPy record or array) right behind what comes before it, CUDA at a multiple of eight.
+
+    Raises:
+        ValueError: the two differ: pass the structs before the scalars.
+    """
+    offset = 0
+    for argument in arguments:
+        if isinstance(argument, np.void | np.ndarray):
+            if offset % 8:
+                raise ValueError(f"a struct at byte {offset} of a kernel's arguments is not aligned")
+            offset += argument.nbytes
+        else:  # a number of its own size, or a pointer
+            size = argument.itemsize if isinstance(argument, np.generic) else 8
+            offset = -(-offset // size) * size + size
+
+
 class Slot:
     """Everything one batch needs on a device. All methods run in the device's thread and none of them waits but
     :meth:`wait`; a slot's buffers belong to its batch until its result has been collected.
@@ -115,6 +132,7 @@ class Slot:
         block = (block,) if isinstance(block, int) else block
         if 0 in grid:
             return
+        _check_layout(arguments)
         self._mark("kernel")
         function(
             *arguments,

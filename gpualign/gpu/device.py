@@ -5,6 +5,7 @@ PyCUDA is imported by :func:`load_driver` alone, and only when a GPU is asked fo
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -214,11 +215,13 @@ class Device:
     def _close(self) -> None:
         if self._context is None:
             return
-        for slot in self._slots:
-            slot.close()
-        for item in self._resident.values():
-            if hasattr(item, "free"):
-                item.free()
+        # behind a kernel that failed no call works, and what the device holds goes with its context
+        with contextlib.suppress(self.driver.Error):
+            for slot in self._slots:
+                slot.close()
+            for item in self._resident.values():
+                if hasattr(item, "free"):
+                    item.free()
         self._slots.clear()
         self._resident.clear()
         self._modules.clear()
