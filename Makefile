@@ -73,7 +73,9 @@ SANITIZER ?= address,undefined
 SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
 THREADED_TESTS := $(addprefix tests/test_,determinism.py soak.py index.py map_pairs.py map_long_reads.py mems.py)
-SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests)
+# of text and of other compilers, which do not run with a sanitizer preloaded
+OTHER_TESTS := $(addprefix --ignore=tests/test_,docs.py packaging.py headers.py gpu_compiler.py)
+SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(OTHER_TESTS))
 # Reports into files, as pytest keeps what a process says and most tests run processes of their own; the sanitizer of
 # undefined behaviour has none, so it aborts, and Python says where it was.
 REPORTS := log_path=$(abspath $(SANITIZED))/run/reports/found
@@ -88,7 +90,7 @@ sanitize: $(VENV)/developing
 	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
 	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
 	rm -rf $(SANITIZED)/run && mkdir -p $(SANITIZED)/run/reports
-	cp -r tests fuzz examples benchmarks docs packaging README.md Makefile pyproject.toml $(SANITIZED)/run
+	cp -r tests fuzz examples benchmarks docs packaging pyproject.toml $(SANITIZED)/run
 	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
 	    LD_PRELOAD="$$($(CXX) -print-file-name=lib$(SANITIZER_LIBRARY).so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ../bin/python -m pytest -m 'not gpu' $(SANITIZED_TESTS)

@@ -17,6 +17,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import Reference, read_reference
+from tests.conftest import SANITIZED
 from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
 
 
@@ -162,6 +163,7 @@ print((peak() - before) / (index.entries.nbytes + index.offsets.nbytes))
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="reads the peak from Linux")
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
 def test_a_build_needs_little_more_memory_than_its_index(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _PEAK_OF_A_BUILD]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60)
