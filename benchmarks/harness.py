@@ -37,8 +37,10 @@ _VERSION_COMMANDS = {
     "bwa": (["bwa"], r"Version: (\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
     "mummer": (["dpkg-query", "-W", "-f", "${Version}", "mummer"], r"(\S+)"),
+    "razers3": (["razers3", "--version"], r"razers3 version: (\S+)"),
     "samtools": (["samtools", "--version"], r"samtools (\S+)"),
     "vsearch": (["vsearch", "--version"], r"vsearch v(\S+?)[_,]"),
+    "yara_mapper": (["yara_mapper", "--version"], r"yara_mapper version: (\S+)"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from report_accuracy import accuracy
 from report_results import Result, Results
 from report_searches import common_subsequences, exact_matches, several
 from report_text import dicts, number, table
@@ -27,19 +28,23 @@ def mapping(results: Results) -> str:
                 f"{number(brute['within_limit'])} within the limit {number(brute['percent'], 5)} % are reported with "
                 "the best distance.\n"
             )
-    parts += [_sorted_bam(found) for found in results.with_key("sorted_bam")]
+    parts += [_pairs(found) for found in results.with_key("pairs_to_sam")]
+    parts += accuracy(results)
     parts += [_agreement(found) for found in results.with_key("real_reads")]
     parts += [_variants(found) for found in results.with_key("variants")]
     return "\n".join(parts)
 
 
-def _sorted_bam(found: Result) -> str:
-    rows = [
-        (tool, number(row["pairs_per_s"]), *row["speed_to_minimap2"].values(), row["peak_mib"], row["bam_mib"])
-        for tool, row in found.figures["sorted_bam"].items()
-    ]
-    header = ("to sorted BAM", "pairs/s", "× minimap2", "× minimap2, CPU time", "peak MiB", "file MiB")
-    return f"{table(header, rows)}\n{found.source}\n"
+def _pairs(found: Result) -> str:
+    """Speed to SAM and to sorted BAM."""
+    tables = []
+    for form, label in (("sam", "pairs to SAM"), ("sorted_bam", "pairs to sorted BAM")):
+        rows = [
+            (tool, number(row["pairs_per_s"]), *row["speed_to_minimap2"].values(), row["peak_mib"], row["file_mib"])
+            for tool, row in found.figures.get(f"pairs_to_{form}", {}).items()
+        ]
+        tables.append(table((label, "pairs/s", "× minimap2", "× minimap2, CPU time", "peak MiB", "file MiB"), rows))
+    return "\n".join(tables) + f"\n{found.source}\n"
 
 
 def _agreement(found: Result) -> str:

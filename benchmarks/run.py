@@ -59,8 +59,11 @@ BENCHMARKS = {
         cpu=("",),
         quick="--sets ecoli_se100 --rounds 1 --no-brute-force",
     ),
-    "sorted-bam": Benchmark(
-        "map: pairs to sorted BAM, beside minimap2 | samtools sort", "sorted_bam.py", cpu=("",), quick="--rounds 1"
+    "map-pairs": Benchmark(
+        "map: pairs to SAM and sorted BAM, beside minimap2, bwa mem and samtools sort",
+        "map_pairs.py",
+        cpu=("",),
+        quick="--rounds 1 --to sam --pairs 20000",
     ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, beside minimap2",
@@ -79,6 +82,12 @@ BENCHMARKS = {
         "map_accuracy.py",
         cpu=("",),
         quick="--share 0.01",
+    ),
+    "all-places": Benchmark(
+        "map --sensitivity full --all: places found, beside RazerS 3 and Yara",
+        "all_places.py",
+        cpu=("",),
+        quick="--sets ecoli --share 0.05",
     ),
     "real-reads": Benchmark("map: agreement with bwa mem on real reads", "real_reads.py", cpu=("",)),
     "validity": Benchmark(

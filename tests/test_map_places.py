@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 Cli = Callable[..., tuple[int, bytes, str]]
+RAZERS3 = shutil.which("razers3", path=os.environ["PATH"] + ":/usr/lib/seqan/bin")
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
@@ -114,6 +118,37 @@ def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float
                     abs(record.end - end) <= 5 * limit and int(record.tags["ed"]) <= distances[end] for record in mine
                 ), (name, reverse, int(end))
     assert met > 100
+
+
+@pytest.mark.skipif(RAZERS3 is None, reason="needs RazerS 3 (Debian's seqan-apps)")
+def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
+    """Among copies of a transposon that have drifted apart; benchmarks/all_places.py does the same on genomes."""
+    rng = np.random.default_rng(12)
+    unit = random_bases(rng, 600)
+    parts = []
+    for _ in range(40):
+        copy = mutate(rng, unit, int(rng.integers(0, 40)))
+        parts += [copy if rng.random() < 0.5 else reverse_complement(copy), random_bases(rng, 400)]
+    text = "".join(parts)
+    reads = {
+        f"r{i}": mutate(rng, text[at : at + 110], 2)[:100] for i, at in enumerate(rng.integers(0, len(text) - 110, 200))
+    }
+    options = ("-e", "0.05", "--sensitivity", "full", "--all", "--end-to-end", "-L", "100")
+    ours = {name: set[tuple[int, int]]() for name in reads}
+    for record in run_map(cli, tmp_path, {"c": text}, reads, *options):
+        if not record.flag & 4:
+            ours[record.name].add((record.flag & 16, record.end))
+    theirs = {name: set[tuple[int, int]]() for name in reads}
+    command = [RAZERS3, "-i", "95", "-rr", "100", "-m", "100000", "-ds", "-o", "razers.sam", "ref.fa", "reads.fq"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    for line in (tmp_path / "razers.sam").read_text().splitlines():
+        if not line.startswith("@") and not (record := Record(line)).flag & 4:
+            theirs[record.name].add((record.flag & 16, record.end))
+    assert sum(len(places) for places in theirs.values()) > 1000
+    for name in reads:
+        for one, other in ((ours[name], theirs[name]), (theirs[name], ours[name])):
+            alone = [p for p in one if not any(p[0] == q[0] and abs(p[1] - q[1]) <= 5 for q in other)]
+            assert alone == [], name
 
 
 def test_reads_too_short_for_the_promise_are_counted(cli: Cli, tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""What docs/benchmarks.md says of where reads are mapped: accuracy, mapping qualities, every place, validity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from report_results import Result, Results
+from report_text import number, table
+
+_LEVELS = (0, 1, 10, 20, 30, 60)
+
+
+def accuracy(results: Results) -> list[str]:
+    parts = [_simulated(found) for found in results.all("map-accuracy")]
+    parts += [_every_place(found) for found in results.with_key("all_places")]
+    return parts + [_validity(found) for found in results.with_key("validity")]
+
+
+def _simulated(found: Result) -> str:
+    rows, promises = [], []
+    for name, tools in found.figures["sets"].items():
+        model = tools["model"]
+        for tool, row in tools.items():
+            if tool == "model":
+                continue
+            wrong = [number(row["wrong_at_mapq"][level]) for level in _LEVELS]
+            rows.append((name, tool, number(row["reads"]), number(row["correct_percent"], 6), *wrong))
+        what = "pairs" if model["insert"] else "reads"
+        promises.append((f"{name}, {number(model['reads'])} {what}", *_promise(tools["gpualign"])))
+    header = ("simulated", "by", "reads", "correct %", *(f"wrong at MAPQ ≥ {level}" for level in _LEVELS))
+    promise = (
+        "A MAPQ of q promises at most one wrong read in 10^(q/10). Of gpualign's reads of at least MAPQ q, these are "
+        "the levels from 1 to 60 at which more than twice as many are wrong:\n\n"
+    )
+    calibration = table(("set", "levels", "wrong there", "of reads"), promises)
+    return f"{table(header, rows)}\n{promise}{calibration}\n{found.source}\n"
+
+
+def _promise(row: dict[str, Any]) -> tuple[str, str, str]:
+    """The levels at which it is not kept, and the counts at the first of them."""
+    kept, wrong = row["kept_at_mapq"], row["wrong_at_mapq"]
+    broken = [level for level in range(1, 61) if wrong[level] > 2 * 10 ** (-level / 10) * kept[level]]
+    if not broken:
+        return "none", "–", "–"
+    spans = f"{broken[0]} to {broken[-1]}" if len(broken) == broken[-1] - broken[0] + 1 else ", ".join(map(str, broken))
+    return spans, number(wrong[broken[0]]), number(kept[broken[0]])
+
+
+def _every_place(found: Result) -> str:
+    rows = [
+        (
+            f"{name}, {number(row['reads'])} × {row['length']}",
+            tool,
+            number(row["places"]),
+            own["missed"],
+            own["beyond_the_limit"],
+            number(own["wall_s"]),
+            number(own["peak_mib"]),
+        )
+        for name, row in found.figures["all_places"].items()
+        for tool, own in row["tools"].items()
+    ]
+    header = ("every place", "by", "places there are", "missed", "beyond the limit", "s", "peak MiB")
+    text = (
+        f"`--sensitivity full --all` within {found.figures['error_limit_percent']} % of errors, beside mappers that "
+        "promise the same; a place that any of them finds, and edlib confirms, is one:\n\n"
+    )
+    return f"{text}{table(header, rows)}\n{found.source}\n"
+
+
+def _validity(found: Result) -> str:
+    rows = []
+    for name, verdicts in found.figures["validity"].items():
+        checks = {what: verdict for what, verdict in verdicts.items() if what != "records"}
+        wrong = [what for what, verdict in checks.items() if verdict != "ok"]
+        rows.append((name, number(int(verdicts["records"])), len(checks), ", ".join(wrong) or "none"))
+    checked = ", ".join(program for program in ("samtools", "bcftools", "picard") if program in found.machine)
+    return f"{table(('read by ' + checked, 'records', 'checks', 'that complain'), rows)}\n{found.source}\n"
