@@ -1,11 +1,11 @@
 """What a Dask cluster costs: each command on one machine without a cluster, and on workers with the same cores.
 
-    python benchmarks/cluster.py [--cores 2] [--rounds 3] [--copies 24] [--commands map,pairwise,lcs-filter,mems]
+    python benchmarks/cluster.py [--cores 2] [--rounds 3] [--copies 100] [--commands start,map,verify,…]
 
 Needs gpualign[cluster] and the repository's examples, nothing else. Two clusters run all the while, one of CORES
-workers with one thread and one of one worker with CORES threads; a client is the whole `gpualign` command, from start
-to end. Processor time counts the client, the scheduler and the workers, without what they use while idle. Outputs are
-compared byte for byte.
+workers with one thread and one of one worker with CORES threads, without Dask's profiling (docs/cluster.md); a client
+is the whole `gpualign` command, from start to end. "start" is a command with nothing to do. Processor time counts the
+client, the scheduler and the workers, without what they use while idle. Outputs are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import filecmp
 import gzip
+import itertools
 import sys
 import tempfile
 import time
@@ -22,37 +23,53 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import harness
+import numpy as np
 import psutil
 
+from gpualign.cluster.connect import CALM
+
 EXAMPLES = harness.FOLDER.parent / "examples" / "data"
+CANDIDATES = 20
 GPUALIGN = [sys.executable, "-m", "gpualign"]
 
 
 def make_inputs(folder: Path, copies: int) -> dict[str, Path]:
-    """The example reads over and over with names of their own, and a few of them for all against all."""
+    """The example reads over and over with names of their own, parts of them, candidates, a query."""
     with gzip.open(EXAMPLES / "SRR059298_25k.fastq.gz", "rt") as file:
         lines = file.read().splitlines()
-    paths = {name: folder / f"{name}.{kind}" for name, kind in (("reads", "fq"), ("few", "fa"), ("query", "fa"))}
+    genomes = [record.split("\n", 1) for record in (EXAMPLES / "genomes.fa").read_text().split(">")[1:]]
+    kinds = {"reads": "fq", "few": "fa", "two": "fa", "query": "fa", "some": "fa", "candidates": "tsv"}
+    paths = {name: folder / f"{name}.{kind}" for name, kind in kinds.items()}
     with open(paths["reads"], "w") as out:
         for copy in range(copies):
             for i in range(0, len(lines), 4):
                 out.write(f"@r{copy}.{i // 4}\n{lines[i + 1]}\n+\n{lines[i + 3]}\n")
-    with open(paths["few"], "w") as out:
-        out.writelines(f">s{i}\n{lines[4 * i + 1]}\n" for i in range(200 * copies))
-    genome = (EXAMPLES / "genomes.fa").read_text().split(">")[1]
-    paths["query"].write_text(">" + genome)
+    for name, count in (("few", 90 * copies), ("two", 2), ("some", 700 * copies)):
+        letters = itertools.islice(itertools.cycle(lines[1::4]), count)
+        paths[name].write_text("".join(f">s{i}\n{text}\n" for i, text in enumerate(letters)))
+    paths["query"].write_text(">all\n" + "".join(letters for _, letters in genomes))
+    contigs = [(header.split()[0], len(letters.replace("\n", ""))) for header, letters in genomes]
+    rng = np.random.default_rng(1)
+    with open(paths["candidates"], "w") as out:
+        for i in range(700 * copies):
+            name, length = contigs[i % len(contigs)]
+            places = rng.integers(1, length - 140, CANDIDATES).tolist()
+            out.writelines(f"s{i}\t{name}\t{at}\t{at + 139}\n" for at in places)
     return paths
 
 
 def commands(paths: dict[str, Path]) -> dict[str, list[str | Path]]:
     genomes = EXAMPLES / "genomes.fa"
     return {
+        "start": ["pairwise", paths["two"]],
         "map": ["map", genomes, paths["reads"]],
+        "verify": ["verify", genomes, paths["some"], "-c", paths["candidates"], "--cigar", "-k", "40"],
         "pairwise": ["pairwise", paths["few"], "--id", "0.8"],
         "lcs-filter": ["lcs-filter", "-q", paths["query"], paths["reads"], "-n", "1000"],
-        "mems": ["mems", "-maxmatch", "-b", "-l", "14", genomes, paths["reads"]],
+        "mems": ["mems", "-maxmatch", "-b", "-l", "20", genomes, paths["reads"]],
     }
 
 
@@ -60,6 +77,7 @@ class Cluster:
     """A scheduler in this process and workers in their own."""
 
     def __init__(self, workers: int, threads: int) -> None:
+        dask.config.set(CALM)
         self._cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=threads, memory_limit=0, dashboard_address=":0"
         )
@@ -119,8 +137,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--copies", type=int, default=24, help="of 25,000 reads; the work grows with it")
-    parser.add_argument("--commands", default="map,pairwise,lcs-filter,mems")
+    parser.add_argument("--copies", type=int, default=100, help="of 25,000 reads; the work grows with it")
+    parser.add_argument("--commands", default="start,map,verify,pairwise,lcs-filter,mems")
     arguments = parser.parse_args()
     cores = arguments.cores
     shapes = {f"{cores} workers of 1 thread": (cores, 1), f"1 worker of {cores} threads": (1, cores)}

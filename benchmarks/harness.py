@@ -37,6 +37,7 @@ _VERSION_COMMANDS = {
     "bwa": (["bwa"], r"Version: (\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
     "mummer": (["dpkg-query", "-W", "-f", "${Version}", "mummer"], r"(\S+)"),
+    "picard": (["dpkg-query", "-W", "-f", "${Version}", "picard-tools"], r"(\S+)"),
     "razers3": (["razers3", "--version"], r"razers3 version: (\S+)"),
     "samtools": (["samtools", "--version"], r"samtools (\S+)"),
     "vsearch": (["vsearch", "--version"], r"vsearch v(\S+?)[_,]"),

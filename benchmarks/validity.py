@@ -4,13 +4,14 @@
 
 Each set is mapped to SAM, BAM, sorted BAM with an index, and sorted CRAM. `samtools quickcheck`, `view`, `flagstat`,
 `idxstats`, `collate | fixmate | sort | markdup` and `bcftools mpileup` must end well, say nothing on standard error
-that is not a count, and see every record. Result: benchmarks/results/validity-<machine>.json. Needs Debian's samtools
-and bcftools.
+that is not a count, and see every record; where Picard is installed, its ValidateSamFile must find no error and no
+warning. Result: benchmarks/results/validity-<machine>.json. Needs Debian's samtools and bcftools (and picard-tools).
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -40,6 +41,13 @@ CHECKS = {
     "markdup": "samtools sort -u {out}.fixed | samtools markdup - {out}.marked",
     "mpileup": "bcftools mpileup -f {fasta} -Ou {sorted} -o {out}.bcf",
 }
+#: of Picard, which is to say this on standard output
+PICARD = {
+    f"Picard's ValidateSamFile, {what}": "PicardCommandLine ValidateSamFile I={" + key + "} R={fasta} QUIET=true"
+    for what, key in (("input order", "bam"), ("sorted", "sorted"), ("CRAM", "cram"))
+}
+_PICARD_IS_CONTENT = "No errors found"
+READ_GROUP = r"@RG\tID:x\tSM:y\tPL:ILLUMINA"  # without one Picard warns
 #: what these programs say when all is well
 _COUNTS = ("[mpileup]", "[bam_sort_core]", "[bam_mating_core]")
 
@@ -68,7 +76,8 @@ def check(name: str, threads: int) -> dict[str, str]:
             ("cram", "--sort --write-index"),
         ):
             command = [map_benchmark.GPUALIGN, "map", files["fasta"], *reads, "-o", files[key], "-t", threads, "-q"]
-            subprocess.run([*map(str, command), "--device", "cpu", *options.split()], check=True)
+            command += ["-R", READ_GROUP, "--device", "cpu", *options.split()]
+            subprocess.run(list(map(str, command)), check=True)
         verdicts = {}
         counts = set()
         for what, command in CHECKS.items():
@@ -79,6 +88,11 @@ def check(name: str, threads: int) -> dict[str, str]:
             verdicts[what] = "ok" if done.returncode == 0 and not said else f"exit {done.returncode}: {said[:3]}"
             if command.startswith("samtools view -c"):
                 counts.add(done.stdout.strip())
+        if shutil.which("PicardCommandLine"):
+            for what, command in PICARD.items():
+                done = subprocess.run(command.format(**files).split(), capture_output=True, text=True)
+                content = done.returncode == 0 and done.stdout.strip() == _PICARD_IS_CONTENT
+                verdicts[what] = "ok" if content else f"exit {done.returncode}: {done.stdout.splitlines()[:3]}"
         verdicts["every form has every record"] = "ok" if len(counts) == 1 else f"records: {sorted(counts)}"
         return {**verdicts, "records": counts.pop()}
 
@@ -93,7 +107,7 @@ def main() -> None:
         table[name] = check(name, arguments.threads)
         wrong = {what: verdict for what, verdict in table[name].items() if verdict != "ok"}
         print(name, wrong, flush=True)
-    harness.save("validity", harness.machine(["samtools", "bcftools"], ["pysam"]), {"validity": table})
+    harness.save("validity", harness.machine(["samtools", "bcftools", "picard"], ["pysam"]), {"validity": table})
 
 
 if __name__ == "__main__":

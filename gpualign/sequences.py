@@ -90,6 +90,26 @@ class SequenceBatch:
             line=self.line,
         )
 
+    def take(self, chosen: NDArray[np.int64]) -> SequenceBatch:
+        """The sequences with these numbers."""
+
+        def picked(text: NDArray[np.uint8] | None, offsets: NDArray[np.int64] | None) -> Any:
+            if text is None or offsets is None:
+                return None, None
+            lengths = offsets[chosen + 1] - offsets[chosen]
+            ends = np.cumsum(lengths)
+            letters = np.arange(ends[-1] if len(ends) else 0) + np.repeat(offsets[chosen] - ends + lengths, lengths)
+            return text[letters], np.concatenate([[0], ends]).astype(np.int64)
+
+        names, name_offsets = picked(self.names, self.name_offsets)
+        bases, base_offsets = picked(self.bases, self.base_offsets)
+        qualities, _ = picked(self.qualities, self.base_offsets)
+        comments, comment_offsets = picked(self.comments, self.comment_offsets)
+        mates = None if self.mates is None else self.mates[chosen]
+        return SequenceBatch(
+            names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates, self.line
+        )
+
     @classmethod
     def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:
         """Build a batch from (name, sequence[, quality]) tuples; for tests, the Python API and small inputs."""

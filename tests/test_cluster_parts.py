@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import thread as executors
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,10 @@ from gpualign.encoded import EncodedSequences
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.gapsmis import PairBlock
 from gpualign.gpu import device as device_module
+from gpualign.io.fastx import Chunk, read_chunks
+from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
+from gpualign.workflows import pair_blocks
 from tests.fake_cuda import FakeDriver
 
 pytest.importorskip("distributed")
@@ -53,8 +59,58 @@ def test_shared_objects_travel_beside_the_item() -> None:
     assert block.patterns.sequence(1).tolist() == sequences.sequence(1).tolist()
 
 
+def test_large_texts_travel_beside_the_pickle() -> None:
+    texts = [b"", b"short", b"x" * 1_000_000, b"y" * 100_000]
+    parcel = pack([*texts, texts[2]])
+    assert [array.nbytes for array in parcel.texts] == [1_000_000, 100_000, 1_000_000]
+    assert parcel.data.nbytes < 1000
+    assert parcel.load() == [*texts, texts[2]]
+
+
+def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
+    text = b"".join(b"@r%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(10_000))
+    plain, packed = tmp_path / "reads.fq", tmp_path / "reads.fq.gz"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text))
+
+    def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Parcel]]:
+        with InputFile(str(path)) as file:
+            chunks = list(read_chunks(file, 100_000))
+        return chunks, [pack_item([chunk], lambda shared: 0, lambda path: seen) for chunk in chunks]
+
+    for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
+        chunks, parcels = sent(path, seen)
+        assert b"".join(bytes(chunk.data) for chunk in chunks) == text
+        assert len(chunks) > 2
+        copies = [chunk for parcel in parcels for chunk in parcel.load()]
+        assert [bytes(copy.data) for copy in copies] == [bytes(chunk.data) for chunk in chunks]
+        assert [replace(copy, data=b"") for copy in copies] == [replace(chunk, data=b"") for chunk in chunks]
+        assert {parcel.nbytes < 1000 for parcel in parcels} == {by_path}
+        assert [parcel.read for parcel in parcels] == [len(chunk.data) * by_path for chunk in chunks]
+    chunks, parcels = sent(plain, True)
+    plain.write_bytes(text[:100_000] + b"X" + text[100_001:-1])
+    with pytest.raises(InputError, match="has changed"):
+        parcels[1].load()
+    with pytest.raises(InputError, match="has changed"):
+        parcels[-1].load()
+    plain.unlink()
+    with pytest.raises(InputError, match="a worker cannot read it"):
+        parcels[0].load()
+
+
+@pytest.mark.parametrize("queries", [[], [3], [0] * 40 + [1] * 39, [5, 5, 5, 6], [4] * 100])
+def test_pairs_travel_as_runs(queries: list[int]) -> None:
+    targets = [i if query else i + 7 for i, query in enumerate(queries)]
+    block = pair_blocks.PairBlock(np.array(queries, np.int32), np.array(targets, np.int32))
+    sent = pack(block)
+    copy = sent.load()
+    assert (copy.queries.tolist(), copy.targets.tolist()) == (queries, targets)
+    assert (copy.queries.dtype, copy.targets.dtype) == (np.int32, np.int32)
+    assert len(queries) < 50 or sum(buffer.nbytes for buffer in sent.buffers) <= 40
+
+
 def test_other_versions_are_refused() -> None:
-    parcel = Parcel(pack([1]).data, [], version="0.0.0")
+    parcel = Parcel(pack([1]).data, [], [], version="0.0.0")
     with pytest.raises(GpualignError, match=r"has gpualign .*, this is 0\.0\.0"):
         parcel.open()
 
@@ -98,7 +154,7 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda item: run_items(parcel, pack([item]), device, None), range(20)))
     expected = [("all", i) if device == "cpu" else (f"kept {i}", 2 * i + 2) for i in range(20)]
-    assert [answer.results for answer in answers] == [[result] for result in expected]
+    assert [answer.results.load() for answer in answers] == [[result] for result in expected]
     assert {answer.on_gpu for answer in answers} == {device != "cpu"}
 
 
@@ -109,7 +165,7 @@ def test_stages_take_turns_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     parcels = [pack(Stage(lambda item: item, _Doubler)) for _ in range(2)]  # type: ignore[arg-type]
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda item: run_items(parcels[item % 2], pack([item]), "cuda", None), range(20)))
-    assert [answer.results for answer in answers] == [[2 * item] for item in range(20)]
+    assert [answer.results.load() for answer in answers] == [[2 * item] for item in range(20)]
     # what Dask deletes takes its engine and its device memory with it
     parcels.clear()
     gc.collect()
@@ -124,7 +180,7 @@ def test_a_worker_without_the_wanted_device_says_so(monkeypatch: pytest.MonkeyPa
     stage = pack(Stage(lambda item: item, _Doubler))  # type: ignore[arg-type]
     with pytest.raises(DeviceError, match=r"worker process \d+: PyCUDA is not installed"):
         run_items(stage, pack([1]), "cuda", None)
-    assert run_items(stage, pack([1]), "auto", None).results == [1]
+    assert run_items(stage, pack([1]), "auto", None).results.load() == [1]
 
 
 def test_a_stage_may_end_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:

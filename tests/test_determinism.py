@@ -130,8 +130,6 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore::UserWarning:distributed", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_cluster(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], scheduler: str, command: str

@@ -25,10 +25,28 @@ class ScoredBatch:
     Attributes:
         batch: the subjects.
         lengths: int32 (queries, n): LCS length of each query and subject.
+        places: int64 (n,), ascending: which ones of the item's subjects these are; None: all.
+        of: subjects and residues of the item, where ``places`` are given.
     """
 
     batch: SequenceBatch
     lengths: NDArray[np.int32]
+    places: NDArray[np.int64] | None = None
+    of: tuple[int, int] = (0, 0)
+
+    @property
+    def subjects(self) -> int:
+        return len(self.batch) if self.places is None else self.of[0]
+
+    @property
+    def residues(self) -> int:
+        return len(self.batch.bases) if self.places is None else self.of[1]
+
+    def only(self, places: NDArray[np.int64]) -> ScoredBatch:
+        """Without the other subjects, unless these are most of them."""
+        if 2 * len(places) > len(self.batch):
+            return self
+        return ScoredBatch(self.batch.take(places), self.lengths[:, places], places, (self.subjects, self.residues))
 
 
 def score_on_cpu(queries: Sequence[LcsQuery], formulation: str, batch: SequenceBatch) -> ScoredBatch:
@@ -41,13 +59,24 @@ def score_on_cpu(queries: Sequence[LcsQuery], formulation: str, batch: SequenceB
 
 
 def lcs_stage(
-    queries: Sequence[LcsQuery], formulation: str, read: Callable[[Any], SequenceBatch]
+    queries: Sequence[LcsQuery],
+    formulation: str,
+    read: Callable[[Any], SequenceBatch],
+    wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
 ) -> Stage[Any, ScoredBatch]:
-    """The stage over items that ``read`` turns into batches."""
+    """The stage over items that ``read`` turns into batches.
+
+    Args:
+        wanted: which subjects the result must hold, of those that the CPU scores; None: all.
+    """
 
     def make_kernel(device: Device) -> Any:
         from gpualign.gpu.kernels.lcs import LcsKernel
 
         return LcsKernel(device, queries, formulation, read)
 
-    return Stage(lambda item: score_on_cpu(queries, formulation, read(item)), make_kernel)
+    def score(item: Any) -> ScoredBatch:
+        scored = score_on_cpu(queries, formulation, read(item))
+        return scored if wanted is None else scored.only(wanted(scored))
+
+    return Stage(score, make_kernel)

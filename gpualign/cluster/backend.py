@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import sys
 import time
 import uuid
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import distributed
+import numpy as np
 
 from gpualign.backends.base import Item, Result, Stage
 from gpualign.cluster.connect import PATIENCE_S, connected, reachable
@@ -28,8 +30,11 @@ ATTEMPTS = 3
 #: batches under way for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
 #: than two, Dask holds batches back at the scheduler until a worker asks for one.
 _PER_THREAD = 4
-#: what a task should take, seconds, and what it may carry, bytes and items: Dask needs some milliseconds for each
-_TASK_S, _TASK_BYTES, _TASK_ITEMS = 0.25, 8 << 20, 256
+#: what a task should take: Dask needs some milliseconds for each, and at the end workers wait for the last one. So a
+#: share of the time so far, within bounds, in seconds
+_TASK_SHARE, _TASK_S = 0.03, (0.2, 2.0)
+#: what a task may carry, bytes and items
+_TASK_BYTES, _TASK_ITEMS = 16 << 20, 1024
 #: tasks' results fetched in one go
 _FETCHED = 8
 #: seconds between looks at who has come and gone
@@ -128,6 +133,7 @@ class _Run:
     def __init__(self, backend: ClusterBackend, stage: Stage[Any, Any]) -> None:
         self._backend, self._client = backend, backend.client
         self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
+        self._seen: dict[str, bool] = {}
         self._numbers = itertools.count()
         self._stage = _Sent(backend, pack(stage, self._seen_by_all))
         self._shared: dict[int, _Sent] = {}
@@ -136,6 +142,7 @@ class _Run:
         self._known: set[str] = set()
         self._direct = True
         self._room = self._task_items = 1
+        self._start = time.monotonic()
         self._next_look = 0.0
 
     def results(self, items: Iterable[Any]) -> Iterator[Any]:
@@ -159,12 +166,19 @@ class _Run:
                 self._client.cancel(futures, force=True)
 
     def _new_task(self, items: list[Any]) -> _Task:
-        task = _Task(pack_item(items, self._number_of), len(items), None)
+        task = _Task(pack_item(items, self._number_of, self._seen_by_all), len(items), None)
         self._submit(task)
+        self._carry(task.items.nbytes + task.items.read, task.count)
         return task
 
+    def _carry(self, nbytes: int, items: int) -> None:
+        """So many items have so many bytes: do not let the next task have too many."""
+        self._task_items = max(1, min(self._task_items, int(_TASK_BYTES * items / (nbytes + 1))))
+
     def _submit(self, task: _Task) -> None:
+        """Hand a task to Dask, which lets workers pull those of one name while these depend on few things together."""
         options = self._backend.options
+        name = "-".join([self._name, *map(str, task.items.shared)])
         task.future = self._client.submit(
             run_items,
             self._stage.future,
@@ -172,7 +186,7 @@ class _Run:
             options.device,
             options.max_gpu_mem,
             *(self._shared[number].future for number in task.items.shared),
-            key=(self._name, next(self._numbers)),
+            key=(name, next(self._numbers)),
             retries=ATTEMPTS - 1,
             pure=False,
         )
@@ -206,17 +220,20 @@ class _Run:
             self._backend.check()
             return
         for answer in answers:
-            self._learn(self._pending.popleft(), answer)
-            yield from answer.results
+            results = answer.results.load()
+            self._learn(self._pending.popleft(), answer, len(results))
+            yield from results
             if answer.error is not None:
                 raise answer.error
 
-    def _learn(self, task: _Task, answer: Answer) -> None:
+    def _learn(self, task: _Task, answer: Answer, results: int) -> None:
         """Count who did what, and cut tasks so that they are worth their way."""
-        self._backend.batches[answer.worker] += len(answer.results)
-        self._backend.gpu_batches += len(answer.results) * answer.on_gpu
-        most = min(_TASK_S / (answer.seconds + 1e-6), _TASK_BYTES / (task.items.nbytes + 1))
-        self._task_items = max(1, min(int(most * task.count), 2 * self._task_items, _TASK_ITEMS))
+        self._backend.batches[answer.worker] += results
+        self._backend.gpu_batches += results * answer.on_gpu
+        seconds = float(np.clip(_TASK_SHARE * (time.monotonic() - self._start), *_TASK_S))
+        most = int(seconds / (answer.seconds + 1e-6) * task.count)
+        self._task_items = max(1, min(most, 2 * self._task_items, _TASK_ITEMS))
+        self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
 
     def _wait_for(self, task: _Task) -> None:
         while not task.future.done():
@@ -267,9 +284,12 @@ class _Run:
         self._late = self._client.submit(keep, *futures, workers=[worker], pure=False, key=f"{self._name}-{worker}")
 
     def _seen_by_all(self, path: str) -> bool:
-        """Whether every worker can load the file itself."""
-        expected = fingerprint(path)
-        return all(self._client.run(sees, path, expected).values())
+        """Whether every worker can load the file itself; asked once."""
+        if path not in self._seen:
+            expected = fingerprint(path)
+            found = self._client.run(sees, os.path.abspath(path), expected, on_error="return")
+            self._seen[path] = expected is not None and all(answer is True for answer in found.values())
+        return self._seen[path]
 
 
 class _Sent:
@@ -288,7 +308,7 @@ class _Sent:
         client = self._backend.client
         for _ in range(ATTEMPTS):
             self._backend.check()
-            with contextlib.suppress(OSError, distributed.TimeoutError):
+            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):  # KeyError: a name just forgotten
                 client.wait_for_workers(1, timeout=PATIENCE_S)
                 return client.scatter(self._parcel, broadcast=True, hash=False)
             time.sleep(_WATCH_S)

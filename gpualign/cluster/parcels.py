@@ -2,7 +2,7 @@
 
 An item often refers to something large that never changes: a reference, a set of sequences, a long query. When an
 item is pickled, such an object is replaced by a number, and travels as a :class:`Parcel` of its own that every worker
-keeps and opens once.
+keeps and opens once. Where all workers see a file under the client's path, its text stays there, too.
 """
 
 from __future__ import annotations
@@ -13,22 +13,28 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import __version__
 from gpualign.encoded import EncodedSequences
-from gpualign.errors import GpualignError
+from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
+from gpualign.io.fastx import Chunk
 from gpualign.workflows.mems_search import QueryText
 
 #: types of which an item may hold a large object that other items hold too
 SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference)
+#: arrays and texts from this size on, bytes, travel beside the pickle, which saves copies; small ones in it, as Dask
+#: takes its time for each piece of a message
+_LARGE = 1 << 15
 _FINGERPRINT_BYTES = 1 << 20
 
 
@@ -40,8 +46,10 @@ class Parcel:
 
     Attributes:
         data: uint8, the pickle (an array, because Dask sends those without copying them), without
-        buffers: the contents of its arrays, uint8 each.
+        buffers: the contents of its large arrays, uint8 each.
+        texts: its large texts, uint8 each.
         shared: numbers of the parcels that it refers to.
+        read: bytes that are read from files when it is loaded.
         version: of the sender.
     """
 
@@ -49,22 +57,25 @@ class Parcel:
         self,
         data: NDArray[np.uint8],
         buffers: list[NDArray[np.uint8]],
+        texts: list[NDArray[np.uint8]],
         shared: tuple[int, ...] = (),
+        read: int = 0,
         version: str = __version__,
     ) -> None:
-        self.data, self.buffers, self.shared, self.version = data, buffers, shared, version
+        self.data, self.buffers, self.texts, self.shared = data, buffers, texts, shared
+        self.read, self.version = read, version
         self._opening = threading.Lock()
         self._opened: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parcel, (self.data, self.buffers, self.shared, self.version)
+        return Parcel, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
 
     def __sizeof__(self) -> int:
         return self.nbytes
 
     @property
     def nbytes(self) -> int:
-        return self.data.nbytes + sum(buffer.nbytes for buffer in self.buffers)
+        return self.data.nbytes + sum(array.nbytes for array in (*self.buffers, *self.texts))
 
     def load(self, others: Mapping[int, Any] | None = None) -> Any:
         """Unpickle anew.
@@ -74,7 +85,7 @@ class Parcel:
         """
         if self.version != __version__:
             raise GpualignError(f"a worker has gpualign {__version__}, this is {self.version} (install the same)")
-        return _Unpickler(self.data, self.buffers, others or {}).load()
+        return _Unpickler(self, others or {}).load()
 
     def open(self) -> Any:
         """The object; the same one for every caller on this machine."""
@@ -93,9 +104,16 @@ def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Parce
     return _pickle(obj, by_path, None)
 
 
-def pack_item(item: Any, number_of: Callable[[Any], int]) -> Parcel:
-    """Pickle an item without the objects in it that are shared; ``number_of`` gives each of those its number."""
-    return _pickle(item, lambda path: False, number_of)
+def pack_item(
+    item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False
+) -> Parcel:
+    """Pickle an item without the objects in it that are shared.
+
+    Args:
+        number_of: gives each of those its number.
+        by_path: says whether all workers see a file; then they read its chunks themselves.
+    """
+    return _pickle(item, by_path, number_of)
 
 
 def fingerprint(path: str) -> str | None:
@@ -110,11 +128,12 @@ def fingerprint(path: str) -> str | None:
 
 def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> Parcel:
     out = io.BytesIO()
-    views: list[pickle.PickleBuffer] = []
-    pickler = _Pickler(out, views, by_path, number_of)
+    pickler = _Pickler(out, by_path, number_of)
     pickler.dump(obj)
     data = np.frombuffer(out.getbuffer(), np.uint8)
-    return Parcel(data, [np.frombuffer(view.raw(), np.uint8) for view in views], tuple(pickler.shared))
+    buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
+    texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
+    return Parcel(data, buffers, texts, tuple(pickler.shared), pickler.read)
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -123,31 +142,62 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(
         self,
         out: io.BytesIO,
-        views: list[pickle.PickleBuffer],
         by_path: Callable[[str], bool],
         number_of: Callable[[Any], int] | None,
     ) -> None:
-        super().__init__(out, protocol=5, buffer_callback=views.append)
+        super().__init__(out, protocol=5, buffer_callback=self._is_small)
         self._by_path, self._number_of = by_path, number_of
         self.shared: dict[int, None] = {}
+        self.arrays: list[memoryview] = []
+        self.texts: list[bytes] = []
+        self.read = 0
 
-    def persistent_id(self, obj: Any) -> int | None:
+    def _is_small(self, array: pickle.PickleBuffer) -> bool:
+        """Pickle calls this for each array; what is no part of the pickle is kept here."""
+        content = array.raw()
+        if content.nbytes < _LARGE:
+            return True
+        self.arrays.append(content)
+        return False
+
+    def persistent_id(self, obj: Any) -> tuple[str, int] | None:
+        if type(obj) is bytes and len(obj) >= _LARGE:
+            self.texts.append(obj)
+            return "text", len(self.texts) - 1
         if self._number_of is None or not isinstance(obj, SHARED):
             return None
         number = self._number_of(obj)
         self.shared[number] = None
-        return number
+        return "shared", number
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, MinimizerIndex) and obj.path is not None and self._by_path(obj.path):
             return load_index, (obj.path,)
+        if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
+            self.read += len(obj.data)
+            checksum = isal_zlib.crc32(obj.data)
+            without_text = replace(obj, data=b"", offset=None)
+            return _read_again, (os.path.abspath(obj.path), obj.offset, len(obj.data), checksum, without_text)
         return super().reducer_override(obj)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: NDArray[np.uint8], buffers: list[NDArray[np.uint8]], others: Mapping[int, Any]) -> None:
-        super().__init__(io.BytesIO(data.data), buffers=buffers)
-        self._others = others
+    def __init__(self, parcel: Parcel, others: Mapping[int, Any]) -> None:
+        super().__init__(io.BytesIO(parcel.data.data), buffers=parcel.buffers)
+        self._texts, self._others = parcel.texts, others
 
-    def persistent_load(self, number: int) -> Any:
-        return self._others[number]
+    def persistent_load(self, what: tuple[str, int]) -> Any:
+        kind, number = what
+        return self._texts[number].tobytes() if kind == "text" else self._others[number]
+
+
+def _read_again(path: str, offset: int, size: int, checksum: int, chunk: Chunk) -> Chunk:
+    """The chunk with its text, which the client has read as well."""
+    try:
+        with open(path, "rb") as file:
+            data = os.pread(file.fileno(), size, offset)
+    except OSError as error:
+        raise InputError(f"a worker cannot read it: {error.strerror}", path) from error
+    if len(data) != size or isal_zlib.crc32(data) != checksum:
+        raise InputError("has changed, or is another file on a worker (give all the same)", path)
+    return replace(chunk, data=np.frombuffer(data, np.uint8), offset=offset)

@@ -16,7 +16,7 @@ from typing import Any
 from gpualign.backends.base import HostedStage, Stage
 from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import open_backend
-from gpualign.cluster.parcels import Parcel, fingerprint
+from gpualign.cluster.parcels import Parcel, fingerprint, pack
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.gpu.runner import DevicePool
 from gpualign.params import RunOptions
@@ -27,14 +27,14 @@ class Answer:
     """What a task returns.
 
     Attributes:
-        results: the stage's, of all items or of those before
+        results: a list of the stage's, of all items or of those before
         error: one that another attempt would meet again.
         worker: where they were computed.
         on_gpu: by a worker that drives GPUs.
         seconds: that it took.
     """
 
-    results: list[Any]
+    results: Parcel
     error: GpualignError | None
     worker: str
     on_gpu: bool
@@ -65,8 +65,8 @@ def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None
     except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
         raise type(error)(f"worker {place}: {error}") from None
     except GpualignError as error:
-        return Answer(results, error, place, on_gpu, 0.0)
-    return Answer(results, None, place, on_gpu, time.perf_counter() - start)
+        return Answer(pack(results), error, place, on_gpu, 0.0)
+    return Answer(pack(results), None, place, on_gpu, time.perf_counter() - start)
 
 
 def keep(*parcels: Parcel) -> None:

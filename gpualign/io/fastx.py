@@ -32,6 +32,7 @@ class Chunk:
         path: the file, for messages.
         line: 1-based line number of the first line.
         comments: what stands behind the names is wanted.
+        offset: where the text begins in a file that can be read there again; None: it cannot.
     """
 
     data: NDArray[np.uint8] | bytes
@@ -39,6 +40,7 @@ class Chunk:
     path: str
     line: int
     comments: bool = False
+    offset: int | None = None
 
 
 def sniff(head: bytes, path: str) -> FastxFormat | None:
@@ -83,6 +85,7 @@ def read_chunks(
         InputError: damaged compression, an unknown format, or a record cut short at the end.
     """
     blocks, line = Blocks(file, head), 1
+    offset = 0 if file.plain else None
     kind: FastxFormat | None = None
     want = chunk_bytes
     while not blocks.at_end or len(blocks.rest):
@@ -97,7 +100,7 @@ def read_chunks(
             record = LongRecord(file, rest.tobytes(), line)
             yield record
             blocks.rest, blocks.at_end = np.frombuffer(record.rest, np.uint8), record.at_end
-            line += record.lines_read
+            line, offset = line + record.lines_read, None
             continue
         if cut == 0:
             # one record is larger than what was read: grow geometrically to stay linear in its length
@@ -105,7 +108,9 @@ def read_chunks(
             continue
         want, chunk = chunk_bytes, blocks.take(cut)
         if not is_blank(chunk):
-            yield Chunk(chunk, kind, file.path, line)
+            yield Chunk(chunk, kind, file.path, line, offset=offset)
+        if offset is not None:
+            offset += len(chunk)
         line += _native.count_newlines(chunk)
 
 

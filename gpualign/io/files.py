@@ -53,6 +53,7 @@ class InputFile:
 
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
+        plain: a file on disk that is not compressed, so that its bytes can be read again elsewhere.
     """
 
     def __init__(self, path: str) -> None:
@@ -60,12 +61,14 @@ class InputFile:
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
             head = _read_fully(self._file, _HEAD_SIZE)
+            self.plain = path != "-" and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
         self._raw = io.BufferedReader(_Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
+        self.plain &= not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 

@@ -18,13 +18,15 @@ _NEWLINE, _RETURN = 10, 13
 def read_line_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> Iterator[Chunk]:
     """Cut a stream into chunks of whole lines of about ``chunk_bytes`` (more when one line is longer)."""
     blocks, line = Blocks(file, head), 1
+    offset = 0 if file.plain else None
     while not blocks.at_end:
         # a line that is longer is read in growing steps, to stay linear
         data = blocks.read(max(chunk_bytes, 2 * len(blocks.rest)))
         cut = len(data) if blocks.at_end else behind_last_line(data)
         if cut:
             chunk = blocks.take(cut)
-            yield Chunk(chunk, "fasta", file.path, line)
+            yield Chunk(chunk, "fasta", file.path, line, offset=offset)
+            offset = None if offset is None else offset + len(chunk)
             line += _native.count_newlines(chunk)
 
 

@@ -41,16 +41,22 @@ class TopN(Generic[Payload]):
             if len(self._kept) >= self.limit:
                 floor = -self._kept[self.limit - 1][0]
                 chosen = chosen[scores[chosen] >= floor if self.keep_ties else scores[chosen] > floor]
-            if len(chosen) > self.limit:
-                floor = int(np.partition(scores[chosen], len(chosen) - self.limit)[len(chosen) - self.limit])
-                chosen = chosen[scores[chosen] >= floor]
-                if not self.keep_ties:
-                    chosen = np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[: self.limit]])
+            chosen = self.best(scores, chosen)
         if not len(chosen):
             return
         self._kept += [(-int(scores[i]), first_index + int(i), payload(int(i))) for i in chosen]
         if self.limit:
             self._trim()
+
+    def best(self, scores: NDArray[np.int32], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of ``chosen``, ascending positions in ``scores``, that could be kept if there were no others."""
+        if not self.limit or len(chosen) <= self.limit:
+            return chosen
+        floor = int(np.partition(scores[chosen], len(chosen) - self.limit)[len(chosen) - self.limit])
+        chosen = chosen[scores[chosen] >= floor]
+        if self.keep_ties:
+            return chosen
+        return np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[: self.limit]])
 
     def _trim(self) -> None:
         self._kept.sort(key=lambda entry: entry[:2])

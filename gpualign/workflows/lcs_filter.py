@@ -97,14 +97,14 @@ class Collector:
         passes: NDArray[np.bool_] = (best >= self.params.min_length) & (best >= self.params.min_ratio * of - 1e-9)
         return ~passes if self.params.invert else passes
 
-    def hit(self, batch: SequenceBatch, first: int, best: Any, minus: Any, i: int) -> Hit:
-        comment = ""
+    def hit(self, scored: ScoredBatch, first: int, best: Any, minus: Any, i: int) -> Hit:
+        batch, comment = scored.batch, ""
         if batch.comments is not None and batch.comment_offsets is not None:
             start, end = batch.comment_offsets[i : i + 2]
             comment = batch.comments[start:end].tobytes().decode("latin-1")
         return Hit(
             lcs=int(best[i]),
-            index=first + i,
+            index=first + (i if scored.places is None else int(scored.places[i])),
             strand="-" if minus[i] else "+",
             name=batch.name(i),
             comment=comment,
@@ -112,11 +112,17 @@ class Collector:
             sequence=batch.sequence(i) if self._whole_records else None,
         )
 
-    def add(self, batch: SequenceBatch, first: int, lengths: NDArray[np.int32]) -> Iterator[Hit]:
+    def candidates(self, batch: SequenceBatch, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The subjects of a batch that can become hits, whatever others there are."""
+        best, _ = self.best_strand(lengths)
+        chosen = np.flatnonzero(self.wanted(best, batch.lengths))
+        return chosen if self.params.streams else self.top.best(best, chosen)
+
+    def add(self, scored: ScoredBatch, first: int, lengths: NDArray[np.int32]) -> Iterator[Hit]:
         """Take a batch; yields its hits at once where nothing is ranked."""
         best, minus = self.best_strand(lengths)
-        wanted = self.wanted(best, batch.lengths)
-        make = partial(self.hit, batch, first, best, minus)
+        wanted = self.wanted(best, scored.batch.lengths)
+        make = partial(self.hit, scored, first, best, minus)
         if self.params.streams:
             yield from (make(int(i)) for i in np.flatnonzero(wanted))
         else:
@@ -131,12 +137,17 @@ class Collector:
 class LcsFilter:
     """Queries and what they have found so far.
 
+    Args:
+        remote: subjects are scored elsewhere, and only those that count come back.
+
     Attributes:
         subjects, residues: how many have been compared.
     """
 
-    def __init__(self, params: LcsFilterParams, queries: list[QueryStrands], threads: int) -> None:
-        self.params, self.queries = params, queries
+    def __init__(
+        self, params: LcsFilterParams, queries: list[QueryStrands], threads: int, remote: bool = False
+    ) -> None:
+        self.params, self.queries, self._remote = params, queries, remote
         self.subjects = self.residues = 0
         self._collectors = [Collector(query, params) for query in queries]
         self._trace = partial(_trace, threads) if params.subsequence else _keep
@@ -150,13 +161,17 @@ class LcsFilter:
             items: what ``read`` turns into batches of subjects.
         """
         strands = [strand for query in self.queries for strand in query.strands]
-        for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read)):
+        wanted = partial(_candidates, self._collectors) if self._remote else None
+        for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read, wanted)):
             check_count("subjects", len(scored.batch), scored.lengths.shape[1])
-            groups = list(_collect(self._collectors, scored, self.subjects))
+            groups = [
+                (collector.query, list(collector.add(scored, self.subjects, rows)))
+                for collector, rows in _rows_of(self._collectors, scored)
+            ]
             rows = [(None, query, hit) for query, hits in groups for hit in self._trace(query, hits)]
-            self.subjects += len(scored.batch)
-            self.residues += len(scored.batch.bases)
-            yield sorted(rows, key=lambda row: row[2].index), len(scored.batch.bases)  # by subject, then by query
+            self.subjects += scored.subjects
+            self.residues += scored.residues
+            yield sorted(rows, key=lambda row: row[2].index), scored.residues  # by subject, then by query
 
     def ranked(self) -> Iterator[Row]:
         """The rows that had to wait for the last subject, query by query."""
@@ -185,7 +200,7 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     report = Report("lcs-filter", options)
     inputs = (params.query, *params.subjects)
     with Opening(options, "lcs-filter") as opening, open_output(options.output, inputs) as out:
-        lcs = LcsFilter(params, read_queries(params), options.threads)
+        lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
         if not options.quiet:
             _warn_of_nothing_to_match(lcs.queries)
         writer = LcsWriter(out, params)
@@ -211,13 +226,19 @@ def _warn_of_nothing_to_match(queries: list[QueryStrands]) -> None:
             warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
 
 
-def _collect(collectors: list[Collector], scored: ScoredBatch, first: int) -> Iterator[tuple[QueryStrands, list[Hit]]]:
-    """Hand each query its rows of lengths; yields what can be written at once."""
+def _rows_of(collectors: Iterable[Collector], scored: ScoredBatch) -> Iterator[tuple[Collector, NDArray[np.int32]]]:
+    """Each query with its rows of lengths."""
     row = 0
     for collector in collectors:
-        rows = scored.lengths[row : row + len(collector.query.strands)]
-        row += len(rows)
-        yield collector.query, list(collector.add(scored.batch, first, rows))
+        strands = len(collector.query.strands)
+        yield collector, scored.lengths[row : row + strands]
+        row += strands
+
+
+def _candidates(collectors: Iterable[Collector], scored: ScoredBatch) -> NDArray[np.int64]:
+    """The subjects that any query may want: all that need to travel."""
+    chosen = [collector.candidates(scored.batch, rows) for collector, rows in _rows_of(collectors, scored)]
+    return np.unique(np.concatenate(chosen))
 
 
 def _keep(query: QueryStrands, hits: list[Hit]) -> list[Hit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,24 @@ class PairBlock:
 
     def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> PairBlock:
         return PairBlock(self.queries[keep], self.targets[keep])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as runs of one query with targets that follow each other, where that is shorter."""
+        if len(self) == 0:
+            return PairBlock, (self.queries, self.targets)
+        starts = np.flatnonzero((np.diff(self.queries) != 0) | (np.diff(self.targets) != 1)) + 1
+        starts = np.concatenate([[0], starts])
+        if 4 * len(starts) > len(self):
+            return PairBlock, (self.queries, self.targets)
+        lengths = np.diff(starts, append=len(self))
+        return _of_runs, (self.queries[starts], self.targets[starts], lengths)
+
+
+def _of_runs(queries: NDArray[np.int32], targets: NDArray[np.int32], lengths: NDArray[np.int64]) -> PairBlock:
+    """Runs of ``lengths`` pairs that begin with these."""
+    ends = np.cumsum(lengths)
+    within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+    return PairBlock(np.repeat(queries, lengths), (np.repeat(targets, lengths) + within).astype(np.int32))
 
 
 @dataclass(frozen=True)
