@@ -69,6 +69,8 @@ class Place:
             "FAULT_AFTER": armed_by,
             "FAULT_BYTES": str(least),
             "FAULT_REPORT": f"{self.folder}/count",
+            # Python's own compiler may crash for lack of memory: it has to have run before (good)
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         if fault:
             environment["LD_PRELOAD"] = str(self.library)
@@ -118,6 +120,7 @@ _good: dict[tuple[str, int], Good] = {}
 
 def good(place: Place, command: str, least: int = 4096) -> Good:
     if (command, least) not in _good:
+        place.run(command)
         done = place.run(command, "count:0", least)
         assert done.code == 0, done.error
         assert done.output
