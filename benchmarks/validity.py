@@ -32,6 +32,10 @@ CHECKS = {
     "same records in CRAM": (
         "cmp <(samtools view {sorted} | cut -f 1-11) <(samtools view -T {fasta} {cram} | cut -f 1-11)"
     ),
+    "calmd changes nothing": (
+        "cmp <(samtools view {sorted} | tr '\\t' '\\n' | grep -E '^(NM:i|MD:Z):') "
+        "<(samtools calmd {sorted} {fasta} 2> {out} | grep -v ^@ | tr '\\t' '\\n' | grep -E '^(NM:i|MD:Z):')"
+    ),
     "flagstat": "samtools flagstat {sorted}",
     "idxstats": "samtools idxstats {sorted}",
     "fixmate": "samtools collate -O -u {bam} {out} | samtools fixmate -m -u - {out}.fixed",
@@ -41,10 +45,12 @@ CHECKS = {
     "markdup": "samtools sort -u {out}.fixed | samtools markdup - {out}.marked",
     "mpileup": "bcftools mpileup -f {fasta} -Ou {sorted} -o {out}.bcf",
 }
-#: of Picard, which is to say this on standard output
+#: Picard takes an N of the read for equal to an N of the reference, which samtools and mappers do not, so calmd is the
+#: judge of NM. It wants sorted records where it has the reference. That of Debian 12 reads CRAM up to version 3.0 only,
+#: and htslib writes 3.1.
 PICARD = {
-    f"Picard's ValidateSamFile, {what}": "PicardCommandLine ValidateSamFile I={" + key + "} R={fasta} QUIET=true"
-    for what, key in (("input order", "bam"), ("sorted", "sorted"), ("CRAM", "cram"))
+    "Picard's ValidateSamFile, input order": "PicardCommandLine ValidateSamFile I={bam}",
+    "Picard's ValidateSamFile, sorted": "PicardCommandLine ValidateSamFile I={sorted} R={fasta} IGNORE=INVALID_TAG_NM",
 }
 _PICARD_IS_CONTENT = "No errors found"
 READ_GROUP = r"@RG\tID:x\tSM:y\tPL:ILLUMINA"  # without one Picard warns
@@ -91,8 +97,9 @@ def check(name: str, threads: int) -> dict[str, str]:
         if shutil.which("PicardCommandLine"):
             for what, command in PICARD.items():
                 done = subprocess.run(command.format(**files).split(), capture_output=True, text=True)
-                content = done.returncode == 0 and done.stdout.strip() == _PICARD_IS_CONTENT
-                verdicts[what] = "ok" if content else f"exit {done.returncode}: {done.stdout.splitlines()[:3]}"
+                said = [line for line in done.stdout.splitlines() if line.startswith(("ERROR", "WARNING"))]
+                content = done.returncode == 0 and not said and _PICARD_IS_CONTENT in done.stdout + done.stderr
+                verdicts[what] = "ok" if content else f"exit {done.returncode}: {said[:3]}"
         verdicts["every form has every record"] = "ok" if len(counts) == 1 else f"records: {sorted(counts)}"
         return {**verdicts, "records": counts.pop()}
 
