@@ -54,8 +54,10 @@ fuzz: $(VENV)/developing
 	        -Igpualign/native -Icuda fuzz/$$parser.cpp -o $(FUZZ)/$$parser && mkdir -p $(FUZZ)/found/$$parser && \
 	    ./$(FUZZ)/$$parser -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(FUZZ)/$$parser- \
 	        $(FUZZ)/found/$$parser $(FUZZ)/seeds/$$parser || exit 1; done
+	rm -rf $(FUZZ)/copy && mkdir -p $(FUZZ)/copy && cp -r gpualign $(FUZZ)/copy
+	cp $(VENV)/lib/python*/site-packages/gpualign/_native/*.so $(FUZZ)/copy/gpualign/_native
 	@for reader in $(READERS); do mkdir -p $(FUZZ)/found/$$reader && \
-	    $(BIN)/python fuzz/parsers.py $$reader -max_total_time=$(FUZZ_S) -max_len=4096 \
+	    PYTHONPATH=$(FUZZ)/copy $(BIN)/python fuzz/parsers.py $$reader -max_total_time=$(FUZZ_S) -max_len=4096 \
 	        -artifact_prefix=$(FUZZ)/$$reader- $(FUZZ)/found/$$reader $(FUZZ)/seeds/$$reader || exit 1; done
 
 fuzz-corpus: $(VENV)/developing
