@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gpualign.backends.base import HostedStage, Stage
+from gpualign.backends.lcs import ScoredBatch
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.gapsmis import PairBlock
@@ -24,6 +25,7 @@ from gpualign.gpu import device as device_module
 from gpualign.io.fastx import Chunk, read_chunks
 from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
+from gpualign.sequences import SequenceBatch
 from gpualign.workflows import pair_blocks
 from tests.fake_cuda import FakeDriver
 
@@ -107,6 +109,20 @@ def test_pairs_travel_as_runs(queries: list[int]) -> None:
     assert (copy.queries.tolist(), copy.targets.tolist()) == (queries, targets)
     assert (copy.queries.dtype, copy.targets.dtype) == (np.int32, np.int32)
     assert len(queries) < 50 or sum(buffer.nbytes for buffer in sent.buffers) <= 40
+
+
+def test_only_subjects_that_count_come_back() -> None:
+    records = [("a", "AC", "I#"), ("bb", "", ""), ("c", "GGT", "IJK"), ("d", "T", "!"), ("ee", "ACGT", "ABCD")]
+    scored = ScoredBatch(SequenceBatch.from_records(records), np.array([[2, 0, 3, 1, 4]], np.int32))
+    few = scored.only(np.array([1, 4]))
+    assert [few.batch.name(i) for i in range(2)] == ["bb", "ee"]
+    assert [few.batch.sequence(i) for i in range(2)] == [b"", b"ACGT"]
+    assert [few.batch.quality(i) for i in range(2)] == [b"", b"ABCD"]
+    assert few.places is not None
+    assert (few.lengths.tolist(), few.places.tolist(), few.subjects, few.residues) == ([[0, 4]], [1, 4], 5, 10)
+    none = scored.only(np.array([], np.int64))
+    assert (len(none.batch), none.subjects, none.residues) == (0, 5, 10)
+    assert scored.only(np.array([0, 2, 4])) is scored
 
 
 def test_other_versions_are_refused() -> None:

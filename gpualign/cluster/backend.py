@@ -32,7 +32,7 @@ ATTEMPTS = 3
 _PER_THREAD = 4
 #: what a task should take: Dask needs some milliseconds for each, and at the end workers wait for the last one. So a
 #: share of the time so far, within bounds, in seconds
-_TASK_SHARE, _TASK_S = 0.03, (0.2, 2.0)
+_TASK_SHARE, _TASK_S = 0.03, (0.3, 2.0)
 #: what a task may carry, bytes and items
 _TASK_BYTES, _TASK_ITEMS = 16 << 20, 1024
 #: tasks' results fetched in one go
