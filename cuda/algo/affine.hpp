@@ -26,37 +26,51 @@ enum : uint8_t {
     kDeletionExtends = 8,
 };
 
-// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one `lowest`) and row i on
-// return. substitution(b) is the score of pairing the row's letter with the text letter of diagonal b. store(b, value, from)
-// sees every cell's value and traceback byte, the byte in a Score.
+// One cell: its value, what a gap that ends here is worth, and its traceback byte, the byte in a Score.
+template <class Score>
+struct AffineCell {
+    Score value, insertion, deletion, from;
+};
+
+// `above_*`: the cell where an insertion that ends here came from, `left_*`: a deletion's.
 //
 // Ties prefer the diagonal, then the insertion, then the deletion, and a longer gap over a new one: read from the end of
 // the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping all of it is
-// clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the value of an alignment
-// that begins behind it.
+// clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the value
+// of an alignment that begins behind it.
+template <class Score>
+GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, Score above_insertion, Score left_best,
+                                          Score left_deletion, Score open_extend, Score extend, Score clipped) {
+    const Score open_insertion = above_best - open_extend, longer_insertion = above_insertion - extend;
+    const Score ins = max(longer_insertion, open_insertion);
+    const Score open_deletion = left_best - open_extend, longer_deletion = left_deletion - extend;
+    const Score del = max(longer_deletion, open_deletion);
+    const Score gap = max(ins, del);
+    const Score value = max(max(diagonal, gap), clipped);
+    Score from = select(del > ins, Score(kFromDeletion), Score(kFromInsertion));
+    from = select(value > gap, Score(kFromStart), from);
+    from = select(value > diagonal, from, Score(kFromDiagonal));
+    from = select(value > clipped, from, Score(kFromStart));
+    from = from | select(open_insertion > longer_insertion, Score(0), Score(kInsertionExtends));
+    from = from | select(open_deletion > longer_deletion, Score(0), Score(kDeletionExtends));
+    return {value, ins, del, from};
+}
+
+// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one `lowest`) and row i on
+// return. substitution(b) is the score of pairing the row's letter with the text letter of diagonal b. store(b, value, from)
+// sees every cell's value and traceback byte.
 template <class Score, class Substitution, class Store>
 GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_extend, Score extend, Score clipped,
                             Score lowest, Score* best, Score* insertion, Store&& store) {
     Score left_best = lowest, left_deletion = lowest;
     for (int b = 0; b < band; b++) {
-        const Score diagonal = best[b] + substitution(b);
-        const Score open_insertion = best[b + 1] - open_extend, longer_insertion = insertion[b + 1] - extend;
-        const Score ins = max(longer_insertion, open_insertion);
-        const Score open_deletion = left_best - open_extend, longer_deletion = left_deletion - extend;
-        const Score del = max(longer_deletion, open_deletion);
-        const Score gap = max(ins, del);
-        const Score value = max(max(diagonal, gap), clipped);
-        Score from = select(del > ins, Score(kFromDeletion), Score(kFromInsertion));
-        from = select(value > gap, Score(kFromStart), from);
-        from = select(value > diagonal, from, Score(kFromDiagonal));
-        from = select(value > clipped, from, Score(kFromStart));
-        from = from | select(open_insertion > longer_insertion, Score(0), Score(kInsertionExtends));
-        from = from | select(open_deletion > longer_deletion, Score(0), Score(kDeletionExtends));
-        store(b, value, from);
-        best[b] = value;
-        insertion[b] = ins;
-        left_best = value;
-        left_deletion = del;
+        const AffineCell<Score> cell = affine_cell<Score>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best,
+                                                          left_deletion, open_extend, extend, clipped);
+        store(b, cell.value, cell.from);
+        best[b] = cell.value;
+        insertion[b] = cell.insertion;
+        left_best = cell.value;
+        left_deletion = cell.deletion;
     }
 }
 

@@ -28,6 +28,16 @@ struct Rivals {
     }
 };
 
+// What speaks for a place.
+struct Evidence {
+    int32_t length;    // of the read
+    bool cut;          // some of its hits were not followed
+    int32_t distance;  // at the place
+    int32_t votes;     // seed hits on its diagonals
+};
+
+inline Evidence evidence(const Read& read, const Place& place) { return {read.length, read.cut, place.distance, place.votes}; }
+
 class MappingQuality {
 public:
     explicit MappingQuality(const AffineScores& scores) : edit_(scores.match + scores.mismatch) {}
@@ -35,15 +45,15 @@ public:
     uint8_t single(const Read& read, const std::vector<Place>& places) const {
         Rivals rivals;
         for (size_t i = 1; i < places.size(); i++) rivals.add(places[0].score - places[i].score);
-        return of(read, places[0], rivals);
+        return of(evidence(read, places[0]), rivals);
     }
 
-    uint8_t of(const Read& read, const Place& place, const Rivals& rivals) const {
+    uint8_t of(const Evidence& chosen, const Rivals& rivals) const {
         if (rivals.least == 0) return 0;
         const double edits = rivals.least < 0 ? 0 : double(rivals.least) / edit_;
-        double wrong = unseen(read, place, rivals.least < 0, edits);
+        double wrong = unseen(chosen, rivals.least < 0, edits);
         if (rivals.least > 0) {
-            const double rate = (place.distance + 1.0) / (read.length + 2.0);
+            const double rate = (chosen.distance + 1.0) / (chosen.length + 2.0);
             wrong += rivals.count * std::pow(3 * rate / (1 - rate), edits);
         }
         return uint8_t(std::clamp(-10 * std::log10(wrong), 1.0, 60.0));
@@ -53,9 +63,9 @@ private:
     // The chance of a better place among those that were not verified. The more seeds speak for the chosen place, the more
     // of them a better one would have shown; where hits were left out, a rival close by is a sign of a family of repeats
     // whose other members were not met.
-    static double unseen(const Read& read, const Place& place, bool alone, double edits) {
-        if (!read.cut) return std::pow(10, -std::min(6.0, 2.0 + place.votes));
-        const double by_votes = std::pow(10, -std::min(6.0, 0.1 + 0.5 * place.votes));
+    static double unseen(const Evidence& chosen, bool alone, double edits) {
+        if (!chosen.cut) return std::pow(10, -std::min(6.0, 2.0 + chosen.votes));
+        const double by_votes = std::pow(10, -std::min(6.0, 0.1 + 0.5 * chosen.votes));
         return alone ? by_votes : std::max(by_votes, 0.04 * std::pow(10, 0.8 * (1 - edits)));
     }
 

@@ -29,8 +29,6 @@ struct MapParams {
     int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
 };
 
-constexpr size_t kMostPairedPlaces = 64;  // of each end that are tried with those of the other
-
 struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
@@ -139,7 +137,6 @@ private:
         if (places.empty() || places[0].votes < kManyVotes) return true;
         return places.size() > 1 && places[0].score - places[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
     }
-    static constexpr int32_t kManyVotes = 9, kClearLead = 4;  // seed hits; edits
 
     void clear_windows() {
         windows_.clear();
@@ -234,7 +231,7 @@ private:
 
     static ChainMapParams chaining(const MapParams& params) {
         ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, params.seeding.w, Seeder::kDepth * params.seeding.most_hits, kLongestWhole};
+        chains.anchors = {params.seeding.k, params.seeding.w, kDepth * params.seeding.most_hits, kLongestWhole};
         chains.chains.most_gap = 500;
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
@@ -276,8 +273,6 @@ private:
             if (params_.pairs.insert_size(anchor_is_first ? anchor : others[j], anchor_is_first ? others[j] : anchor) >= 0) return true;
         return false;
     }
-
-    static constexpr size_t kMostAnchors = 4;
 
     const ReferenceView& reference_;
     const MapParams params_;

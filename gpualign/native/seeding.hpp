@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "algo/map_thresholds.hpp"
+#include "algo/seed_hit.hpp"
 #include "minimizers.hpp"
 #include "reference.hpp"
 
@@ -27,8 +29,6 @@ struct Candidate {
 
 class Seeder {
 public:
-    static constexpr int32_t kDepth = 4;  // times as many hits are followed where the best place is in doubt
-
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
         : index_(index), reference_(reference), params_(params), scanner_(params.k, params.w) {}
 
@@ -60,8 +60,8 @@ public:
         std::sort(hits_.begin(), hits_.end());
         for (size_t i = 0; i < hits_.size();) {
             size_t stop = i + 1;
-            const uint64_t last = (hits_[i] >> kReadBits) + uint64_t(limit);  // beyond it no path within the limit meets hit i
-            while (stop < hits_.size() && hits_[stop] >> kReadBits <= last) stop++;
+            const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
+            while (stop < hits_.size() && hit_line(hits_[stop]) <= last) stop++;
             add_cluster(i, stop, out);
             i = stop;
         }
@@ -88,17 +88,6 @@ private:
         Minimizer minimizer;
         uint32_t first, last;  // entries
     };
-    // A hit is one integer, strand | diagonal + kBias | read position, so that sorting brings neighbours together.
-    static constexpr int kReadBits = 27;                                     // reads of up to 134 Mbp
-    static constexpr int64_t kBias = int64_t(1) << kReadBits;                // diagonals may be negative
-    static constexpr uint64_t kReverse = uint64_t(1) << (kReadBits + 34);    // above the 34 bits of a diagonal
-
-    static uint64_t make_hit(bool reverse, int64_t diagonal, int64_t at) {
-        return (reverse ? kReverse : 0) | uint64_t(diagonal + kBias) << kReadBits | uint64_t(at);
-    }
-    static int64_t diagonal_of(uint64_t hit) { return int64_t((hit & ~kReverse) >> kReadBits) - kBias; }
-    static int64_t position_of(uint64_t hit) { return diagonal_of(hit) + int64_t(hit & ((uint64_t(1) << kReadBits) - 1)); }
-
     // Whether some were left out.
     bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
         hits_.clear();
@@ -133,15 +122,15 @@ private:
 
     // Hits [from, to) share a candidate for each contig they touch.
     void add_cluster(size_t from, size_t to, std::vector<Candidate>& out) {
-        uint32_t contig = uint32_t(reference_.contig_of(uint64_t(position_of(hits_[from]))));
+        uint32_t contig = uint32_t(reference_.contig_of(uint64_t(hit_position(hits_[from]))));
         const size_t first = out.size();
         for (size_t i = from; i < to; i++) {
-            const int64_t position = position_of(hits_[i]), diagonal = diagonal_of(hits_[i]);
+            const int64_t position = hit_position(hits_[i]), diagonal = hit_diagonal(hits_[i]);
             if (position < reference_.contig_offsets[contig] || position >= reference_.contig_offsets[contig + 1])
                 contig = uint32_t(reference_.contig_of(uint64_t(position)));
             size_t c = first;
             while (c < out.size() && out[c].contig != contig) c++;
-            if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, (hits_[from] & kReverse) != 0});
+            if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, hit_reverse(hits_[from])});
             out[c].last_diagonal = diagonal;
             out[c].votes++;
         }
@@ -157,7 +146,6 @@ private:
             if (c.votes * kVoteShare >= most) candidates[kept++] = c;
         candidates.resize(kept);
     }
-    static constexpr int32_t kVoteShare = 4;
 
     const IndexView& index_;
     const ReferenceView& reference_;

@@ -89,7 +89,7 @@ private:
         for (size_t i = own_best ? 1 : 0; i < mine.size() && i < kMostPairedPlaces; i++)
             if (!mine[i].same_as(*chosen, read.limit)) rivals.add(best - (apart - (mine[0].score - mine[i].score)));
         const uint8_t alone = own_best ? quality_.single(read, mine) : 0;
-        return {r, chosen, kFlagProper, std::max(alone, quality_.of(read, *chosen, rivals))};
+        return {r, chosen, kFlagProper, std::max(alone, quality_.of(evidence(read, *chosen), rivals))};
     }
 
     // The chosen record, and the secondary ones that are asked for.
