@@ -1,4 +1,4 @@
-"""BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), compressed by ISA-L.
+"""BGZF, the gzip blocks of BAM files (SAM specification, section 4.1), by ISA-L and by several threads.
 
 htslib compresses with zlib unless it was built with libdeflate, and zlib takes longer over a BAM file than the mapper.
 So htslib writes stored blocks, and here they are compressed: 20 times as fast as by zlib's default, for files that are
@@ -7,12 +7,16 @@ So htslib writes stored blocks, and here they are compressed: 20 times as fast a
 
 from __future__ import annotations
 
+import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, Any
 
+import numpy as np
 from isal import isal_zlib
+from numpy.typing import NDArray
 
+from gpualign.io.rewound import Rewound
 from gpualign.stream.runner import run_ordered
 
 _GROUP_BYTES = 1 << 20
@@ -25,6 +29,80 @@ _HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 _HEADER_BYTES = len(_HEADER) + 2
 _LEVEL = 2
 _RAW_DEFLATE = -15
+
+
+def is_bgzf(head: bytes) -> bool:
+    """Whether a file that begins so is BGZF."""
+    return head[:4] == _HEADER[:4] and head[len(_HEADER) - 6 : len(_HEADER)] == _HEADER[-6:]
+
+
+class BgzfReader(io.RawIOBase):
+    """The text of a BGZF file, inflated by threads; gzip members of another kind may follow the blocks.
+
+    Args:
+        stream: the file from its first byte.
+        open_rest: opens what follows the blocks, given a stream of it.
+
+    Reading raises EOFError where the file is cut short and zlib.error where it is damaged.
+    """
+
+    def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
+        self._stream, self._open_rest = stream, open_rest
+        self._rest: IO[bytes] | None = None
+        self._texts = run_ordered(self._groups(), _inflate_group, threads)
+        self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not len(self._text):
+            text = next(self._texts, None)
+            if text is None:
+                return self._rest.readinto(buffer) if self._rest is not None else 0  # type: ignore[attr-defined]
+            self._text = np.frombuffer(text, np.uint8)
+        count = min(len(buffer), len(self._text))
+        np.frombuffer(buffer, np.uint8)[:count] = self._text[:count]
+        self._text = self._text[count:]
+        return count
+
+    def close(self) -> None:
+        self._texts.close()  # type: ignore[attr-defined]
+        super().close()
+
+    def _groups(self) -> Iterator[bytes]:
+        """Whole blocks, about a MiB at a time, to the end or to the first member that is no block."""
+        rest = b""
+        while data := self._stream.read(_GROUP_BYTES):
+            data = rest + data
+            end = 0
+            while len(data) >= end + _HEADER_BYTES and is_bgzf(data[end : end + _HEADER_BYTES]):
+                size = _block_size(data, end)
+                if end + size > len(data):
+                    break
+                end += size
+            rest = data[end:]
+            if end:
+                yield data[:end]
+            if len(rest) >= _HEADER_BYTES and not is_bgzf(rest):
+                self._rest = self._open_rest(Rewound(rest, self._stream))
+                return
+        if rest:
+            raise EOFError("a block is cut short")
+
+
+def _inflate_group(group: bytes) -> bytes:
+    contents = []
+    at = 0
+    while at < len(group):
+        size = _block_size(group, at)
+        end = at + size - _TRAILER_BYTES
+        content = isal_zlib.decompress(memoryview(group)[at + _HEADER_BYTES : end], _RAW_DEFLATE, _LARGEST_BLOCK)
+        if group[end : at + size] != _trailer(content):
+            raise zlib.error("a block's checksum or length is wrong")
+        contents.append(content)
+        at += size
+    return b"".join(contents)
 
 
 def compress_blocks(stream: IO[bytes], write: Callable[[bytes], None], threads: int) -> None:
@@ -87,7 +165,7 @@ class BgzfWriter:
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write, self._rest = write, b""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         text = self._rest + data
         end = len(text) - len(text) % _BLOCK_CONTENT
         self._write(b"".join(_block(text[at : at + _BLOCK_CONTENT]) for at in range(0, end, _BLOCK_CONTENT)))
@@ -101,5 +179,8 @@ class BgzfWriter:
 def _block(content: bytes) -> bytes:
     deflated = isal_zlib.compress(content, _LEVEL, _RAW_DEFLATE)
     size = _HEADER_BYTES + len(deflated) + _TRAILER_BYTES
-    trailer = isal_zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
-    return _HEADER + (size - 1).to_bytes(2, "little") + deflated + trailer
+    return _HEADER + (size - 1).to_bytes(2, "little") + deflated + _trailer(content)
+
+
+def _trailer(content: bytes) -> bytes:
+    return isal_zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 from gpualign.errors import GpualignError, InputError, UsageError
+from gpualign.io.rewound import Rewound
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
@@ -27,36 +28,21 @@ _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
 
-class _Rewound(io.RawIOBase):
-    """A stream whose first bytes have been read and are put back in front."""
-
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head, self._rest = head, rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._head:
-            return int(self._rest.readinto(buffer))
-        data = self._head[: len(buffer)]
-        self._head = self._head[len(data) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
     gzip, bgzf and several gzip members in one file, bzip2 and xz are known by their first bytes, on standard
     input too, so a file's name does not matter.
 
+    Args:
+        threads: that inflate bgzf.
+
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
         plain: a file on disk that is not compressed, so that its bytes can be read again elsewhere.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, threads: int = 1) -> None:
         self.path = path
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
@@ -64,7 +50,7 @@ class InputFile:
             self.plain = path != "-" and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
-        self._raw = io.BufferedReader(_Rewound(head, self._file), _READ_SIZE)
+        self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
@@ -72,8 +58,16 @@ class InputFile:
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
+            from gpualign.io.bgzf import BgzfReader, is_bgzf
+
             self._damage = (*_DAMAGE, cast("type[Exception]", igzip_lib.IsalError))
-            self._stream = cast(BinaryIO, igzip.IGzipFile(fileobj=self._raw, mode="rb"))
+
+            def open_gzip(stream: Any) -> Any:
+                return igzip.IGzipFile(fileobj=stream, mode="rb")
+
+            parallel = threads > 1 and is_bgzf(head)
+            stream = BgzfReader(self._raw, threads, open_gzip) if parallel else open_gzip(self._raw)
+            self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
         elif head.startswith(_BZIP2_MAGIC):
@@ -123,7 +117,7 @@ class InputFile:
 class Sink(Protocol):
     """What takes bytes in order."""
 
-    def write(self, data: bytes, /) -> object: ...
+    def write(self, data: bytes | memoryview, /) -> object: ...
 
 
 class OutputFile:

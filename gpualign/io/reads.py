@@ -24,6 +24,7 @@ class ReadSource:
     Args:
         reference_path, keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what stands behind the names of FASTA and FASTQ records.
+        threads: that inflate bgzf.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
@@ -34,13 +35,18 @@ class ReadSource:
     """
 
     def __init__(
-        self, path: str, reference_path: str | None = None, keep_read_groups: bool = True, comments: bool = False
+        self,
+        path: str,
+        reference_path: str | None = None,
+        keep_read_groups: bool = True,
+        comments: bool = False,
+        threads: int = 1,
     ) -> None:
         self.path, self._comments = path, comments
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments = None
-        self._file = InputFile(path)
+        self._file = InputFile(path, threads)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             from gpualign.io.alignment import AlignmentReads
 

@@ -55,7 +55,7 @@ class Samtools:
         self._thread = threading.Thread(target=self._run_drain, daemon=True, name="gpualign-samtools")
         self._thread.start()
 
-    def write(self, text: bytes) -> None:
+    def write(self, text: bytes | memoryview) -> None:
         """Hand on SAM text, header first.
 
         Raises:

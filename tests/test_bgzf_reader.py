@@ -1,0 +1,70 @@
+"""bgzf read by several threads, against Python's gzip."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pysam
+import pytest
+
+from gpualign.errors import InputError
+from gpualign.io.files import InputFile
+
+TEXT = b"".join(b"line %d of some text\n" % i for i in range(200_000))
+
+
+def bgzf(path: Path, text: bytes) -> bytes:
+    with pysam.BGZFile(str(path), "wb") as file:
+        file.write(text)
+    return path.read_bytes()
+
+
+def read(path: Path, threads: int) -> bytes:
+    parts = io.BytesIO()
+    with InputFile(str(path), threads) as file:
+        while part := file.read(300_001):
+            parts.write(part)
+    return parts.getvalue()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_read_what_gzip_reads(tmp_path: Path, threads: int) -> None:
+    path = tmp_path / "a.gz"
+    bgzf(path, TEXT)
+    assert gzip.decompress(path.read_bytes()) == TEXT
+    assert read(path, threads) == TEXT
+
+
+def test_blocks_and_other_members_one_behind_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    blocks = bgzf(path, TEXT)  # with the empty block at its end, which is no end here
+    path.write_bytes(blocks + blocks + gzip.compress(b"plain\n") + blocks)
+    assert read(path, 3) == TEXT + TEXT + b"plain\n" + TEXT
+
+
+@pytest.mark.parametrize("kept", [-1, -40, 70_000, 20])
+def test_cut_short(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(bgzf(path, TEXT)[:kept])
+    with pytest.raises(InputError, match="ended early"):
+        read(path, 3)
+
+
+@pytest.mark.parametrize("place", ["content", "checksum", "length"])
+def test_damage(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "a.gz"
+    data = bytearray(bgzf(path, TEXT))
+    size = int.from_bytes(data[16:18], "little") + 1  # of the first block
+    data[{"content": size // 2, "checksum": size - 8, "length": size - 1}[place]] ^= 0x55
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="damaged"):
+        read(path, 3)
+
+
+def test_a_whole_file_without_its_last_block(tmp_path: Path) -> None:
+    """The empty block at the end says that nothing is missing; tools differ in whether they want it. gzip does not."""
+    path = tmp_path / "a.gz"
+    path.write_bytes(bgzf(path, TEXT)[:-28])
+    assert read(path, 3) == gzip.decompress(path.read_bytes()) == TEXT
