@@ -29,10 +29,30 @@ def mapping(results: Results) -> str:
                 "the best distance.\n"
             )
     parts += [_pairs(found) for found in results.with_key("pairs_to_sam")]
+    parts += [_on_devices(found) for found in results.with_key("map_devices")]
     parts += accuracy(results)
     parts += [_agreement(found) for found in results.with_key("real_reads")]
     parts += [_variants(found) for found in results.with_key("variants")]
     return "\n".join(parts)
+
+
+def _on_devices(found: Result) -> str:
+    """Whole commands with a GPU beside the cores and minimap2."""
+    rows = []
+    for name, one in found.figures["map_devices"].items():
+        for tool in [key for key, row in one.items() if isinstance(row, dict)]:
+            row = one[tool]
+            kernel = number(row["kernel_reads_per_s"]) if "kernel_reads_per_s" in row else "–"
+            same = {True: "yes", False: "NO"}.get(row.get("same_bytes"), "–")
+            rows.append((name, tool, number(row["reads_per_s"]), kernel, same))
+    header = ("chr20, 150 bases", "on", "reads/s", "kernels alone, reads/s", "the CPU's bytes")
+    first = next(iter(found.figures["map_devices"].values()))
+    text = (
+        f"Whole commands, FASTQ to SAM, 16 threads each; the cores and minimap2 map the first {number(first['share'])} "
+        f"reads. Indexes were made before; minimap2's was {found.figures['minimap2_index']}. The kernels' rate is "
+        f"that of the command's batches. {found.source}"
+    )
+    return f"### On a GPU\n\n{table(header, rows)}\n{text}\n"
 
 
 def _pairs(found: Result) -> str:

@@ -65,6 +65,13 @@ BENCHMARKS = {
         cpu=("",),
         quick="--rounds 1 --to sam --pairs 20000",
     ),
+    "map-devices": Benchmark(
+        "map on a GPU as a whole command, beside itself on the cores and minimap2",
+        "map_devices.py",
+        cuda=("--device {device}",),
+        quick="--reads 200000 --pairs 100000 --share 100000 --rounds 1",
+        genomes=("chr20",),
+    ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, beside minimap2",
         "long_reads.py",

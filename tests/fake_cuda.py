@@ -33,6 +33,9 @@ class Allocation:
         self.context = driver.check_context()
         self.context.live += size
 
+    def __int__(self):
+        return self.data.ctypes.data
+
     def free(self):
         self.driver.check_sound()
         assert not self.freed, "freed twice"
@@ -73,10 +76,20 @@ class Module:
         return self.functions[name]
 
 
+class device_attribute:
+    MULTIPROCESSOR_COUNT = "multiprocessors"
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = "shared memory"
+
+
+class function_attribute:
+    MAX_DYNAMIC_SHARED_SIZE_BYTES = "dynamic shared memory"
+
+
 class FakeDriver:
     """``devices`` of (name, capability); each has ``memory`` bytes."""
 
     Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
+    device_attribute, function_attribute = device_attribute, function_attribute
     Event = Event
     #: as a kernel leaves its context behind that wrote where it must not: no call of it works any more
     broken = False
@@ -103,6 +116,9 @@ class FakeDriver:
 
             def total_memory(self):
                 return driver.memory
+
+            def get_attribute(self, attribute):
+                return {"multiprocessors": 2, "shared memory": 100 << 10}[attribute]
 
             def make_context(self, flags):
                 return Context(driver)
@@ -138,6 +154,9 @@ class FakeDriver:
     def pagelocked_empty(self, size, dtype):
         self.check_context()
         return np.full(size, 0x5A, dtype)
+
+    def memcpy_htod(self, pointer, array):
+        self.memcpy_htod_async(pointer, array, None)
 
     def memcpy_htod_async(self, pointer, array, stream):
         assert not pointer.freed

@@ -97,7 +97,7 @@ def test_programs_that_name_each_other_as_predecessor(cli: Cli, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["text", "cut in the qualities", "truncated gzip", "wrong CRC"])
 def test_bad_reads_on_standard_input(name: str) -> None:
     content, sentence = BAD_READS[name]
-    done = subprocess.run([*GPUALIGN, "map", str(GENOMES), "-"], input=content, capture_output=True)
+    done = subprocess.run([*GPUALIGN, "map", str(GENOMES), "-", "--device", "cpu"], input=content, capture_output=True)
     assert done.returncode == 3
     assert done.stderr.decode().startswith("gpualign map: error: standard input:")
     assert sentence in done.stderr.decode()

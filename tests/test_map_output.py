@@ -250,7 +250,8 @@ def test_an_output_that_fails_ends_the_command(tmp_path: Path) -> None:
 def test_a_stopped_run_leaves_nothing(tmp_path: Path, some_reads: Path, number: int) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    command = [sys.executable, "-m", "gpualign", "map", GENOMES, "-", "--sort", "-t", "2", "-o", out / "x.bam"]
+    options = ["--sort", "-t", "2", "-o", out / "x.bam", "--device", "cpu"]
+    command = [sys.executable, "-m", "gpualign", "map", GENOMES, "-", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(some_reads.read_bytes() * 20)  # more than it reads ahead: it maps, and waits for more

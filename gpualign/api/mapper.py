@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.api.sequences import Sequences, as_batch, batches_of, packed, run_options
 from gpualign.backends.base import Stage
+from gpualign.backends.map import map_batch
 from gpualign.backends.select import open_backend
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io import table
-from gpualign.io.mates import paired_batches
+from gpualign.io.mates import PairedParts, paired_parts, to_reads
 from gpualign.io.reads import ReadSource
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.index import choose_index_params, open_index
-from gpualign.workflows.map import MapParams, map_batch
+from gpualign.workflows.map import MapParams
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 
 #: a record: its read's number, SAM's flag, the contig's number (-1 unmapped), 0-based position, quality, scores, CIGAR
@@ -93,7 +94,8 @@ class Mapper:
             pairs, batches = self._batches(reads, mates, stack)
             first = 0
 
-            def work(batch: SequenceBatch) -> tuple[int, NDArray[Any]]:
+            def work(item: PairedParts | SequenceBatch) -> tuple[int, NDArray[Any]]:
+                batch = to_reads(item)
                 return len(batch), _rows(map_batch(self._index, batch, self._params, pairs))
 
             backend = stack.enter_context(open_backend(self._options, "map"))
@@ -111,7 +113,7 @@ class Mapper:
 
     def _batches(
         self, reads: Sequences, mates: Sequences | None, stack: ExitStack
-    ) -> tuple[PairModel | None, Iterator[SequenceBatch]]:
+    ) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
         params = self._params
         if mates is None:
             return None, batches_of(reads, _BATCH)
@@ -126,11 +128,11 @@ class Mapper:
         return model or PairModel(orientation=params.orientation, unpaired=params.unpaired), batches
 
 
-def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[SequenceBatch]:
+def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:
     """Batches whose neighbours are the two ends of a pair."""
     if isinstance(reads, str | os.PathLike) and isinstance(mates, str | os.PathLike):
         first, second = (stack.enter_context(ReadSource(os.fspath(path))) for path in (reads, mates))
-        return paired_batches(first, second, _BATCH)
+        return paired_parts(first, second, _BATCH)
     ends = as_batch(reads), as_batch(mates)
     if len(ends[0]) != len(ends[1]):
         raise UsageError(f"{len(ends[0])} first ends but {len(ends[1])} second ends")

@@ -30,7 +30,7 @@ class Stage(Generic[Item, Result]):
 
 @dataclass(frozen=True)
 class HostedStage(Stage[Item, Result]):
-    """A stage with the host's work around it, for workers of a cluster, which take an item from input to output.
+    """A stage with the host's work around it: host threads take an item from input to output and wait for the device.
 
     Attributes:
         cpu: item -> result, all of it.
@@ -44,6 +44,11 @@ class HostedStage(Stage[Item, Result]):
     before: Callable[[Item], tuple[Any, Any]]
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result]
+
+    def around(self, run: Callable[[Any], Any], item: Item) -> Result:
+        """One item from input to output; ``run`` gives the kernel's result, wherever it is computed."""
+        kept, prepared = self.before(item)
+        return self.after(kept, run(prepared))
 
 
 class Backend(Protocol):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from gpualign.backends.base import Item, Result, Stage
+from gpualign.backends.base import HostedStage, Item, Result, Stage
 from gpualign.gpu.device import Device, DeviceInfo
-from gpualign.gpu.runner import run_on_devices
+from gpualign.gpu.runner import DevicePool, run_on_devices
+from gpualign.stream.runner import run_ordered
+
+#: batches of a hosted stage under way on a device: some compute while others end with a few slow items, one copies
+_SLOTS = 4
+#: how long a thread may keep the interpreter when another one wants it, seconds
+_SWITCH_INTERVAL_S = 1e-4
 
 
 class CudaBackend:
@@ -18,13 +26,16 @@ class CudaBackend:
         infos: devices to use.
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: host threads that take items as well; 0: none.
+        host_threads: threads for the host's part of hosted stages.
     """
 
     on_gpu = True
 
-    def __init__(self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0) -> None:
+    def __init__(
+        self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
+    ) -> None:
         self.devices: list[Device] = []
-        self.cpu_threads = cpu_threads
+        self.cpu_threads, self.host_threads = cpu_threads, host_threads
         self.cpu_items = 0
         self._counting = threading.Lock()
         try:
@@ -40,19 +51,31 @@ class CudaBackend:
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
-        def on_cpu(item: Item) -> Result:
-            result = stage.cpu(item)
+        cpu = stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu
+
+        def on_cpu(item: Any) -> Any:
+            result = cpu(item)
             with self._counting:
                 self.cpu_items += 1
             return result
 
-        yield from run_on_devices(
-            items,
-            stage.make_kernel,
-            self.devices,
-            cpu_work=on_cpu if self.cpu_threads else None,
-            cpu_workers=max(1, self.cpu_threads),
-        )
+        cpu_work, cpu_workers = on_cpu if self.cpu_threads else None, max(1, self.cpu_threads)
+        if not isinstance(stage, HostedStage):
+            yield from run_on_devices(
+                items, stage.make_kernel, self.devices, cpu_work=cpu_work, cpu_workers=cpu_workers
+            )
+            return
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cpu_work, cpu_workers, _SLOTS)
+        interval = sys.getswitchinterval()
+        try:
+            # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
+            sys.setswitchinterval(_SWITCH_INTERVAL_S)
+            # some threads wait for a device: one more for each batch that a device may have under way
+            workers = self.host_threads + (_SLOTS + 1) * len(self.devices)
+            yield from run_ordered(items, partial(stage.around, pool.run), workers)
+        finally:
+            sys.setswitchinterval(interval)
+            pool.close()
 
     def report(self) -> dict[str, Any]:
         devices = [

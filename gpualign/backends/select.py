@@ -117,4 +117,4 @@ def _open_cuda(request: DeviceRequest, options: RunOptions) -> Backend:
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    return CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0)
+    return CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)

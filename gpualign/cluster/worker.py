@@ -113,18 +113,12 @@ class _Engine:
         except BaseException:
             self._backend.close()
             raise
-        self.run = partial(_hosted, stage, self._pool) if isinstance(stage, HostedStage) else self._pool.run
+        self.run = partial(stage.around, self._pool.run) if isinstance(stage, HostedStage) else self._pool.run
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.close()
         self._backend.close()
-
-
-def _hosted(stage: HostedStage[Any, Any], pool: DevicePool[Any, Any], item: Any) -> Any:
-    """The host's work in the task's thread, so that tasks beside each other keep the devices busy."""
-    kept, prepared = stage.before(item)
-    return stage.after(kept, pool.run(prepared))
 
 
 class _Engines:

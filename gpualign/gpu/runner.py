@@ -153,13 +153,19 @@ class DevicePool(Generic[Item, Result]):
 
 
 def _next_result(pending: deque[Future[Result]], loops: list[Future[None]]) -> Result:
-    """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for."""
+    """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
+
+    Raises:
+        GpualignError: the loops have ended (their devices were closed) and will not take the item.
+    """
     future = pending[0]
     while not future.done():
         wait([future], timeout=1.0)
         for loop in loops:
             if loop.done() and loop.exception() is not None:
                 loop.result()
+        if all(loop.done() for loop in loops) and not future.done():
+            raise GpualignError("the devices were closed before all work was done")
     pending.popleft()
     return future.result()
 

@@ -294,3 +294,36 @@ class PairwiseShape:
 
 #: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
 PAIRWISE = PairwiseShape()
+
+
+@dataclass(frozen=True)
+class MapShape:
+    """How `map` spreads over a device.
+
+    Attributes:
+        words: the longest read has 32 * words bases.
+        warps: warps a block.
+        blocks: blocks that must fit on a multiprocessor, which bounds the registers.
+    """
+
+    words: int
+    warps: int
+    blocks: int
+
+    @property
+    def defines(self) -> dict[str, str]:
+        return {"WORDS": str(self.words), "WARPS": str(self.warps), "BLOCKS": str(self.blocks)}
+
+
+_MAP = (MapShape(5, 4, 8), MapShape(8, 4, 8), MapShape(12, 4, 5), MapShape(16, 4, 4))
+MAP_WORDS = tuple(shape.words for shape in _MAP)
+#: bases of the longest read that the device maps
+MAP_LONGEST = 32 * MAP_WORDS[-1]
+
+
+def map_shape(longest: int) -> MapShape:
+    """For reads of up to ``longest`` bases."""
+    return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
+
+
+VARIANTS += tuple(("map", shape.defines) for shape in _MAP)

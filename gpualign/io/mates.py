@@ -3,44 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, join_batches
+from gpualign.stream.runner import run_ordered
 
 
-def paired_batches(
-    first: ReadSource, second: ReadSource, batch_bases: int, check_names: bool = True
-) -> Iterator[SequenceBatch]:
-    """Record i of one file with record i of the other.
+@dataclass(frozen=True)
+class PairedParts:
+    """As many records of each of two files, still to be joined: whoever maps them does that, not the one reader.
+
+    Attributes:
+        first, second: of equal length.
+        check_names: the two ends of a pair must have one name (but for /1 and /2).
+        paths: of the files, for messages.
+    """
+
+    first: SequenceBatch
+    second: SequenceBatch
+    check_names: bool
+    paths: tuple[str, str]
+
+    def joined(self) -> SequenceBatch:
+        """The two ends of each pair as neighbours.
+
+        Raises:
+            InputError: names differ.
+        """
+        pairs = len(self.first)
+        try:
+            joined = SequenceBatch(
+                *_native.join_pairs(self.first.native, self.second.native, 0, 0, pairs, self.check_names)
+            )
+        except ValueError as error:
+            raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
+        check_count("ends of pairs", 2 * pairs, len(joined))
+        return joined
+
+
+def to_reads(item: Chunk | PairedParts | SequenceBatch) -> SequenceBatch:
+    """Parse a chunk, join two parts; a batch stays as it is."""
+    return item.joined() if isinstance(item, PairedParts) else to_batch(item)
+
+
+def paired_parts(
+    first: ReadSource, second: ReadSource, batch_bases: int, check_names: bool = True, threads: int = 1
+) -> Iterator[PairedParts]:
+    """Record i of one file with record i of the other; both files are parsed by ``threads`` threads.
 
     Raises:
-        InputError: the files differ in their number of records, or the names of two ends differ.
+        InputError: the files differ in their number of records.
     """
-    sources = (first, second)
-    items = [source.items(max(1, batch_bases // 2)) for source in sources]
-    batches: list[SequenceBatch | None] = [None, None]
-    used = [0, 0]
+    paths = (first.path, second.path)
+    batches = [run_ordered(source.items(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
+    rest: list[SequenceBatch | None] = [None, None]
     pairs = 0
     while True:
         for side in (0, 1):
-            while (batch := batches[side]) is None or used[side] == len(batch):
-                item = next(items[side], None)
-                if item is None:
-                    batches[side] = None
+            while (batch := rest[side]) is None or len(batch) == 0:
+                rest[side] = next(batches[side], None)
+                if rest[side] is None:
                     break
-                batches[side], used[side] = to_batch(item), 0
-        a, b = batches
+        a, b = rest
         if a is None or b is None:
             break
-        count = min(len(a) - used[0], len(b) - used[1])
-        yield _join(a, b, used, count, check_names, sources)
-        used = [used[0] + count, used[1] + count]
+        count = min(len(a), len(b))
+        yield PairedParts(a.part(0, count), b.part(0, count), check_names, paths)
+        rest = [batch.part(count, len(batch)) for batch in (a, b)]
         pairs += count
-    if batches[0] is not None or batches[1] is not None:
-        counts = [pairs + _rest(items[side], batches[side], used[side]) for side in (0, 1)]
+    if rest[0] is not None or rest[1] is not None:
+        counts = [pairs + len(rest[side] or ()) + sum(map(len, batches[side])) for side in (0, 1)]
         raise InputError(
             f"the files of a pair differ in length: {counts[0]:,} reads here, "
             f"{counts[1]:,} in {shown_input(second.path)}",
@@ -48,36 +84,13 @@ def paired_batches(
         )
 
 
-def _join(
-    a: SequenceBatch,
-    b: SequenceBatch,
-    used: list[int],
-    count: int,
-    check_names: bool,
-    sources: tuple[ReadSource, ReadSource],
-) -> SequenceBatch:
-    try:
-        joined = SequenceBatch(*_native.join_pairs(a.native, b.native, used[0], used[1], count, check_names))
-    except ValueError as error:
-        raise InputError(str(error), " and ".join(shown_input(source.path) for source in sources)) from None
-    check_count("ends of pairs", 2 * count, len(joined))
-    return joined
-
-
-def _rest(items: Iterator[Chunk | SequenceBatch], batch: SequenceBatch | None, used: int) -> int:
-    """Records not yet taken of one side, by reading it to its end."""
-    count = 0 if batch is None else len(batch) - used
-    return count + sum(len(to_batch(item)) for item in items)
-
-
-def interleaved_batches(source: ReadSource, batch_bases: int) -> Iterator[SequenceBatch]:
+def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[SequenceBatch]:
     """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
 
     A batch's last record is kept back for the next one: its mate may come first there.
     """
     rest: SequenceBatch | None = None
-    for item in source.items(batch_bases):
-        batch = to_batch(item)
+    for batch in run_ordered(source.items(batch_bases), to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None

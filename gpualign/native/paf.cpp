@@ -5,11 +5,12 @@
 #include "read_arrays.hpp"
 #include "record_arrays.hpp"
 #include "reference_arrays.hpp"
+#include "text_input.hpp"
 
 namespace gpualign {
 namespace {
 
-nb::bytes format_paf(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
+Output<uint8_t> format_paf(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
                      const nb::tuple& reads, const nb::tuple& alignments, bool eqx) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
@@ -21,7 +22,7 @@ nb::bytes format_paf(const ReferenceArrays& reference, Input<uint8_t> contig_nam
         nb::gil_scoped_release release;
         for (size_t i = 0; i < n; i++) writer.read(i);
     }
-    return nb::bytes(writer.text().data(), writer.text().size());
+    return to_numpy(writer.release());
 }
 
 }  // namespace

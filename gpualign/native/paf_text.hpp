@@ -39,6 +39,7 @@ public:
     }
 
     const Text& text() const { return out_; }
+    Text release() { return std::move(out_); }
 
 private:
     void line(size_t i, size_t r) {

@@ -1,6 +1,7 @@
 // One record's letters beside the reference's, and what follows from them: CIGAR with = and X, MD, NM.
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ public:
         window_.resize(size_t(reference_span(begin_, end_)));
         const uint64_t begin = uint64_t(reference_.contig_offsets[records_.contig[record]] + records_.position[record]);
         reference_.letters(begin, begin + window_.size(), window_.data());
+        bases_only_ = !reference_.has_run(begin, begin + window_.size());
     }
 
     const std::vector<char>& oriented() const { return oriented_; }  // the read as it is printed
@@ -73,10 +75,10 @@ public:
         walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
             if (op == kCigarM) {
                 for (uint32_t x = 0; x < n; x++) {
-                    if (match(query + x, reference + x)) {
-                        run++;
-                        continue;
-                    }
+                    const uint32_t same = matches(query + x, reference + x, n - x);
+                    run += same;
+                    x += same;
+                    if (x == n) break;
                     append_number(md, run);
                     run = 0;
                     md.push_back(window_[reference + x]);
@@ -115,8 +117,22 @@ private:
         return a == window_[reference] && (a == 'A' || a == 'C' || a == 'G' || a == 'T');
     }
 
+    // Pairs of letters up to the first that do not match, most `most`.
+    uint32_t matches(size_t query, size_t reference, uint32_t most) const {
+        uint32_t n = 0;
+        if (bases_only_)  // letters that are equal to a base are bases
+            for (uint64_t a, b; n + sizeof a <= most; n += sizeof a) {
+                std::memcpy(&a, oriented_.data() + query + n, sizeof a);
+                std::memcpy(&b, window_.data() + reference + n, sizeof b);
+                if (a != b) break;
+            }
+        while (n < most && match(query + n, reference + n)) n++;
+        return n;
+    }
+
     const ReferenceView& reference_;
     const RecordsView records_;
+    bool bases_only_ = false;  // in the window
     const uint32_t *begin_ = nullptr, *end_ = nullptr;
     std::vector<char> oriented_, window_;
 };

@@ -2,11 +2,22 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "algo/dna.hpp"
 
 namespace gpualign {
+
+// The letters of four packed bases.
+struct FourLetters {
+    char of[256][4] = {};
+    constexpr FourLetters() {
+        for (int bases = 0; bases < 256; bases++)
+            for (int i = 0; i < 4; i++) of[bases][i] = "ACGT"[bases >> (2 * i) & 3];
+    }
+};
+inline constexpr FourLetters kFourLetters;
 
 // A view of the reference's arrays; gpualign/index/reference.py owns them.
 struct ReferenceView {
@@ -45,7 +56,13 @@ struct ReferenceView {
 
     // The letters as in the file, upper-case.
     void letters(uint64_t begin, uint64_t end, char* out) const {
-        for (uint64_t i = begin; i < end; i++) out[i - begin] = "ACGT"[packed_base(words, i)];
+        uint64_t i = begin;
+        for (; i + kBasesPerWord <= end; i += kBasesPerWord, out += kBasesPerWord) {
+            uint64_t bases = packed_window(words, i);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(out + four, kFourLetters.of[bases & 255], 4);
+        }
+        for (uint64_t at = i; at < end; at++) out[at - i] = "ACGT"[packed_base(words, at)];
+        out -= i - begin;
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
             const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));

@@ -10,11 +10,14 @@
 #include "record_arrays.hpp"
 #include "reference_arrays.hpp"
 #include "sam_text.hpp"
+#include "text_input.hpp"
 
 namespace gpualign {
 namespace {
 
-nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
+constexpr size_t kUsualFields = 160;  // bytes of a record beside sequence and qualities, more or less
+
+Output<uint8_t> format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
                      const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted, bool eqx,
                      bool soft_supplementary, bool secondary_sequence, const std::string& read_group) {
     const ReadArrays read_arrays(reads);
@@ -27,10 +30,11 @@ nb::bytes format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_nam
                      {eqx, soft_supplementary, secondary_sequence, read_group});
     {
         nb::gil_scoped_release release;
+        writer.reserve(size_t(2 * read_arrays.view().base_offsets[n]) + kUsualFields * n);
         for (size_t i = 0; i < n; i++)
             if (written[i]) writer.read(i);
     }
-    return nb::bytes(writer.text().data(), writer.text().size());
+    return to_numpy(writer.release());
 }
 
 }  // namespace

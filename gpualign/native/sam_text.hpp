@@ -25,6 +25,9 @@ public:
         : contigs_(contigs), reads_(reads), records_(records), options_(options), record_(reference, records),
           other_(reference, records) {}
 
+    // Room for about that many bytes.
+    void reserve(size_t bytes) { out_.reserve(bytes); }
+
     // All records of a read, the primary one first.
     void read(size_t i) {
         mate_ = reads_.mate_of(i);
@@ -38,6 +41,7 @@ public:
     }
 
     const Text& text() const { return out_; }
+    Text release() { return std::move(out_); }
 
 private:
     static constexpr size_t kNone = ReadsView::kNone;
@@ -152,12 +156,8 @@ private:
             return;
         }
         const char* qualities = reads_.quality(i);
-        if (records_.reverse(r)) {
-            const int64_t last = reads_.length(i) - 1;
-            for (int64_t c = from; c < to; c++) out_.put(qualities[last - c]);
-        } else {
-            out_.put(qualities + from, size_t(to - from));
-        }
+        if (records_.reverse(r)) out_.put_backwards(qualities + reads_.length(i) - to, size_t(to - from));
+        else out_.put(qualities + from, size_t(to - from));
     }
 
     // NM and MD come from the letters and the CIGAR, AS and ed from the mapper, SA from the read's other parts.

@@ -4,19 +4,19 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
-#include <vector>
 
 namespace gpualign {
 
 class Text {
 public:
     void reserve(size_t more) {
-        if (size_ + more > data_.size()) data_.resize(std::max(data_.size() * 2, size_ + more));
+        if (size_ + more > capacity_) grow(std::max(capacity_ * 2, size_ + more));
     }
     void put(char c) { data_[size_++] = c; }
     void put(const char* text, size_t n) {
-        std::memcpy(data_.data() + size_, text, n);
+        std::memcpy(data_.get() + size_, text, n);
         size_ += n;
     }
     void put(const std::string& text) { put(text.data(), text.size()); }
@@ -24,16 +24,34 @@ public:
     void put(const char (&text)[N]) {
         put(text, N - 1);
     }
-    void number(int64_t x) {
-        char* at = data_.data() + size_;
-        size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.data());
+    // n letters, the last one first.
+    void put_backwards(const char* text, size_t n) {
+        char* out = data_.get() + size_;
+        for (size_t i = 0; i < n; i++) out[i] = text[n - 1 - i];
+        size_ += n;
     }
-    const char* data() const { return data_.data(); }
+    void number(int64_t x) {
+        char* at = data_.get() + size_;
+        size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.get());
+    }
+    const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
+    // Hands the letters over.
+    std::unique_ptr<char[]> release() {
+        size_ = capacity_ = 0;
+        return std::move(data_);
+    }
 
 private:
-    std::vector<char> data_;
-    size_t size_ = 0;
+    void grow(size_t capacity) {
+        std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
+        if (size_) std::memcpy(larger.get(), data_.get(), size_);
+        data_ = std::move(larger);
+        capacity_ = capacity;
+    }
+
+    std::unique_ptr<char[]> data_;
+    size_t size_ = 0, capacity_ = 0;
 };
 
 inline void append_number(std::string& text, int64_t x) {

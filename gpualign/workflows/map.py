@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
-from gpualign.backends.base import Stage
-from gpualign.backends.select import open_backend, parse_device
-from gpualign.errors import DeviceError, UsageError, check_count
+from gpualign.backends.base import Backend
+from gpualign.backends.map import map_batch
+from gpualign.backends.select import Opening, parse_device
+from gpualign.errors import UsageError
+from gpualign.gpu.kernels.map import runs_on_gpu
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
@@ -24,22 +23,24 @@ from gpualign.io.alignment import parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
-from gpualign.io.mates import interleaved_batches, paired_batches
-from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts
+from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.plots.report_page import report_page
 from gpualign.report import Progress, Report, warn
-from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.chaining import SHORT_READS, Chaining
 from gpualign.workflows.index import open_index
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 from gpualign.workflows.map_presets import PRESETS
 from gpualign.workflows.map_records import MapOutputs, MappedText, RecordFormatter
-from gpualign.workflows.map_statistics import MapStatistics, statistics_of
+from gpualign.workflows.map_stage import Mapped, Mapping
+from gpualign.workflows.map_statistics import MapStatistics
 
-#: more places, and more edits, than there are
-ALL_PLACES = NO_STRATA = (1 << 31) - 1
+#: more places than there are
+ALL_PLACES = (1 << 31) - 1
+#: threads that parse each file of pairs, which must be side by side before they are mapped
+_PARSERS = 4
 #: seeds of ``full``: (k, w) up to an error rate; pieces of a read then have at least k + w - 1 bases
 _FULL_SEEDS = ((0.03, (13, 4)), (1.0, (11, 2)))
 
@@ -177,59 +178,19 @@ class MapParams:
         return (self.match, self.mismatch, self.gap_open, self.gap_extend, self.clip)
 
 
-def map_batch(
-    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
-) -> Alignments:
-    """Map one batch on the CPU.
-
-    Args:
-        pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
-    """
-    if params.long_reads:
-        return Alignments(
-            *_native.map_long_reads(
-                *index.native,
-                batch.bases,
-                batch.base_offsets,
-                params.most_hits,
-                params.scores,
-                params.chaining.native,
-                params.secondary,
-            )
-        )
-    return Alignments(
-        *_native.map_reads(
-            *index.native,
-            batch.bases,
-            batch.base_offsets,
-            params.error_rate,
-            params.most_hits,
-            params.most_candidates,
-            params.full,
-            not params.end_to_end,
-            params.secondary,
-            NO_STRATA if params.strata is None else params.strata,
-            params.scores,
-            batch.mates if pairs is not None else None,
-            (pairs or PairModel()).native,
-        )
-    )
-
-
 def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | None = None) -> None:
     """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    request = parse_device(options.device)
-    if request.cuda and not request.automatic:
-        raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
+    options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
     inputs = tuple(path for path in (params.reference, params.reads, params.mates) if path is not None)
     with ExitStack() as stack:
-        source = _Source(params, stack)
+        opening = stack.enter_context(Opening(options, "map"))
+        source = _Source(params, stack, options.threads)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index, inputs)
@@ -237,15 +198,15 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         pairs, items = _pairs(index, source, params, options)
         report.stage("insert sizes")
         header = _header(index.reference, params, layout, source.first.header)
-        stage = Stage(
-            cpu=partial(_map_item, RecordFormatter(index, params, pairs, layout.format, source.tagged)),
-            make_kernel=_no_kernel,
-        )
-        backend = stack.enter_context(open_backend(replace(options, device="cpu"), "map"))
-        statistics = MapStatistics()
-        with MapOutputs(params, options, layout, index.reference, inputs) as out, Progress(options, "read") as progress:
+        mapping = Mapping(RecordFormatter(index, params, pairs, layout.format, source.tagged))
+        statistics, backend = MapStatistics(), opening.backend()
+        with (
+            MapOutputs(params, options, layout, index.reference, inputs) as out,
+            Progress(options, "read") as progress,
+            closing(_mapped(backend, items, mapping)) as mapped,  # before the devices, on which its threads wait
+        ):
             out.write(MappedText(header))
-            for text, of_batch in backend.run(items, stage):
+            for text, of_batch in mapped:
                 out.write(text)
                 statistics = statistics + of_batch
                 progress.update(of_batch.reads)
@@ -253,13 +214,30 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     _warn(params, statistics)
     report |= backend.report() | statistics.report()
     report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
-    report |= {"gpu_items": 0, "cpu_items": statistics.reads, "peak_vram_mb": 0}
+    report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
+    report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}
     if pairs is not None:
         report |= {"insert_size": asdict(pairs)}
     report.finish(statistics.summary(pairs))
     if params.report_page is not None:
         with open_output(params.report_page, inputs) as page:
             page.write(report_page(report.fields).encode())
+
+
+def _mapped(
+    backend: Backend, items: Iterator[Chunk | PairedParts | SequenceBatch], mapping: Mapping
+) -> Generator[Mapped, None, None]:
+    yield from backend.run(items, mapping.stage)
+
+
+def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
+    """The options with the CPU for the device where the GPU has no kernel for these parameters."""
+    request = parse_device(options.device)
+    if not request.cuda or runs_on_gpu(params):
+        return options
+    if not (request.automatic or options.quiet):
+        warn("map", "long reads, --all and more than 16 secondary places are mapped on the CPU alone")
+    return replace(options, device="cpu")
 
 
 def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:
@@ -273,10 +251,10 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
 class _Source:
     """The reads of a run, one file or two, open as long as ``stack``."""
 
-    def __init__(self, params: MapParams, stack: ExitStack) -> None:
+    def __init__(self, params: MapParams, stack: ExitStack, threads: int) -> None:
         def open_reads(path: str) -> ReadSource:
             comments = params.copy_comments or bool(params.unmapped_reads or params.mapped_reads)
-            source = ReadSource(path, _fasta(params.reference), params.read_group is None, comments)
+            source = ReadSource(path, _fasta(params.reference), params.read_group is None, comments, threads)
             return stack.enter_context(closing(source))
 
         self.first = open_reads(params.reads)
@@ -288,23 +266,23 @@ class _Source:
     def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
         return self.first.items(batch_bases)
 
-    def pairs(self, batch_bases: int) -> Iterator[SequenceBatch]:
+    def pairs(self, batch_bases: int, threads: int) -> Iterator[PairedParts | SequenceBatch]:
         if self.second is None:
-            return interleaved_batches(self.first, batch_bases)
-        return paired_batches(self.first, self.second, batch_bases, self.check_names)
+            return interleaved_batches(self.first, batch_bases, min(threads, _PARSERS))
+        return paired_parts(self.first, self.second, batch_bases, self.check_names, min(threads, _PARSERS))
 
 
 def _pairs(
     index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions
-) -> tuple[PairModel | None, Iterator[Chunk | SequenceBatch]]:
+) -> tuple[PairModel | None, Iterator[Chunk | PairedParts | SequenceBatch]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
     if not source.paired or params.long_reads:
         return None, source.unpaired_items(options.batch_size)
-    batches = source.pairs(options.batch_size)
+    batches = source.pairs(options.batch_size, options.threads)
     if params.insert_size is not None:
         return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
     model, batches = estimate_pairs(
-        batches, lambda batch: map_batch(index, batch, params), params.orientation, params.unpaired
+        batches, lambda batch: map_batch(index, batch, params), params.orientation, params.unpaired, options.threads
     )
     if model is None:
         model = PairModel(orientation=params.orientation, unpaired=params.unpaired)
@@ -313,29 +291,6 @@ def _pairs(
                 "map", f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)"
             )
     return model, batches
-
-
-def _map_item(format_records: RecordFormatter, item: Chunk | SequenceBatch) -> tuple[MappedText, MapStatistics]:
-    """One worker's work: a chunk of reads to text and counts."""
-    times = [time.perf_counter()]
-    batch = to_batch(item)
-    times.append(time.perf_counter())
-    alignments = map_batch(format_records.index, batch, format_records.params, format_records.pairs)
-    times.append(time.perf_counter())
-    text, invalid_comments = format_records(batch, alignments)
-    times.append(time.perf_counter())
-    check_count("reads", len(batch), alignments.primary_flags)
-    seconds = np.diff(times).tolist()
-    statistics = statistics_of(batch, alignments, format_records.pairs, invalid_comments, seconds)
-    if format_records.params.full:
-        seeds = format_records.index.params
-        sure = format_records.params.guaranteed(batch.lengths, seeds.k, seeds.w)
-        statistics = replace(statistics, not_guaranteed=int(np.count_nonzero(~sure)))
-    return text, statistics
-
-
-def _no_kernel(device: Any) -> Any:
-    raise DeviceError("map has no GPU stages yet (use --device auto or --device cpu)")
 
 
 def _sample(params: MapParams) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
+from gpualign.io.mates import PairedParts, to_reads
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
+from gpualign.stream.runner import run_ordered
 
 #: how the ends of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
 ORIENTATIONS = ("fr", "rf", "ff")
@@ -73,11 +75,12 @@ def parse_insert_size(text: str, orientation: str, unpaired: int) -> PairModel:
 
 
 def estimate_pairs(
-    batches: Iterator[SequenceBatch],
+    items: Iterator[PairedParts | SequenceBatch],
     map_alone: Callable[[SequenceBatch], Alignments],
     orientation: str,
     unpaired: int,
-) -> tuple[PairModel | None, Iterator[SequenceBatch]]:
+    threads: int = 1,
+) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
     """Insert sizes from the first pairs whose ends are both placed with confidence, each by itself.
 
     Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
@@ -85,20 +88,24 @@ def estimate_pairs(
     three, and at least four sd from the mean.
 
     Returns:
-        The model, None where too few pairs could be placed, and the batches from the first one on.
+        The model, None where too few pairs could be placed, and the items from the first one on.
     """
     held: list[SequenceBatch] = []
     pairs = 0
     sizes: list[NDArray[np.int64]] = []
-    for batch in batches:
-        held.append(batch)
-        sample = _first_pairs(batch, _SAMPLE_PAIRS - pairs)
+
+    def sizes_of(part: SequenceBatch) -> NDArray[np.int64]:
+        return _sizes(part, map_alone(part), orientation)
+
+    for item in items:
+        held.append(to_reads(item))
+        sample = _first_pairs(held[-1], _SAMPLE_PAIRS - pairs)
         pairs += _count(sample)
-        sizes.append(_sizes(sample, map_alone(sample), orientation))
+        sizes += run_ordered(_cut(sample, threads), sizes_of, threads)
         if pairs >= _SAMPLE_PAIRS:
             break
     found = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-    return _fit(found, orientation, unpaired), chain(held, batches)
+    return _fit(found, orientation, unpaired), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
@@ -109,6 +116,14 @@ def _first_pairs(batch: SequenceBatch, most: int) -> SequenceBatch:
     assert batch.mates is not None
     seconds = np.flatnonzero(batch.mates == 2)
     return batch if len(seconds) <= most else batch.part(0, int(seconds[most - 1]) + 1)
+
+
+def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
+    """About equal parts, pairs whole."""
+    assert batch.mates is not None
+    starts = np.append(np.flatnonzero(batch.mates != 2), len(batch))
+    cuts = starts[np.linspace(0, len(starts) - 1, parts + 1).astype(np.int64)].tolist()
+    return (batch.part(start, end) for start, end in itertools.pairwise(cuts) if end > start)
 
 
 def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class MappedText(NamedTuple):
     """Text of a batch for each output: records, and FASTQ of reads without and with a place."""
 
-    records: bytes
+    records: bytes | NDArray[np.uint8]
     unmapped_reads: bytes = b""
     mapped_reads: bytes = b""
 
@@ -57,11 +57,14 @@ class RecordFormatter:
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
         """The text, and the number of comments that should be tags and are none."""
         params = self.params
+        with_tags, invalid = self._with_tags(batch)
+        if not (params.no_unmapped or params.unmapped_reads or params.mapped_reads):
+            return MappedText(self._records(with_tags, alignments, None)), invalid
         placed = templates_with_place(batch, alignments)
         unmapped = _native.format_fastx(batch.native, 1 - placed, True) if params.unmapped_reads else b""
         mapped = _native.format_fastx(batch.native, placed, True) if params.mapped_reads else b""
-        with_tags, invalid = self._with_tags(batch)
-        return MappedText(self._records(with_tags, alignments, placed), unmapped, mapped), invalid
+        wanted = placed if params.no_unmapped else None
+        return MappedText(self._records(with_tags, alignments, wanted), unmapped, mapped), invalid
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with tags for comments, and the number of comments that are none."""
@@ -71,13 +74,15 @@ class RecordFormatter:
             return with_comment_tags(batch, self.params.read_group is not None)
         return replace(batch, comments=None, comment_offsets=None), 0
 
-    def _records(self, batch: SequenceBatch, alignments: Alignments, placed: NDArray[np.uint8]) -> bytes:
+    def _records(
+        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None
+    ) -> NDArray[np.uint8]:
+        """Records of the reads that are wanted; None: of all."""
         params = self.params
         if self.form == "paf":
-            text: bytes = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
+            text: NDArray[np.uint8] = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
             expected = int(np.count_nonzero(alignments.contig >= 0))
         else:
-            wanted = placed if params.no_unmapped else np.ones(len(batch), np.uint8)
             text = _native.format_sam(
                 *self._reference,
                 batch.native,
@@ -88,7 +93,9 @@ class RecordFormatter:
                 params.secondary_sequence,
                 self._read_group,
             )
-            expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
+            expected = len(alignments.flag)
+            if wanted is not None:
+                expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
         check_count("records", expected, _native.count_newlines(text))
         return text
 
@@ -124,8 +131,8 @@ class MapOutputs:
 
     def write(self, text: MappedText) -> None:
         for sink, part in zip(self._sinks, text, strict=True):
-            if part:
-                sink.write(part)
+            if len(part):
+                sink.write(memoryview(part))  # type: ignore[arg-type]
 
     def __enter__(self) -> MapOutputs:
         return self

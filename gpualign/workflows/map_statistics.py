@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,7 +19,24 @@ ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
 #: quality of both ends of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
-_PROPER, _SECONDARY, _SUPPLEMENTARY = 0x2, 0x100, 0x800
+
+
+#: of a chunk of reads on a thread; "wait" is for a GPU, "map" then what is left to the CPU
+STEPS = ("parse", "wait", "map", "format")
+
+
+class StepClock:
+    """Seconds of a chunk's steps."""
+
+    def __init__(self) -> None:
+        self.seconds = np.zeros(len(STEPS))
+        self._last = time.perf_counter()
+
+    def ended(self, step: str) -> None:
+        """What ran since the last call, or since the start, was ``step``."""
+        now = time.perf_counter()
+        self.seconds[STEPS.index(step)] += now - self._last
+        self._last = now
 
 
 def _none() -> NDArray[np.int64]:
@@ -38,7 +56,8 @@ class MapStatistics:
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
         error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
         insert_sizes: pairs that lie as the library's should, both ends with :data:`_SURE_MAPQ`, in bins.
-        parse_s, map_s, format_s: seconds, summed over threads.
+        on_gpu: reads that a GPU mapped.
+        seconds: float64, of each of :data:`STEPS`, summed over threads.
     """
 
     reads: int = 0
@@ -55,9 +74,8 @@ class MapStatistics:
     distances: NDArray[np.int64] = field(default_factory=_none)
     error_rates: NDArray[np.int64] = field(default_factory=_none)
     insert_sizes: NDArray[np.int64] = field(default_factory=_none)
-    parse_s: float = 0.0
-    map_s: float = 0.0
-    format_s: float = 0.0
+    on_gpu: int = 0
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(STEPS)))
 
     def __add__(self, other: MapStatistics) -> MapStatistics:
         def total(name: str) -> Any:
@@ -99,40 +117,28 @@ class MapStatistics:
             "edit_distance_histogram": self.distances.tolist(),
             "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
-            "thread_seconds": {
-                "parse": round(self.parse_s, 3),
-                "map": round(self.map_s, 3),
-                "format": round(self.format_s, 3),
-            },
+            "thread_seconds": {step: round(s, 3) for step, s in zip(STEPS, self.seconds.tolist(), strict=True)},
         }
 
 
-def statistics_of(
-    batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None, invalid_comments: int, seconds: list[float]
-) -> MapStatistics:
-    """Those of one batch; ``seconds`` are for parsing, mapping and formatting it."""
-    primary = alignments.primary
-    flags, distances, lengths = alignments.flag[primary], alignments.distance[primary], batch.lengths
-    mapped = alignments.contig[primary] >= 0
-    measured = (distances >= 0) & (lengths > 0)
-    edits, read_lengths = distances[measured].astype(np.int64), lengths[measured]
+def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None) -> MapStatistics:
+    """Those that the reads and records of one batch tell."""
+    mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
+        alignments.native, batch.base_offsets, round(1 / ERROR_RATE_BIN)
+    )
     return MapStatistics(
         reads=len(batch),
-        bases=int(lengths.sum()),
-        mapped=int(np.count_nonzero(mapped)),
-        properly_paired=int(np.count_nonzero(flags & _PROPER)),
-        secondary=int(np.count_nonzero(alignments.flag & _SECONDARY)),
-        supplementary=int(np.count_nonzero(alignments.flag & _SUPPLEMENTARY)),
-        invalid_comments=invalid_comments,
-        edits=int(edits.sum()),
-        edited_bases=int(read_lengths.sum()),
-        mapqs=np.bincount(alignments.mapq[primary][mapped], minlength=61).astype(np.int64),
-        distances=np.bincount(edits).astype(np.int64),
-        error_rates=np.bincount(edits * round(1 / ERROR_RATE_BIN) // np.maximum(1, read_lengths)).astype(np.int64),
+        bases=int(batch.base_offsets[-1] - batch.base_offsets[0]),
+        mapped=mapped,
+        properly_paired=proper,
+        secondary=secondary,
+        supplementary=supplementary,
+        edits=edits,
+        edited_bases=edited_bases,
+        mapqs=mapqs,
+        distances=distances,
+        error_rates=rates,
         insert_sizes=_none() if pairs is None else _insert_sizes(batch, alignments, pairs),
-        parse_s=seconds[0],
-        map_s=seconds[1],
-        format_s=seconds[2],
     )
 
 

@@ -13,42 +13,13 @@ from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
 from gpualign.gpu.buffers import Slot
 from gpualign.gpu.device import Device
+from gpualign.gpu.resident import PAD_WORDS, ResidentText, padded
 from gpualign.gpu.runner import run_on_devices
 from gpualign.gpu.verify_plan import THREADS, Group, Plan, plan
 from gpualign.index.reference import Reference
 
-#: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
-_PAD_WORDS = 4
 #: of the device's memory, what a reference may take that stays
 _RESIDENT_SHARE = 0.5
-
-
-class ResidentText:
-    """A packed reference on a device, padded at both ends."""
-
-    def __init__(self, device: Device, reference: Reference) -> None:
-        self.device = device
-        self.reference = reference  # keeps the key (its identity) alive
-        self._arrays: list[tuple[Any, int]] = []
-        self.text = self._upload(_padded(reference.words.view(np.uint32))) + 4 * _PAD_WORDS
-        self.known = self._upload(_padded(_native.reference_known_bits(reference.native))) + 4 * _PAD_WORDS
-
-    def _upload(self, array: NDArray[np.uint32]) -> int:
-        pointer = self.device.allocate(array.nbytes)
-        self._arrays.append((pointer, array.nbytes))
-        self.device.driver.memcpy_htod(pointer, array)
-        self.device.timeline.bytes_to_device += array.nbytes
-        return int(pointer)
-
-    def free(self) -> None:
-        for pointer, size in self._arrays:
-            self.device.free(pointer, size)
-        self._arrays.clear()
-
-
-def _padded(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    padding = np.zeros(_PAD_WORDS, np.uint32)
-    return np.concatenate([padding, words, padding])
 
 
 def window_text(
@@ -166,8 +137,8 @@ class VerifyKernel:
         tasks = made.tasks
         if item.resident:
             words, known, tasks = window_text(reference, known, tasks)
-        text_at, known_at = slot.upload("text", _padded(words)), slot.upload("known", _padded(known))
-        return int(text_at) + 4 * _PAD_WORDS, int(known_at) + 4 * _PAD_WORDS, tasks
+        text_at, known_at = slot.upload("text", padded(words)), slot.upload("known", padded(known))
+        return int(text_at) + 4 * PAD_WORDS, int(known_at) + 4 * PAD_WORDS, tasks
 
     def _function(self, group: Group, name: str) -> Any:
         key = (group.shape, name)

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""`map` on a GPU as a whole command, beside itself on the cores and minimap2 on the same cores, in one run.
+
+    python benchmarks/map_devices.py [--reads 20000000] [--pairs 10000000] [--device cuda] [--threads 16] [--rounds 3]
+
+Reads of 150 bases are drawn from chr20 with 0.4 % of substitutions and, in one of twenty,
+a gap of one to three bases; pairs have inserts of 400 ± 50. minimap2 and the cores map a share of them
+(--share), all from indexes made before, and rates are compared. Output goes to /dev/null, and once to files whose bytes
+are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+import numpy as np
+from numpy.typing import NDArray
+
+LENGTH = 150
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+COMPLEMENT = np.arange(256, dtype=np.uint8)
+COMPLEMENT[[65, 67, 71, 84]] = [84, 71, 67, 65]
+_PART = 500_000
+_NAME_DIGITS = 9
+
+
+def letters_of(path: Path) -> NDArray[np.uint8]:
+    """The upper-case letters of a FASTA file of one record."""
+    text = path.read_bytes()
+    text = text[text.index(b"\n") + 1 :].replace(b"\n", b"").upper()
+    return np.frombuffer(text, np.uint8)
+
+
+def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """uint8 (n, LENGTH): forward reads with errors from these starts."""
+    n = len(starts)
+    columns = np.arange(LENGTH, dtype=np.int32)
+    gap = np.where(rng.random(n) < 0.05, rng.integers(-3, 4, n), 0)
+    shift = np.where(columns >= rng.integers(10, LENGTH - 10, n)[:, None], gap[:, None], 0)
+    reads = genome[starts[:, None] + columns + shift]
+    wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < 0.004)
+    reads.reshape(-1)[wrong] = LETTERS[rng.integers(0, 4, len(wrong))]
+    return reads
+
+
+def fastq(reads: NDArray[np.uint8], first: int) -> bytes:
+    """Records of one width, so that they are made as one array."""
+    n = len(reads)
+    width = 1 + _NAME_DIGITS + 1 + LENGTH + 3 + LENGTH + 1
+    rows = np.full((n, width), ord("F"), np.uint8)
+    rows[:, 0] = ord("@")
+    numbers = np.arange(first, first + n)
+    for digit in range(_NAME_DIGITS):
+        rows[:, _NAME_DIGITS - digit] = ord("0") + numbers // 10**digit % 10
+    at = 1 + _NAME_DIGITS
+    rows[:, at] = ord("\n")
+    rows[:, at + 1 : at + 1 + LENGTH] = reads
+    rows[:, at + 1 + LENGTH : at + 4 + LENGTH] = np.frombuffer(b"\n+\n", np.uint8)
+    rows[:, -1] = ord("\n")
+    return rows.tobytes()
+
+
+def reverse(reads: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return COMPLEMENT[reads[:, ::-1]]
+
+
+def simulate_part(genome_path: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
+    """FASTQ of the reads (both ends where ``paired``) of one part."""
+    genome, rng = letters_of(genome_path), np.random.default_rng([17, part, paired])
+    known = genome != ord("N")
+    starts = rng.integers(0, len(genome) - 1000, 2 * count)
+    starts = starts[known[starts] & known[starts + 600]][:count]
+    first = part * _PART
+    if not paired:
+        reads = draw(genome, starts, rng)
+        back = rng.random(len(reads)) < 0.5
+        reads[back] = reverse(reads[back])
+        return (fastq(reads, first),)
+    inserts = np.clip(rng.normal(400, 50, len(starts)), 200, 600).astype(np.int64)
+    left, right = draw(genome, starts, rng), reverse(draw(genome, starts + inserts - LENGTH, rng))
+    swap = rng.random(len(starts)) < 0.5
+    left[swap], right[swap] = right[swap], left[swap]
+    return fastq(left, first), fastq(right, first)
+
+
+def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], processes: int) -> None:
+    parts = range(-(-count // _PART))
+    counts = [min(_PART, count - part * _PART) for part in parts]
+    with ProcessPoolExecutor(processes) as pool:
+        files = [open(path, "wb") for path in outputs]
+        for texts in pool.map(simulate_part, repeat(genome), parts, counts, repeat(paired)):
+            for file, text in zip(files, texts, strict=True):
+                file.write(text)
+        for file in files:
+            file.close()
+
+
+def head(path: Path, records: int, output: Path) -> Path:
+    """The first records of a file whose records have one width."""
+    with open(path, "rb") as file:
+        width = sum(len(file.readline()) for _ in range(4))
+        file.seek(0)
+        output.write_bytes(file.read(records * width))
+    return output
+
+
+class Set:
+    """Reads, or pairs, and a share of them."""
+
+    def __init__(self, name: str, files: list[Path], reads: int, share: int) -> None:
+        self.name, self.files, self.reads = name, files, reads
+        self.share = min(share, reads)
+        ends = len(files)
+        self.few = [head(path, self.share // ends, path.with_name(f"few_{path.name}")) for path in files]
+
+
+def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    threads = str(arguments.threads)
+    gpualign = [sys.executable, "-m", "gpualign", "map", index]
+    genome_index = index.with_suffix(".mmi")
+    if shutil.which("minimap2") and not genome_index.exists():
+        harness.run_timed(["minimap2", "-x", "sr", "-d", genome_index, genome])
+    report = folder / "report.json"
+    devices = arguments.device.split("+")
+
+    def rate(reads: int, command: list[Any]) -> dict[str, float]:
+        timing = harness.run_timed(command)
+        return {
+            "reads_per_s": reads / timing.wall_s,
+            "wall_s": timing.wall_s,
+            "cpu_s": timing.cpu_s,
+            "mib": timing.peak_mib,
+        }
+
+    def on_device(device: str) -> dict[str, Any]:
+        taken = rate(one.reads, [*gpualign, *one.files, "-t", threads, "--device", device, "-q", "--json", report])
+        facts = json.loads(report.read_text())
+        return taken | {
+            key: facts.get(key) for key in ("thread_seconds", "devices", "seconds", "gpu_items", "cpu_items")
+        }
+
+    cases: dict[str, Any] = {device: partial(on_device, device) for device in devices}
+    cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
+    if shutil.which("minimap2"):
+        cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
+    found = harness.interleave(cases, arguments.rounds)
+    for device in ("cpu", *devices):
+        harness.run_timed([*gpualign, *one.few, "-t", threads, "--device", device, "-q"], folder / f"{device}.sam")
+    figures: dict[str, Any] = {"reads": one.reads, "share": one.share}
+    for name, runs in found.items():
+        rates = [run["reads_per_s"] for run in runs]
+        figures[name] = {"reads_per_s": round(float(np.median(rates))), "runs": runs}
+        if name in devices:
+            same = [line for line in open(folder / f"{name}.sam", "rb") if not line.startswith(b"@PG")]
+            other = [line for line in open(folder / "cpu.sam", "rb") if not line.startswith(b"@PG")]
+            figures[name]["same_bytes"] = same == other
+            last = runs[-1]["devices"][0]
+            figures[name]["kernel_reads_per_s"] = round(
+                one.reads / len(runs[-1]["devices"]) / max(1e-9, last["kernel_s"])
+            )
+    for name in found:
+        print(f"{one.name:<10} {name:<12} {figures[name]['reads_per_s']:>12,} reads/s", flush=True)
+    for device in devices:
+        row = figures[device]
+        print(f"  {device}: kernels {row['kernel_reads_per_s']:,} reads/s, same bytes: {row['same_bytes']}")
+        last = row["runs"][-1]
+        print(f"  wall {last['wall_s']:.2f} cpu {last['cpu_s']:.1f} MiB {last['mib']:.0f}")
+        print("  ", last["seconds"], last["thread_seconds"])
+        print("  ", last["devices"], flush=True)
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--genome", type=Path)
+    parser.add_argument("--reads", default="4000000,20000000")
+    parser.add_argument("--pairs", default="10000000")
+    parser.add_argument("--share", type=int, default=1_000_000)
+    parser.add_argument("--device", default="cuda", help="one or, joined by +, several")
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="for reads and index, kept")
+    arguments = parser.parse_args()
+    genome = arguments.genome or data.genome("chr20")
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        index = folder / "genome.gpi"
+        harness.run_timed(
+            [sys.executable, "-m", "gpualign", "index", genome, "-d", index, "-t", str(arguments.threads)]
+        )
+        sets = [("single", int(n), False) for n in arguments.reads.split(",") if n]
+        sets += [("pairs", 2 * int(n), True) for n in arguments.pairs.split(",") if n]
+        for kind, reads, paired in sets:
+            files = [folder / f"{kind}_{end}.fq" for end in range(2 if paired else 1)]
+            simulate(genome, reads // len(files), paired, files, arguments.threads)
+            one = Set(f"{kind} {reads:,}", files, reads, arguments.share)
+            figures[one.name] = measure(one, index, genome, arguments, folder)
+    gpus = harness.gpu_names()
+    facts = harness.machine(("minimap2",), ("pycuda",), gpus)
+    harness.save(
+        "map-devices",
+        facts,
+        {"minimap2_index": "made before", "map_devices": figures},
+        harness.slug(gpus[0].split(",")[0]) if gpus else None,
+    )
+
+
+if __name__ == "__main__":
+    main()

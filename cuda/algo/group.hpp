@@ -1,0 +1,103 @@
+// Lanes that work on one thing together. An algorithm that takes a Group runs on the 32 lanes of a warp (device/warp.cuh)
+// and, with this one, on a single thread of the CPU, where the tests compare it with the mapper of the CPU.
+//
+// All lanes call each function together; what it returns is the same in all of them unless it says otherwise. Work is
+// shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read behind sync().
+#pragma once
+#include "algo/hd.hpp"
+
+namespace gpualign {
+
+struct OneLane {
+    static constexpr uint32_t kLanes = 1;
+
+    GPUALIGN_HD uint32_t lane() const { return 0; }
+    GPUALIGN_HD void sync() const {}
+    // Bit i: lane i's predicate.
+    GPUALIGN_HD uint32_t ballot(bool predicate) const { return predicate; }
+    // Differs between lanes: the lanes before this one that said yes.
+    GPUALIGN_HD uint32_t before(uint32_t) const { return 0; }
+    // Differs between lanes: the sum of the values of the lanes before this one; `total` is the same in all.
+    GPUALIGN_HD uint32_t sum_before(uint32_t value, uint32_t& total) const {
+        total = value;
+        return 0;
+    }
+    template <class T>
+    GPUALIGN_HD T largest(T value) const {
+        return value;
+    }
+    // Differs between lanes, as not all need call it: the counter before it was raised by one.
+    GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
+};
+
+GPUALIGN_HD uint32_t count_bits(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return uint32_t(__popc(bits));
+#else
+    return uint32_t(__builtin_popcount(bits));
+#endif
+}
+
+// The sum over all lanes.
+template <class Group>
+GPUALIGN_HD uint32_t sum(const Group& group, uint32_t value) {
+    uint32_t total;
+    group.sum_before(value, total);
+    return total;
+}
+
+// The smallest power of two that is at least n.
+GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
+    uint32_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0.
+template <class Group>
+GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+    if (n <= Group::kLanes) {  // each lane counts the keys that belong before its own
+        const bool mine = group.lane() < n;
+        const uint64_t key = mine ? keys[group.lane()] : 0;
+        uint32_t rank = 0;
+        for (uint32_t i = 0; i < n; i++) rank += keys[i] < key || (keys[i] == key && i < group.lane());
+        group.sync();
+        if (mine) keys[rank] = key;
+        group.sync();
+        return;
+    }
+    const uint32_t padded = power_of_two(n);  // bitonic (Batcher 1968)
+    for (uint32_t i = n + group.lane(); i < padded; i += Group::kLanes) keys[i] = ~uint64_t(0);
+    group.sync();
+    for (uint32_t size = 2; size <= padded; size *= 2)
+        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
+            for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
+                const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
+                const uint64_t a = keys[low], b = keys[high];
+                if ((a > b) == ((low & size) == 0)) {
+                    keys[low] = b;
+                    keys[high] = a;
+                }
+            }
+            group.sync();
+        }
+}
+
+// Keeps the keys that `keep` wants, in their order; returns how many.
+template <class Group, class Keep>
+GPUALIGN_HD uint32_t keep_keys(const Group& group, uint64_t* keys, uint32_t n, Keep&& keep) {
+    uint32_t kept = 0;
+    for (uint32_t base = 0; base < n; base += Group::kLanes) {
+        const uint32_t i = base + group.lane();
+        const uint64_t key = i < n ? keys[i] : 0;
+        const bool wanted = i < n && keep(key);
+        const uint32_t mask = group.ballot(wanted);
+        group.sync();  // keys move to the front: all of this round have been read
+        if (wanted) keys[kept + group.before(mask)] = key;
+        kept += count_bits(mask);
+    }
+    group.sync();
+    return kept;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,123 @@
+// A read, or the two ends of a pair, from letters to records.
+#pragma once
+#include "algo/map_align.hpp"
+
+namespace gpualign {
+
+constexpr uint16_t kProperFlag = 2, kUnmappedFlag = 4, kReverseFlag = 16, kSecondaryFlag = 256;  // as in SAM
+
+template <int Words, class Group>
+class MapUnit {
+public:
+    GPUALIGN_HD MapUnit(const Group& group, const MapBatch& batch, const MapRoom& room, MapShared<Words>& shared)
+        : group_(group), batch_(batch), room_(room), shared_(shared) {}
+
+    GPUALIGN_HD void map(uint32_t unit) {
+        const uint32_t first = batch_.units[unit];
+        const int ends = int(batch_.units[unit + 1] - first);
+        bool here = true;
+        for (int end = 0; end < ends; end++) here = load(first + uint32_t(end), end) && here;
+        for (int end = 0; end < ends && here; end++) here = find(end);
+        MapChoice choices[2];
+        if (here && ends == 2) {
+            rescue_mates(group_, reads_, batch_.target, batch_.rules, room_, shared_, found_);
+            choose_pair(group_, reads_, batch_.target, batch_.rules, room_, found_, choices);
+        } else if (here) {
+            choices[0] = choose_single(group_, room_.places[0], found_[0].places, edit());
+        }
+        for (int end = 0; end < ends && here; end++) here = report(first + uint32_t(end), end, choices[end]);
+        if (here) return;
+        for (int end = 0; end < ends; end++) leave(first + uint32_t(end));
+    }
+
+private:
+    GPUALIGN_HD int32_t edit() const { return batch_.rules.scores.match + batch_.rules.scores.mismatch; }
+    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.most_secondary); }
+
+    // False where the read is longer than there is room for, or so short that any place would do.
+    GPUALIGN_HD bool load(uint32_t r, int end) {
+        const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
+        if (length > MapShared<Words>::kRows) return false;
+        MapRead& read = reads_[end];
+        read = {shared_.read_words[end], shared_.read_unknown[end], int32_t(length), batch_.rules.limits[length]};
+        const int64_t band = 2 * int64_t(read.limit) + 1;
+        if (read.limit >= read.length || 3 * (band + 1) > 2 * MapShared<Words>::kRows) return false;
+        if ((2 * length + band) * (read.limit + 1) > int64_t(room_.trace_bytes)) return false;
+        pack_read(group_, batch_.letters + from, read.length, Words + 2, shared_.read_words[end], shared_.read_unknown[end]);
+        make_profile<Words>(group_, read, shared_.profile[end]);
+        return true;
+    }
+
+    GPUALIGN_HD bool find(int end) {
+        found_[end] = find_places<Words>(group_, reads_[end], batch_.target, batch_.rules, room_, shared_, shared_.profile[end],
+                                         room_.places[end]);
+        if (found_[end].too_many) return false;
+        return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end]));
+    }
+
+    GPUALIGN_HD bool report(uint32_t r, int end, const MapChoice& choice) {
+        const FoundRead& found = found_[end];
+        const uint64_t* places = room_.places[end];
+        MapRecord record{};
+        record.pair_least = record.alone_least = MapRecord::kNotAsked;
+        if (found.places == 0) {
+            record.flag = kUnmappedFlag;
+            write(r, 0, record);
+            return clear(r, 1);
+        }
+        record.cut = found.cut;
+        if (choice.proper) {
+            record.pair_least = choice.pair.least;
+            record.pair_count = uint16_t(choice.pair.count);
+        }
+        if (choice.best) {
+            record.alone_least = choice.alone.least;
+            record.alone_count = uint16_t(choice.alone.count);
+        }
+        if (!add(r, 0, end, places[choice.place], choice.proper ? kProperFlag : uint16_t(0), record)) return false;
+        const int32_t chosen = int32_t(place_distance(places[choice.place]));
+        uint32_t written = 1;
+        for (uint32_t p = 0; p < found.places && written < records_per_read(); p++) {
+            if (p == choice.place || int32_t(place_distance(places[p])) - chosen > batch_.rules.strata) continue;
+            MapRecord further{};
+            further.pair_least = further.alone_least = MapRecord::kNotAsked;
+            if (!add(r, written++, end, places[p], kSecondaryFlag, further)) return false;
+        }
+        return clear(r, written);
+    }
+
+    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int end, uint64_t place, uint16_t flag, MapRecord& record) {
+        record.flag = uint16_t(flag | (place_reverse(place) ? kReverseFlag : 0));
+        if (!align_place<Words>(group_, reads_[end], place, batch_.target, batch_.rules, room_, shared_, record)) return false;
+        write(r, number, record);
+        return true;
+    }
+
+    GPUALIGN_HD bool clear(uint32_t r, uint32_t from) {
+        MapRecord unused{};
+        unused.flag = MapRecord::kUnused;
+        for (uint32_t number = from; number < records_per_read(); number++) write(r, number, unused);
+        return true;
+    }
+
+    // Leaves a read to the host.
+    GPUALIGN_HD void leave(uint32_t r) {
+        MapRecord record{};
+        record.flag = MapRecord::kOnHost;
+        write(r, 0, record);
+        clear(r, 1);
+    }
+
+    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapRecord& record) {
+        if (group_.lane() == 0) batch_.records[uint64_t(r) * records_per_read() + number] = record;
+    }
+
+    const Group& group_;
+    const MapBatch& batch_;
+    const MapRoom& room_;
+    MapShared<Words>& shared_;
+    MapRead reads_[2];
+    FoundRead found_[2];
+};
+
+}  // namespace gpualign

@@ -1,0 +1,37 @@
+// The 32 lanes of a warp as a group (algo/group.hpp).
+#pragma once
+#include "algo/group.hpp"
+
+namespace gpualign {
+
+struct Warp {
+    static constexpr uint32_t kLanes = 32;
+    static constexpr uint32_t kAll = ~0u;
+
+    __device__ __forceinline__ uint32_t lane() const { return threadIdx.x % kLanes; }
+    __device__ __forceinline__ void sync() const { __syncwarp(); }
+    __device__ __forceinline__ uint32_t ballot(bool predicate) const { return __ballot_sync(kAll, predicate); }
+    __device__ __forceinline__ uint32_t before(uint32_t mask) const { return __popc(mask & ((1u << lane()) - 1)); }
+    __device__ __forceinline__ uint32_t sum_before(uint32_t value, uint32_t& total) const {
+        uint32_t up_to = value;
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            const uint32_t other = __shfl_up_sync(kAll, up_to, step);
+            if (lane() >= step) up_to += other;
+        }
+        total = __shfl_sync(kAll, up_to, 31);
+        return up_to - value;
+    }
+    template <class T>
+    __device__ __forceinline__ T largest(T value) const {
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2) {
+            const T other = __shfl_xor_sync(kAll, value, step);
+            value = other > value ? other : value;
+        }
+        return value;
+    }
+    __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
+};
+
+}  // namespace gpualign

@@ -1,0 +1,56 @@
+"""`map` on the CPU: one batch of reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpualign import _native
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.map_pairs import PairModel
+
+if TYPE_CHECKING:
+    from gpualign.workflows.map import MapParams
+
+#: more edits than there are
+NO_STRATA = (1 << 31) - 1
+
+
+def map_batch(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
+) -> Alignments:
+    """Map one batch on the CPU.
+
+    Args:
+        pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
+    """
+    if params.long_reads:
+        return Alignments(
+            *_native.map_long_reads(
+                *index.native,
+                batch.bases,
+                batch.base_offsets,
+                params.most_hits,
+                params.scores,
+                params.chaining.native,
+                params.secondary,
+            )
+        )
+    return Alignments(
+        *_native.map_reads(
+            *index.native,
+            batch.bases,
+            batch.base_offsets,
+            params.error_rate,
+            params.most_hits,
+            params.most_candidates,
+            params.full,
+            not params.end_to_end,
+            params.secondary,
+            NO_STRATA if params.strata is None else params.strata,
+            params.scores,
+            batch.mates if pairs is not None else None,
+            (pairs or PairModel()).native,
+        )
+    )

@@ -1,0 +1,328 @@
+"""Reads to alignments on a GPU: ``cuda/map.cu``, a warp for each read or pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gpualign import _native
+from gpualign.errors import DeviceError
+from gpualign.gpu import tuning
+from gpualign.gpu.resident import ResidentArrays, ResidentText
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.map_pairs import PairModel
+
+if TYPE_CHECKING:
+    from gpualign.gpu.buffers import Slot
+    from gpualign.gpu.device import Device
+    from gpualign.workflows.map import MapParams
+
+#: further places of a read that its records have room for
+MOST_SECONDARY = 16
+#: hits of a read beyond which the CPU maps it: a candidate's number has 14 bits
+_MOST_HITS = 1 << 14
+#: times as many hits and candidates are followed where the best place is in doubt (map_thresholds.hpp)
+_DEPTH = 4
+#: windows beside a mate's places
+_MATE_WINDOWS = 8
+#: shared memory that the driver keeps of each block
+_BLOCK_SHARED = 1024
+#: of the device's budget for all warps' room in one batch
+_ROOM_SHARE = 0.1
+
+
+def runs_on_gpu(params: MapParams) -> bool:
+    """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
+    return not (params.long_reads or params.full or params.secondary > MOST_SECONDARY)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a warp needs for the reads of a batch.
+
+    Attributes:
+        words: of 32 bases in the longest read.
+        hits, places: how many there can be, powers of two.
+        trace: bytes of the alignment's traceback.
+    """
+
+    words: int
+    hits: int
+    places: int
+    trace: int
+
+    @classmethod
+    def of(cls, params: MapParams, longest: int) -> Room:
+        """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are left to the CPU."""
+        words = next((words for words in tuning.MAP_WORDS if 32 * words >= longest), tuning.MAP_WORDS[-1])
+        length = min(longest, 32 * words)
+        limit = int(_limits(params, length)[-1])
+        return cls(
+            words,
+            _power_of_two(min(_MOST_HITS, _DEPTH * params.most_hits)),
+            _power_of_two(_DEPTH * params.most_candidates + _MATE_WINDOWS),
+            (2 * length + 2 * limit + 1) * (limit + 1),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one warp."""
+        return int(_native.map_room_bytes(self.hits, self.places, self.trace))
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        return (self.hits, self.places, self.trace)
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()
+
+
+def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
+    """int32 (longest + 1,): edits allowed by a read's length, as the CPU's mapper computes them."""
+    limits: NDArray[np.int32] = np.ceil(params.error_rate * np.arange(longest + 1) - 1e-9).astype(np.int32)
+    return limits
+
+
+def rules_of(
+    index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int
+) -> tuple[Any, ...]:
+    """What ``_native.map_batch_bytes`` takes as rules; the last two are addresses."""
+    strata = (1 << 31) - 1 if params.strata is None else params.strata
+    _, _, shortest, longest, orientation, unpaired = pairs.native
+    return (
+        index.params.w,
+        params.most_hits,
+        params.most_candidates,
+        params.scores,
+        not params.end_to_end,
+        params.secondary,
+        strata,
+        (shortest, longest, orientation, unpaired),
+        penalties,
+        limits,
+    )
+
+
+def units_of(batch: SequenceBatch, paired: bool) -> NDArray[np.uint32]:
+    """uint32 (units + 1,): the first read of each unit, a read by itself or the two ends of a pair, and the end."""
+    if not paired or batch.mates is None:
+        return np.arange(len(batch) + 1, dtype=np.uint32)
+    return np.append(np.flatnonzero(batch.mates != 2), len(batch)).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class DeviceRecords:
+    """The device's records of a batch.
+
+    Attributes:
+        records: uint8, the bytes of ``per_read`` records for each read (MapRecord in cuda/algo/map_types.hpp).
+    """
+
+    records: NDArray[np.uint8]
+    per_read: int
+
+    @property
+    def left(self) -> NDArray[np.uint8]:
+        """uint8 (n,): 1 for the reads that are left to the CPU."""
+        left: NDArray[np.uint8] = _native.reads_on_host(self.records, self.per_read)
+        return left
+
+    def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
+        """All records of the batch.
+
+        Args:
+            on_cpu: batch -> alignments of the reads that the device left.
+        """
+        left = self.left
+        of_host = on_cpu(_taken(batch, left)) if left.any() else _nothing()
+        return Alignments(
+            *_native.finish_records(
+                self.records,
+                self.per_read,
+                batch.base_offsets,
+                params.scores,
+                batch.mates if paired else None,
+                of_host.native,
+            )
+        )
+
+
+def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
+    """The chosen reads, without names and qualities."""
+    bases, offsets = _native.take_reads(batch.bases, batch.base_offsets, chosen)
+    mates = None if batch.mates is None else batch.mates[chosen != 0]
+    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
+
+
+def _nothing() -> Alignments:
+    def none(dtype: DTypeLike) -> NDArray[Any]:
+        return np.zeros(0, dtype)
+
+    return Alignments(
+        flag=none(np.uint16),
+        contig=none(np.int32),
+        position=none(np.int64),
+        mapq=none(np.uint8),
+        score=none(np.int32),
+        distance=none(np.int32),
+        cigar=none(np.uint32),
+        cigar_offsets=np.zeros(1, np.int64),
+        record_offsets=np.zeros(1, np.int64),
+    )
+
+
+class MapKernel:
+    """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
+
+    Args:
+        pairs: how the pairs that a batch's mates name should lie; None: every read by itself.
+    """
+
+    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None) -> None:
+        self.device, self.index, self.params, self.pairs = device, index, params, pairs
+        self._model = pairs or PairModel()
+
+    def submit(self, slot: Slot, batch: SequenceBatch) -> None:
+        units = units_of(batch, self.pairs is not None)
+        if len(units) == 1:
+            return
+        lengths = batch.lengths
+        longest = int(lengths[lengths <= tuning.MAP_LONGEST].max(initial=1))
+        room, shape = Room.of(self.params, longest), tuning.map_shape(longest)
+        shared = shape.warps * int(_native.map_shared_bytes(shape.words))
+        blocks = self._blocks(shape, shared, room.nbytes)
+        arrays = (
+            int(slot.upload("letters", batch.bases)) if len(batch.bases) else 0,
+            int(slot.upload("offsets", batch.base_offsets)),
+            int(slot.upload("units", units)),
+            int(slot.device_array("records", self._record_bytes(batch))),
+            int(slot.device_array("room", blocks * shape.warps * room.nbytes)),
+            int(slot.clear("next", 4)),
+        )
+        packed = _native.map_batch_bytes(self._target(), self._rules(), arrays, (len(units) - 1, *room.sizes))
+        function = self.device.function("map", "map_reads", shape.defines)
+        function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
+        slot.download("records", self._record_bytes(batch), np.uint8)
+
+    def collect(self, slot: Slot, batch: SequenceBatch) -> DeviceRecords:
+        per_read = 1 + self.params.secondary
+        if not len(batch):
+            return DeviceRecords(np.zeros(0, np.uint8), per_read)
+        return DeviceRecords(slot.pinned("records", self._record_bytes(batch), np.uint8).copy(), per_read)
+
+    def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
+        """Halves of a batch, pairs whole."""
+        units = units_of(batch, self.pairs is not None)
+        middle = int(units[len(units) // 2])
+        return [batch.part(0, middle), batch.part(middle, len(batch))] if 0 < middle < len(batch) else [batch]
+
+    def join(self, results: Sequence[DeviceRecords]) -> DeviceRecords:
+        return DeviceRecords(np.concatenate([result.records for result in results]), results[0].per_read)
+
+    def _record_bytes(self, batch: SequenceBatch) -> int:
+        return len(batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
+
+    def _blocks(self, shape: tuning.MapShape, shared: int, room: int) -> int:
+        """As many blocks as run at once, or as there is memory for."""
+        attribute = self.device.driver.device_attribute
+        card = self.device.driver.Device(self.device.info.index)
+        memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
+        multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+        at_once = multiprocessors * max(1, min(shape.blocks, memory // (shared + _BLOCK_SHARED)))
+        return max(1, min(at_once, int(_ROOM_SHARE * self.device.budget) // (shape.warps * room)))
+
+    def _target(self) -> tuple[int, ...]:
+        index, reference = self.index, self.index.reference
+        text = self.device.resident(f"text {id(reference)}", lambda: ResidentText(self.device, reference))
+        arrays = self.device.resident(
+            f"map index {id(index)}",
+            lambda: ResidentArrays(self.device, index.offsets, index.entries, reference.contig_offsets),
+        )
+        offsets, entries, contig_offsets = arrays.addresses
+        contigs = len(reference.contig_offsets) - 1
+        return (offsets, entries, text.text, text.known, contig_offsets, contigs, index.params.k, index.bucket_bits)
+
+    def _rules(self) -> tuple[Any, ...]:
+        model = self._model
+        tables = self.device.resident(
+            f"map tables {id(self)}",
+            lambda: ResidentArrays(
+                self.device,
+                _native.pair_penalties(model.mean, model.sd, model.max),
+                _limits(self.params, tuning.MAP_LONGEST),
+            ),
+        )
+        return rules_of(self.index, self.params, model, *tables.addresses)
+
+
+def map_on_one_lane(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
+) -> DeviceRecords:
+    """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+    reference, model = index.reference, pairs or PairModel()
+    units = units_of(batch, pairs is not None)
+    longest = int(batch.lengths[batch.lengths <= tuning.MAP_LONGEST].max(initial=1))
+    room = Room.of(params, longest)
+    known = np.append(_native.reference_known_bits(reference.native), np.zeros(2, np.uint32))
+    records = np.zeros(len(batch) * (1 + params.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
+    penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
+    memory, counter = np.zeros(room.nbytes // 8 + 1, np.uint64), np.zeros(1, np.uint32)
+    letters = batch.bases if len(batch.bases) else np.zeros(1, np.uint8)
+    letters, offsets = np.ascontiguousarray(letters), np.ascontiguousarray(batch.base_offsets)
+    target = _addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
+    packed = _native.map_batch_bytes(
+        (*target, len(reference.contig_offsets) - 1, index.params.k, index.bucket_bits),
+        rules_of(index, params, model, *_addresses(penalties, limits)),
+        _addresses(letters, offsets, units, records, memory, counter),
+        (len(units) - 1, *room.sizes),
+    )
+    _native.map_on_one_lane(packed, room.words)
+    return DeviceRecords(records, 1 + params.secondary)
+
+
+def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
+    return tuple(int(array.ctypes.data) for array in arrays)
+
+
+def self_test(device: Device) -> None:
+    """Map reads of a small random reference, with repeats, on the device and on the CPU.
+
+    Raises:
+        DeviceError: the records differ.
+    """
+    from gpualign.index.minimizers import IndexParams, build_index
+    from gpualign.index.reference import Reference
+    from gpualign.workflows.map import MapParams
+
+    rng = np.random.default_rng(2)
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    letters[20_000:30_000] = np.tile(letters[:500], 20)
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    index, params = build_index(reference, IndexParams(15, 8)), MapParams("", "", secondary=2)
+    starts = rng.integers(0, len(letters) - 150, 1000)
+    bases = np.concatenate([letters[at : at + 150] for at in starts])
+    bases[rng.random(len(bases)) < 0.02] = ord("C")
+    offsets = np.arange(0, len(bases) + 1, 150, dtype=np.int64)
+    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+
+    def on_device() -> DeviceRecords:
+        kernel = MapKernel(device, index, params, None)
+        slot = device.slots(1)[0]
+        kernel.submit(slot, batch)
+        slot.submitted()
+        slot.wait()
+        return kernel.collect(slot, batch)
+
+    found = device.call(on_device).result()
+    if not np.array_equal(found.records, map_on_one_lane(index, batch, params).records):
+        raise DeviceError(f"{device.name}: map's records differ from the CPU's")

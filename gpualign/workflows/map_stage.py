@@ -1,0 +1,85 @@
+"""The steps of `map` for a chunk of reads: parse, map, format; on the CPU all of them, beside GPUs the host's part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpualign.backends.base import HostedStage
+from gpualign.backends.map import map_batch
+from gpualign.errors import check_count
+from gpualign.gpu.kernels.map import DeviceRecords, MapKernel
+from gpualign.io.fastx import Chunk
+from gpualign.io.mates import PairedParts, to_reads
+from gpualign.results import Alignments
+from gpualign.sequences import SequenceBatch
+from gpualign.workflows.map_records import MappedText, RecordFormatter
+from gpualign.workflows.map_statistics import MapStatistics, StepClock, statistics_of
+
+if TYPE_CHECKING:
+    from gpualign.gpu.device import Device
+
+Mapped = tuple[MappedText, MapStatistics]
+
+
+class Mapping:
+    """What a run does with each chunk; pickles with the index."""
+
+    def __init__(self, formatter: RecordFormatter) -> None:
+        self.formatter = formatter
+
+    @property
+    def stage(self) -> HostedStage[Chunk | PairedParts | SequenceBatch, Mapped]:
+        return HostedStage(
+            cpu=self.map_chunk,
+            make_kernel=self.make_kernel,
+            before=self.parse,
+            cpu_kernel=self.map_on_cpu,
+            after=self.write,
+        )
+
+    def map_chunk(self, item: Chunk | PairedParts | SequenceBatch) -> Mapped:
+        """From text to text on the CPU."""
+        (batch, clock), _ = self.parse(item)
+        return self._format(batch, self.map_on_cpu(batch), clock, 0)
+
+    def parse(self, item: Chunk | PairedParts | SequenceBatch) -> tuple[tuple[SequenceBatch, StepClock], SequenceBatch]:
+        clock = StepClock()
+        batch = to_reads(item)
+        clock.ended("parse")
+        return (batch, clock), batch
+
+    def make_kernel(self, device: Device) -> MapKernel:
+        return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs)
+
+    def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
+        return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
+
+    def write(self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceRecords) -> Mapped:
+        """What a device found, or a thread beside it, as text."""
+        batch, clock = parsed
+        clock.ended("wait")
+        if isinstance(found, Alignments):
+            return self._format(batch, found, clock, 0)
+        paired = self.formatter.pairs is not None
+        alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
+        return self._format(batch, alignments, clock, len(batch) - int(np.count_nonzero(found.left)))
+
+    def _format(self, batch: SequenceBatch, alignments: Alignments, clock: StepClock, on_gpu: int) -> Mapped:
+        formatter, params = self.formatter, self.formatter.params
+        clock.ended("map")
+        text, invalid_comments = formatter(batch, alignments)
+        clock.ended("format")
+        check_count("reads", len(batch), alignments.primary_flags)
+        statistics = statistics_of(batch, alignments, formatter.pairs)
+        seeds = formatter.index.params
+        unsure = ~params.guaranteed(batch.lengths, seeds.k, seeds.w) if params.full else np.zeros(0, np.bool_)
+        return text, replace(
+            statistics,
+            invalid_comments=invalid_comments,
+            not_guaranteed=int(np.count_nonzero(unsure)),
+            on_gpu=on_gpu,
+            seconds=clock.seconds,
+        )
