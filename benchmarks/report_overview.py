@@ -47,7 +47,7 @@ def overview_lines(results: Results) -> str:
         least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
         rows.append((name, least if least == most else f"{least} to {most}", len(ratios)))
     text = table(("on the CPU, in one run with its peer", "times as fast", "cases"), rows)
-    return text + "\n" + _gpu_line(results)
+    return text + "\n" + _gpu_line(results) + _reads_line(results)
 
 
 def _gpu_line(results: Results) -> str:
@@ -67,3 +67,17 @@ def _gpu_line(results: Results) -> str:
         return ""
     device = found.machine["gpus"][0].split(",")[0]
     return f"Kernels on one {device}, in 10¹² cells a second: {', '.join(rates)}.\n"
+
+
+def _reads_line(results: Results) -> str:
+    """Reads a second of `map` on a GPU, as a whole command."""
+    found = results.first("map-devices")
+    if found is None:
+        return ""
+    largest = max(found.figures["map_devices"].values(), key=lambda one: one["reads"])
+    rates = [f"{largest[tool]['reads_per_s'] / 1e6:.2f} M" for tool in ("cuda", "cpu")]
+    cores = found.machine["cores"]
+    return (
+        f"\n`map` of {largest['reads']:,} reads of 150 bases, FASTQ to SAM, the whole command: {rates[0]} reads a "
+        f"second with that GPU, {rates[1]} on the {cores} cores beside it, the same bytes.\n"
+    )

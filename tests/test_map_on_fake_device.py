@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gpualign
 from gpualign import _native
 from gpualign.gpu import compiler
 from gpualign.gpu import device as device_module
@@ -99,6 +100,14 @@ def test_two_devices_and_the_cpu(cli: Cli, use, some_reads: Path, tmp_path: Path
     facts = json.loads(report.read_text())
     assert facts["gpu_items"] + facts["cpu_items"] == facts["reads"] == 3000
     assert [device["name"] for device in facts["devices"]] == ["Fake A", "Fake B"]
+
+
+def test_mapper_of_the_python_api(use, mates: tuple[Path, Path]) -> None:
+    expected = gpualign.Mapper(str(GENOMES), device="cpu").map(*map(str, mates))
+    use(FakeDriver())
+    found = gpualign.Mapper(str(GENOMES), device="cuda").map(*map(str, mates))
+    assert len(found) == 800
+    assert found.tolist() == expected.tolist()
 
 
 def test_long_reads_say_that_they_run_on_the_cpu(cli: Cli, use, some_reads: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.api.sequences import Sequences, as_batch, batches_of, packed, run_options
-from gpualign.backends.base import Stage
+from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import open_backend
-from gpualign.errors import DeviceError, UsageError
+from gpualign.errors import UsageError
+from gpualign.gpu.kernels.map import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io import table
 from gpualign.io.mates import PairedParts, paired_parts, to_reads
@@ -35,6 +36,8 @@ MAP_DTYPE = np.dtype(
 )
 #: bases of reads that a thread takes at once
 _BATCH = 1 << 22
+#: number of reads, and their records
+Part = tuple[int, NDArray[Any]]
 
 
 class Mapper:
@@ -49,6 +52,7 @@ class Mapper:
     Args:
         reference: nucleotide sequences, or a file of them or of a saved index.
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
+        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; long reads are mapped on the CPU whatever it says.
         threads: host threads; 0: all cores.
         parameters: fields of :class:`gpualign.workflows.map.MapParams` on top of the preset: ``error_rate``, ``k``,
             ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``, ``most_candidates``,
@@ -61,11 +65,14 @@ class Mapper:
     Raises:
         UsageError: a parameter that breaks a rule.
         InputError: a letter that is no nucleotide code, a file that cannot be read.
+        DeviceError: when reads are mapped: a GPU was asked for and cannot be used.
     """
 
-    def __init__(self, reference: Sequences, preset: str = "sr", *, threads: int = 0, **parameters: Any) -> None:
+    def __init__(
+        self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
+    ) -> None:
         self._params = MapParams.of_preset(preset, reference="", reads="", **parameters)
-        self._options = run_options("cpu", threads)
+        self._options = run_options(device if runs_on_gpu(self._params) else "cpu", threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths
@@ -94,15 +101,35 @@ class Mapper:
             pairs, batches = self._batches(reads, mates, stack)
             first = 0
 
-            def work(item: PairedParts | SequenceBatch) -> tuple[int, NDArray[Any]]:
-                batch = to_reads(item)
-                return len(batch), _rows(map_batch(self._index, batch, self._params, pairs))
-
             backend = stack.enter_context(open_backend(self._options, "map"))
-            for count, rows in backend.run(batches, Stage(cpu=work, make_kernel=_no_kernel)):
+            parts = stack.enter_context(closing(_parts(backend, batches, self._stage(pairs))))
+            for count, rows in parts:
                 rows["read"] += first
                 first += count
                 yield rows
+
+    def _stage(self, pairs: PairModel | None) -> HostedStage[PairedParts | SequenceBatch, Part]:
+        index, params = self._index, self._params
+
+        def before(item: PairedParts | SequenceBatch) -> tuple[SequenceBatch, SequenceBatch]:
+            batch = to_reads(item)
+            return batch, batch
+
+        def on_cpu(batch: SequenceBatch) -> Alignments:
+            return map_batch(index, batch, params, pairs)
+
+        def after(batch: SequenceBatch, found: Alignments | DeviceRecords) -> Part:
+            if isinstance(found, DeviceRecords):
+                found = found.alignments(batch, params, pairs is not None, on_cpu)
+            return len(batch), _rows(found)
+
+        return HostedStage(
+            cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
+            make_kernel=lambda device: MapKernel(device, index, params, pairs),
+            before=before,
+            cpu_kernel=on_cpu,
+            after=after,
+        )
 
     def _open(self, reference: Sequences) -> MinimizerIndex:
         params, threads = self._params, self._options.threads
@@ -128,6 +155,14 @@ class Mapper:
         return model or PairModel(orientation=params.orientation, unpaired=params.unpaired), batches
 
 
+def _parts(
+    backend: Backend,
+    batches: Iterator[PairedParts | SequenceBatch],
+    stage: HostedStage[PairedParts | SequenceBatch, Part],
+) -> Generator[Part, None, None]:
+    yield from backend.run(batches, stage)
+
+
 def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:
     """Batches whose neighbours are the two ends of a pair."""
     if isinstance(reads, str | os.PathLike) and isinstance(mates, str | os.PathLike):
@@ -150,7 +185,3 @@ def _rows(alignments: Alignments) -> NDArray[Any]:
         cigars = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(rows))
         rows["cigar"] = cigars.decode().splitlines()
     return rows
-
-
-def _no_kernel(device: Any) -> Any:
-    raise DeviceError("map has no GPU stages")
