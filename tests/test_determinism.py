@@ -1,6 +1,6 @@
-"""The same bytes for any threads, batch size, instruction set and cluster, for every command, in one table.
+"""The same bytes for any threads, batch size, instruction set, device and cluster, for every command, in one table.
 
-Devices are compared with the CPU by the tests marked ``gpu``; clusters whose workers are killed in test_cluster.py.
+Clusters whose workers are killed are in test_cluster.py.
 """
 
 from __future__ import annotations
@@ -119,6 +119,23 @@ def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str
     )
     assert done.returncode == 0, done.stderr.decode()
     assert digest(done.stdout) == expected(command)
+
+
+DEVICES = {
+    "one GPU": ["--device", "cuda:0"],
+    "small batches": ["--device", "cuda:0", "--batch-size", "10000"],
+    "little memory": ["--device", "cuda:0", "--max-gpu-mem", "256M", "--batch-size", "100000"],
+    "all GPUs and the CPU": ["--device", "cuda,cpu", "--batch-size", "20000"],
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("way", list(DEVICES))
+def test_devices(cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str) -> None:
+    code, output, error = cli(*words(command, inputs), *DEVICES[way])  # the last --device holds
+    assert code == 0, error
+    assert digest(output) == expected(command)
 
 
 @pytest.fixture(scope="module")
