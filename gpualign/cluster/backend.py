@@ -308,7 +308,8 @@ class _Sent:
         client = self._backend.client
         for _ in range(ATTEMPTS):
             self._backend.check()
-            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):  # KeyError: a name just forgotten
+            # KeyError: a name just forgotten; ValueError: the last worker is gone when its copy is due
+            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError, ValueError):
                 client.wait_for_workers(1, timeout=PATIENCE_S)
                 return client.scatter(self._parcel, broadcast=True, hash=False)
             time.sleep(_WATCH_S)
