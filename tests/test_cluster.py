@@ -247,7 +247,7 @@ def test_command_with_killed_workers_gives_the_same_bytes(
     monkeypatch.setattr(ClusterBackend, "run", killing)
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "4K"]
     alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
-    assert on_cluster[0] == 0
+    assert on_cluster[0] == 0, on_cluster[2]
     assert _without_program_line(alone[1]) == _without_program_line(on_cluster[1])
 
 
