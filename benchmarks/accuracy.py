@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data import read_fasta, read_fastq, reverse_complement
+from data import read_fasta, read_fastq, reverse_complement, sam_records
 
 _NOT_JUDGED = 0x4 | 0x100 | 0x800  # unmapped, secondary, supplementary
 _LEADING_CLIP = re.compile(r"(?:(\d+)H)?(?:(\d+)S)?")
@@ -27,17 +27,10 @@ class Record(NamedTuple):
 
 
 def mapped_records(sam: Path) -> Iterator[Record]:
-    with sam.open() as file:
-        for line in file:
-            if line.startswith("@"):
-                continue
-            fields = line.rstrip("\n").split("\t")
-            flag = int(fields[1])
-            if flag & _NOT_JUDGED:
-                continue
-            hard, soft = _LEADING_CLIP.match(fields[5]).groups()
-            start = int(fields[3]) - int(hard or 0) - int(soft or 0)
-            yield Record(fields[0], fields[2], "-" if flag & 16 else "+", start, int(fields[4]), fields[11:])
+    for flag, fields in sam_records(sam, _NOT_JUDGED):
+        hard, soft = _LEADING_CLIP.match(fields[5]).groups()
+        start = int(fields[3]) - int(hard or 0) - int(soft or 0)
+        yield Record(fields[0], fields[2], "-" if flag & 16 else "+", start, int(fields[4]), fields[11:])
 
 
 def load_truth(path: Path) -> dict[str, tuple[str, str, int]]:

@@ -199,6 +199,18 @@ def _without_n(letters: bytes, contig: bytes, at: int, cigar: str, rng: random.R
 # -- small readers, independent of the project's own
 
 
+def sam_records(sam: Path, without: int) -> Iterator[tuple[int, list[str]]]:
+    """(flag, all fields) of the records that have none of the flags ``without``."""
+    with sam.open() as file:
+        for line in file:
+            if line.startswith("@"):
+                continue
+            fields = line.rstrip("\n").split("\t")
+            flag = int(fields[1])
+            if not flag & without:
+                yield flag, fields
+
+
 def parse_cigar(cigar: str) -> list[tuple[int, str]]:
     return [(int(count), operation) for count, operation in re.findall(r"(\d+)([MIDNSHPX=])", cigar)]
 

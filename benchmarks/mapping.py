@@ -64,24 +64,17 @@ class Place:
 
 def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Place | None]]:
     """((name, end: 0 single, 1, 2), place or None where unmapped) of each read."""
-    with sam.open() as file:
-        for line in file:
-            if line.startswith("@"):
-                continue
-            fields = line.rstrip("\n").split("\t")
-            flag = int(fields[1])
-            if flag & _SECONDARY_OR_SUPPLEMENTARY:
-                continue
-            key = fields[0], flag >> 6 & 3
-            if flag & 4:
-                yield key, None
-                continue
-            lead = 0
-            for count, operation in data.parse_cigar(fields[5]):
-                if operation not in "SH":
-                    break
-                lead += count
-            edits = next(int(field[5:]) for field in fields[11:] if field.startswith("NM:i:"))
-            strand = "-" if flag & 16 else "+"
-            start, mapq = int(fields[3]) - lead, int(fields[4])
-            yield key, Place(fields[2], strand, start, mapq, fields[5], edits)
+    for flag, fields in data.sam_records(sam, _SECONDARY_OR_SUPPLEMENTARY):
+        key = fields[0], flag >> 6 & 3
+        if flag & 4:
+            yield key, None
+            continue
+        lead = 0
+        for count, operation in data.parse_cigar(fields[5]):
+            if operation not in "SH":
+                break
+            lead += count
+        edits = next(int(field[5:]) for field in fields[11:] if field.startswith("NM:i:"))
+        strand = "-" if flag & 16 else "+"
+        start, mapq = int(fields[3]) - lead, int(fields[4])
+        yield key, Place(fields[2], strand, start, mapq, fields[5], edits)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.test_align_kernels import mutate
+
 Cli = Callable[..., tuple[int, bytes, str]]
 RAZERS3 = shutil.which("razers3", path=os.environ["PATH"] + ":/usr/lib/seqan/bin")
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -23,20 +25,6 @@ def reverse_complement(text: str) -> str:
 
 def random_bases(rng: np.random.Generator, n: int) -> str:
     return "".join("ACGT"[i] for i in rng.integers(0, 4, n))
-
-
-def mutate(rng: np.random.Generator, text: str, edits: int) -> str:
-    letters = list(text)
-    for _ in range(edits):
-        at = int(rng.integers(0, len(letters)))
-        kind = rng.integers(0, 3)
-        if kind == 0:
-            letters[at] = "ACGT"[rng.integers(0, 4)]
-        elif kind == 1:
-            letters.insert(at, "ACGT"[rng.integers(0, 4)])
-        else:
-            del letters[at]
-    return "".join(letters)
 
 
 class Record:
