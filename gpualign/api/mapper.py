@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.api.sequences import Sequences, as_batch, batches_of, packed, run_options
-from gpualign.backends.base import Backend, HostedStage
+from gpualign.backends.base import HostedStage
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import open_backend
 from gpualign.errors import UsageError
@@ -102,7 +102,7 @@ class Mapper:
             first = 0
 
             backend = stack.enter_context(open_backend(self._options, "map"))
-            parts = stack.enter_context(closing(_parts(backend, batches, self._stage(pairs))))
+            parts = stack.enter_context(closing(backend.run(batches, self._stage(pairs))))
             for count, rows in parts:
                 rows["read"] += first
                 first += count
@@ -153,14 +153,6 @@ class Mapper:
             batches, lambda batch: map_batch(self._index, batch, params), params.orientation, params.unpaired
         )
         return model or PairModel(orientation=params.orientation, unpaired=params.unpaired), batches
-
-
-def _parts(
-    backend: Backend,
-    batches: Iterator[PairedParts | SequenceBatch],
-    stage: HostedStage[PairedParts | SequenceBatch, Part],
-) -> Generator[Part, None, None]:
-    yield from backend.run(batches, stage)
 
 
 def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -62,8 +62,8 @@ class Backend(Protocol):
     def on_gpu(self) -> bool:
         """True when a GPU takes items."""
 
-    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
-        """Yield the stage's result for each item, in order."""
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
+        """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
 
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""

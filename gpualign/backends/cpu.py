@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from gpualign.backends.base import Item, Result, Stage
@@ -19,7 +19,7 @@ class CpuBackend:
         self.threads = threads
         self.items = 0
 
-    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         for result in run_ordered(items, stage.cpu, self.threads):
             self.items += 1
             yield result

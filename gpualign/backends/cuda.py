@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,7 +50,7 @@ class CudaBackend:
         numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
 
-    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         cpu = stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu
 
         def on_cpu(item: Any) -> Any:

@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +70,7 @@ class ClusterBackend:
     def name(self) -> str:
         return f"a cluster ({len(self.batches)} workers)"
 
-    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Iterator[Result]:
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         run = _Run(self, stage)
         try:
             yield from run.results(items)

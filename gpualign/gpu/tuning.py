@@ -316,9 +316,8 @@ class MapShape:
 
 
 _MAP = (MapShape(5, 4, 8), MapShape(8, 4, 8), MapShape(12, 4, 5), MapShape(16, 4, 4))
-MAP_WORDS = tuple(shape.words for shape in _MAP)
 #: bases of the longest read that the device maps
-MAP_LONGEST = 32 * MAP_WORDS[-1]
+MAP_LONGEST = 32 * _MAP[-1].words
 
 
 def map_shape(longest: int) -> MapShape:

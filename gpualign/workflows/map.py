@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.backends.base import Backend
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, parse_device
 from gpualign.errors import UsageError
@@ -34,7 +33,7 @@ from gpualign.workflows.index import open_index
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 from gpualign.workflows.map_presets import PRESETS
 from gpualign.workflows.map_records import MapOutputs, MappedText, RecordFormatter
-from gpualign.workflows.map_stage import Mapped, Mapping
+from gpualign.workflows.map_stage import Mapping
 from gpualign.workflows.map_statistics import MapStatistics
 
 #: more places than there are
@@ -203,7 +202,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         with (
             MapOutputs(params, options, layout, index.reference, inputs) as out,
             Progress(options, "read") as progress,
-            closing(_mapped(backend, items, mapping)) as mapped,  # before the devices, on which its threads wait
+            closing(backend.run(items, mapping.stage)) as mapped,  # before the devices, on which its threads wait
         ):
             out.write(MappedText(header))
             for text, of_batch in mapped:
@@ -222,12 +221,6 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     if params.report_page is not None:
         with open_output(params.report_page, inputs) as page:
             page.write(report_page(report.fields).encode())
-
-
-def _mapped(
-    backend: Backend, items: Iterator[Chunk | PairedParts | SequenceBatch], mapping: Mapping
-) -> Generator[Mapped, None, None]:
-    yield from backend.run(items, mapping.stage)
 
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign import _native
+from gpualign.backends.map import NO_STRATA
 from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
 from gpualign.gpu.resident import ResidentArrays, ResidentText
@@ -60,7 +61,7 @@ class Room:
     @classmethod
     def of(cls, params: MapParams, longest: int) -> Room:
         """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are left to the CPU."""
-        words = next((words for words in tuning.MAP_WORDS if 32 * words >= longest), tuning.MAP_WORDS[-1])
+        words = tuning.map_shape(longest).words
         length = min(longest, 32 * words)
         limit = int(_limits(params, length)[-1])
         return cls(
@@ -94,7 +95,7 @@ def rules_of(
     index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int
 ) -> tuple[Any, ...]:
     """What ``_native.map_batch_bytes`` takes as rules; the last two are addresses."""
-    strata = (1 << 31) - 1 if params.strata is None else params.strata
+    strata = NO_STRATA if params.strata is None else params.strata
     _, _, shortest, longest, orientation, unpaired = pairs.native
     return (
         index.params.w,
