@@ -47,7 +47,8 @@ class _Tasks(Generic[Item, Result]):
     """The one queue of a run, with its end."""
 
     def __init__(self) -> None:
-        self.queue: queue.SimpleQueue[tuple[Item, Future[Result]]] = queue.SimpleQueue()
+        # no SimpleQueue: its get waits for ever where the time is up between two of its tries (CPython up to 3.13)
+        self.queue: queue.Queue[tuple[Item, Future[Result]]] = queue.Queue()
         self.ended = threading.Event()
 
     def put(self, item: Item) -> Future[Result]:
