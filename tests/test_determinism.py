@@ -1,6 +1,6 @@
 """The same bytes for any threads, batch size, instruction set, device and cluster, for every command, in one table.
 
-Clusters whose workers are killed are in test_cluster.py.
+Clusters whose workers are killed are in tests/cluster.
 """
 
 from __future__ import annotations

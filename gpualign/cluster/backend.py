@@ -139,7 +139,7 @@ class _Run:
         self._shared: dict[int, _Sent] = {}
         self._shared_objects: dict[int, tuple[int, Any]] = {}
         self._pending: deque[_Task] = deque()
-        self._known: set[str] = set()
+        self._keeping: dict[str, list[Any]] = {}  # by worker
         self._direct = True
         self._room = self._task_items = 1
         self._start = time.monotonic()
@@ -198,6 +198,8 @@ class _Run:
         number = next(self._numbers)
         self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
         self._shared[number] = _Sent(self._backend, pack(obj, self._seen_by_all))
+        for worker in self._keeping:
+            self._keep(worker, self._shared[number])
         return number
 
     def _forget_old(self) -> None:
@@ -269,19 +271,27 @@ class _Run:
             return
         threads = self._backend.threads()
         self._room = _PER_THREAD * max(1, sum(threads.values()))
-        new = set(threads) - self._known
+        new = set(threads) - set(self._keeping)
         self._direct = self._direct and all(reachable(worker) for worker in new)
-        if self._known:
-            for worker in new:
-                self._send_to(worker)
-        elif not threads and not self._backend.options.quiet:
+        if not threads and not self._backend.options.quiet:
             warn(self._backend.command, f"{self._backend.address} has lost all workers: waiting for another")
-        self._known = set(threads)
+        self._keeping = {worker: self._keeping.get(worker, []) for worker in threads}
+        for worker in new:
+            self._keep(worker, self._stage, *self._shared.values())
         self._next_look = time.monotonic() + _WATCH_S
 
-    def _send_to(self, worker: str) -> None:
-        futures = [sent.future for sent in (self._stage, *self._shared.values())]
-        self._late = self._client.submit(keep, *futures, workers=[worker], pure=False, key=f"{self._name}-{worker}")
+    def _keep(self, worker: str, *parcels: _Sent) -> None:
+        """Let a worker fetch what items need before it has any: Dask gives items to where their needs are."""
+        under_way = [future for future in self._keeping[worker] if not future.done()]
+        new = self._client.submit(
+            keep,
+            *(sent.future for sent in parcels),
+            workers=[worker],
+            key=(f"{self._name}-keep", next(self._numbers)),
+            priority=1,
+            pure=False,
+        )
+        self._keeping[worker] = [*under_way, new]
 
     def _seen_by_all(self, path: str) -> bool:
         """Whether every worker can load the file itself; asked once."""
@@ -293,7 +303,7 @@ class _Run:
 
 
 class _Sent:
-    """A parcel that every worker has."""
+    """A parcel that a worker has; the others fetch it from there when they keep it or have an item that needs it."""
 
     def __init__(self, backend: ClusterBackend, parcel: Parcel) -> None:
         self._backend, self._parcel = backend, parcel
@@ -304,14 +314,14 @@ class _Sent:
             self.future = self._send()
 
     def _send(self) -> Any:
-        """Scatter; a worker that is lost in the middle of it fails the whole, so it may take another try."""
+        """To one worker: Dask's broadcast to all waits for ever for one that is lost in the middle of it."""
         client = self._backend.client
         for _ in range(ATTEMPTS):
             self._backend.check()
-            # KeyError: a name just forgotten; ValueError: the last worker is gone when its copy is due
-            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError, ValueError):
+            # KeyError: the worker is lost, and its name forgotten
+            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):
                 client.wait_for_workers(1, timeout=PATIENCE_S)
-                return client.scatter(self._parcel, broadcast=True, hash=False)
+                return client.scatter(self._parcel, hash=False)
             time.sleep(_WATCH_S)
         self._backend.check()
         raise GpualignError(f"the workers of {self._backend.address} are lost (start some and run again)")
