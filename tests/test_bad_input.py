@@ -171,21 +171,63 @@ def test_situation(run: Run, tmp_path: Path, folder: Path, situation: Situation)
         assert situation.sentence in outcome.error
 
 
+def output_options(command: str) -> list[str]:
+    """Every option of a command that names a file to write; of those that want a suffix, with it."""
+    more = {"map": ["--save-index", "--un", "--al", "--report"], "mems": ["--save-index", "--dotplot"]}
+    more["pairwise"] = ["--plot"]
+    return ["-d"] if command == "index" else ["-o", "--json", *more.get(command, [])]
+
+
 @pytest.mark.parametrize("command", list(bad_input.COMMANDS))
 def test_output_over_an_input_is_refused(cli: Cli, tmp_path: Path, command: str) -> None:
     good_input.write_good_inputs(tmp_path)
     words = bad_input.COMMANDS[command].format(folder=tmp_path).split()
-    inputs = [Path(word) for word in words if word.startswith(str(tmp_path))]
-    for path in inputs:
+    for path in [Path(word) for word in words if word.startswith(str(tmp_path))]:
+        picture = path.with_suffix(".svg")
         before = path.read_bytes()
-        link = tmp_path / "link"
-        link.symlink_to(path)
-        for name in (path, link):
-            code, _, error = cli(*words, "-d" if command == "index" else "-o", name)
-            assert code == 2
-            assert "is also an input" in error
-            assert path.read_bytes() == before
-        link.unlink()
+        for make in (Path.symlink_to, Path.hardlink_to):
+            make(picture, path)
+            for option in output_options(command):
+                for name in (path, picture) if option not in ("--plot", "--dotplot") else (picture,):
+                    code, _, error = cli(*words, option, name)
+                    assert code == 2, (option, error)
+                    assert f"the output {name} is also an input" in error
+                    assert path.read_bytes() == before
+            picture.unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ("pairwise {folder}/reads.fq --pairs {input}", "pairs.tsv"),
+        ("pairwise {folder}/reads.fq --matrix {input}", "matrix"),
+        ("verify {folder}/ref.fa {folder}/reads.fq --candidates {input}", "places.tsv"),
+        ("mems -i {input} {folder}/ref.fa {folder}/reads.fq", "ref.gpi"),
+        ("mems {input} {folder}/reads.fq", "ref.gpi"),
+        ("map {input} {folder}/reads.fq", "ref.gpi"),
+        ("map {folder}/ref.fa {folder}/reads.fq {input}", "mates.fq"),
+    ],
+)
+def test_output_over_an_input_of_another_kind_is_refused(cli: Cli, tmp_path: Path, arguments: str, path: str) -> None:
+    good_input.write_good_inputs(tmp_path)
+    (tmp_path / "matrix").write_bytes(good_input.MATRIX)
+    before = (tmp_path / path).read_bytes()
+    for option in ("-o", "--json"):
+        code, _, error = cli(*arguments.format(folder=tmp_path, input=tmp_path / path).split(), option, tmp_path / path)
+        assert (code, "is also an input" in error) == (2, True), error
+    assert (tmp_path / path).read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [command for command in bad_input.COMMANDS if command != "index"])
+def test_two_outputs_in_one_file_are_refused(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
+    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    (tmp_path / "link.svg").symlink_to("output.svg")
+    for option in output_options(command)[1:]:
+        code, _, error = cli(*words, "-o", tmp_path / "output.svg", option, tmp_path / "link.svg")
+        assert code == 2, (option, error)
+        assert "two outputs are to be" in error
+        assert cli(*words, "-o", os.devnull, "--json", os.devnull)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["link.svg"]
 
 
 @pytest.mark.parametrize("command", list(bad_input.COMMANDS))

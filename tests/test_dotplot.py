@@ -142,7 +142,7 @@ def test_a_control_character_in_a_name_leaves_the_svg_readable(cli: Run, tmp_pat
     ("options", "reason"),
     [
         (["--dotplot", "x.gif"], ".png or .svg"),
-        (["--dotplot", "x.png", "-o", "./x.png"], "also an input or the output"),
+        (["--dotplot", "x.png", "-o", "./x.png"], "two outputs are to be"),
         (["--dotplot", "x.png", "--cluster", "local:1"], "--dotplot does not go with --cluster"),
     ],
 )

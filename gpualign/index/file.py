@@ -52,7 +52,7 @@ def is_index(path: str) -> bool:
         return False
 
 
-def save_index(index: MinimizerIndex, path: str, inputs: tuple[str, ...] = ()) -> None:
+def save_index(index: MinimizerIndex, path: str) -> None:
     """Write an index; the file appears whole or not at all.
 
     Raises:
@@ -74,7 +74,7 @@ def save_index(index: MinimizerIndex, path: str, inputs: tuple[str, ...] = ()) -
             "arrays": table,
         }
     ).encode()
-    with open_output(path, inputs) as out:
+    with open_output(path) as out:
         out.write(_PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)
         out.write(bytes(-out.bytes_written % _ALIGNMENT))
         for array in arrays.values():

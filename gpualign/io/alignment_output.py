@@ -67,21 +67,18 @@ class AlignmentLayout:
 
 
 @contextlib.contextmanager
-def open_alignments(
-    path: str | None, layout: AlignmentLayout, reference: Reference, threads: int, inputs: tuple[str, ...] = ()
-) -> Iterator[Sink]:
+def open_alignments(path: str | None, layout: AlignmentLayout, reference: Reference, threads: int) -> Iterator[Sink]:
     """Open ``path`` for SAM text, header first (or PAF lines), that is written as ``layout`` says; whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
         threads: that compress; they do not change the output.
-        inputs: as in :func:`open_output`.
 
     Raises:
-        UsageError, GpualignError: as :func:`open_output`; samtools failed.
+        GpualignError: as :func:`open_output`; samtools failed.
     """
     with ExitStack() as stack:
-        out = stack.enter_context(open_output(path, inputs))
+        out = stack.enter_context(open_output(path))
         if layout.format in ("sam", "paf") and not layout.sort:
             yield out
             return

@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 from gpualign.errors import GpualignError, InputError, UsageError
@@ -139,18 +139,40 @@ class OutputFile:
         self.bytes_written += len(data)
 
 
+def check_paths(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Refuse before a run to write over what it reads, or two outputs into one file; None and "-" are no files.
+
+    Raises:
+        UsageError: an output is an input, or another output.
+    """
+    read = [path for path in inputs if path not in (None, "-")]
+    written: list[str] = []
+    for path in outputs:
+        if path is None or path == "-":
+            continue
+        if any(_are_same(path, str(other)) for other in read):
+            raise UsageError(f"the output {path} is also an input")
+        if not is_special(path) and any(_are_same(path, other) for other in written):
+            raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
+        written.append(path)
+
+
+def _are_same(one: str, other: str) -> bool:
+    """One file, whatever links lead to it; or one that is not there yet."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
 @contextlib.contextmanager
-def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[OutputFile]:
+def open_output(path: str | None) -> Iterator[OutputFile]:
     """Open ``path`` (None or "-" is standard output) for writing.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
     interrupted run leaves no plausible file. Devices and named pipes are written directly.
 
-    Args:
-        inputs: paths that are being read; writing over one of them is refused.
-
     Raises:
-        UsageError: the output is one of the inputs.
         GpualignError: the file cannot be created, written or closed (disk full shows at close).
     """
     if path is None or path == "-":
@@ -158,10 +180,6 @@ def open_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Outp
         yield sink
         _checked_close(sys.stdout.buffer.flush, "-")
         return
-    for other in inputs:
-        with contextlib.suppress(OSError):
-            if other != "-" and os.path.samefile(other, path):
-                raise UsageError(f"the output {path} is also an input")
     if is_special(path):
         try:
             stream = open(path, "wb", buffering=_READ_SIZE)

@@ -10,20 +10,19 @@ from gpualign.io.files import Sink, open_output
 
 
 @contextlib.contextmanager
-def open_reads_output(path: str | None, inputs: tuple[str, ...] = ()) -> Iterator[Sink]:
+def open_reads_output(path: str | None) -> Iterator[Sink]:
     """Open ``path`` for FASTQ text; gzip (in BGZF's blocks) where its name ends in .gz. Whole or absent as any output.
 
     Args:
         path: None: what is written goes nowhere.
-        inputs: as in :func:`open_output`.
 
     Raises:
-        UsageError, GpualignError: as :func:`open_output`.
+        GpualignError: as :func:`open_output`.
     """
     if path is None:
         yield io.BytesIO()
         return
-    with open_output(path, inputs) as out:
+    with open_output(path) as out:
         if not path.endswith(".gz"):
             yield out
             return

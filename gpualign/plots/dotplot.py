@@ -58,7 +58,7 @@ class DotPlot:
         order = np.lexsort((reverse, references, queries, -lengths))[:MOST_DOTS]
         return queries[order], references[order], lengths[order], reverse[order]
 
-    def save(self, path: str, inputs: tuple[str, ...] = ()) -> None:
+    def save(self, path: str) -> None:
         """Draw into a .png or .svg file."""
         figure = new_figure(7.0, 7.0)
         axes = figure.subplots()
@@ -75,7 +75,7 @@ class DotPlot:
         shown = f"the {len(queries):,} longest of " if len(queries) < self.total else ""
         axes.set_title(f"{shown}{self.total:,} matches of {self._least_length:,} bases or more")
         _add_legend(figure)
-        save_figure(figure, path, inputs)
+        save_figure(figure, path)
 
 
 def _draw_segments(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import os
 from typing import Any
 
 from gpualign.errors import UsageError
@@ -22,19 +21,14 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def check_plot(path: str, others: tuple[str | None, ...] = ()) -> None:
+def check_plot(path: str) -> None:
     """Refuse before the run what could not be drawn after it.
 
-    Args:
-        others: paths that the run reads or writes.
-
     Raises:
-        UsageError: the name ends in neither .png nor .svg or is one of the others, or matplotlib is not installed.
+        UsageError: the name ends in neither .png nor .svg, or matplotlib is not installed.
     """
     if _format(path) not in _FORMATS:
         raise UsageError(f"a picture's name ends in .png or .svg, not as {path!r} does")
-    if any(other is not None and os.path.realpath(other) == os.path.realpath(path) for other in others):
-        raise UsageError(f"the picture {path} is also an input or the output")
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError("pictures need matplotlib (pip install 'gpualign[plot]')")
 
@@ -54,7 +48,7 @@ def shown_name(name: str) -> str:
     return printable if len(printable) <= _LONGEST_NAME else f"{printable[: _LONGEST_NAME - 3]}..."
 
 
-def save_figure(figure: Any, path: str, inputs: tuple[str, ...] = ()) -> None:
+def save_figure(figure: Any, path: str) -> None:
     """Write the figure under ``path``, whole or not at all.
 
     Raises:
@@ -64,7 +58,7 @@ def save_figure(figure: Any, path: str, inputs: tuple[str, ...] = ()) -> None:
     picture = io.BytesIO()
     nothing = {"Date": None} if kind == "svg" else {"Software": None}
     figure.savefig(picture, format=kind, dpi=150, facecolor="white", metadata=nothing)
-    with open_output(path, inputs) as out:
+    with open_output(path) as out:
         out.write(picture.getvalue())
 
 

@@ -55,7 +55,7 @@ class Heatmap:
         with np.errstate(invalid="ignore"):
             return (100 * self._sums / np.where(self._counts, self._counts, np.nan)).reshape(self._shape)
 
-    def save(self, path: str, inputs: tuple[str, ...] = ()) -> None:
+    def save(self, path: str) -> None:
         """Draw the map into a .png or .svg file."""
         named = max(len(self.queries), len(self.targets)) <= MOST_NAMES
         side = max(3.5, min(10.0, 2.0 + 0.16 * max(self._shape))) if named else 6.5
@@ -76,4 +76,4 @@ class Heatmap:
         else:
             axes.set_xlabel("target, number in the file")
             axes.set_ylabel("query, number in the file")
-        save_figure(figure, path, inputs)
+        save_figure(figure, path)

@@ -8,6 +8,7 @@ from gpualign.errors import InputError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
+from gpualign.io.files import check_paths
 from gpualign.params import RunOptions
 from gpualign.report import Report
 
@@ -66,10 +67,11 @@ class IndexCommandParams:
 
 def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
     """Build an index and save it."""
+    check_paths((params.reference,), (params.output,))
     report = Report("index", RunOptions(threads=threads, quiet=quiet))
     packed = read_reference(params.reference)
     index = build_index(packed, choose_index_params(packed.bases, params.k, params.w), threads)
-    save_index(index, params.output, (params.reference,))
+    save_index(index, params.output)
     size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
     report.finish(
         f"{len(packed.names):,} contigs, {packed.bases:,} bases, k = {index.params.k}, w = {index.params.w}, "

@@ -15,7 +15,7 @@ from gpualign.backends.lcs import ScoredBatch, lcs_stage
 from gpualign.backends.select import Opening
 from gpualign.errors import InputError, check_count
 from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
-from gpualign.io.files import InputFile, open_output
+from gpualign.io.files import InputFile, check_paths, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.lcs_query import LcsQuery, common_subsequences, encode_query, reverse_complement
@@ -198,8 +198,8 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("lcs-filter", options)
-    inputs = (params.query, *params.subjects)
-    with Opening(options, "lcs-filter") as opening, open_output(options.output, inputs) as out:
+    check_paths((params.query, *params.subjects), (options.output, options.json))
+    with Opening(options, "lcs-filter") as opening, open_output(options.output) as out:
         lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
         if not options.quiet:
             _warn_of_nothing_to_match(lcs.queries)

@@ -21,7 +21,7 @@ from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
-from gpualign.io.files import open_output
+from gpualign.io.files import check_paths, open_output
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
@@ -173,6 +173,11 @@ class MapParams:
         return self.k or k, self.w or w
 
     @property
+    def written(self) -> tuple[str | None, ...]:
+        """Paths of what is written beside the output."""
+        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page)
+
+    @property
     def scores(self) -> tuple[int, int, int, int, int]:
         return (self.match, self.mismatch, self.gap_open, self.gap_extend, self.clip)
 
@@ -186,13 +191,13 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
-    inputs = tuple(path for path in (params.reference, params.reads, params.mates) if path is not None)
+    check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
     with ExitStack() as stack:
         opening = stack.enter_context(Opening(options, "map"))
         source = _Source(params, stack, options.threads)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
-            save_index(index, params.save_index, inputs)
+            save_index(index, params.save_index)
         report.stage("index")
         pairs, items = _pairs(index, source, params, options)
         report.stage("insert sizes")
@@ -200,7 +205,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         mapping = Mapping(RecordFormatter(index, params, pairs, layout.format, source.tagged))
         statistics, backend = MapStatistics(), opening.backend()
         with (
-            MapOutputs(params, options, layout, index.reference, inputs) as out,
+            MapOutputs(params, options, layout, index.reference) as out,
             Progress(options, "read") as progress,
             closing(backend.run(items, mapping.stage)) as mapped,  # before the devices, on which its threads wait
         ):
@@ -219,7 +224,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         report |= {"insert_size": asdict(pairs)}
     report.finish(statistics.summary(pairs))
     if params.report_page is not None:
-        with open_output(params.report_page, inputs) as page:
+        with open_output(params.report_page) as page:
             page.write(report_page(report.fields).encode())
 
 

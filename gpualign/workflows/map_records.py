@@ -119,14 +119,13 @@ class MapOutputs:
         options: RunOptions,
         layout: AlignmentLayout,
         reference: Reference,
-        inputs: tuple[str, ...],
     ) -> None:
         with ExitStack() as stack:
             self._sinks: list[Sink] = [
-                stack.enter_context(open_alignments(options.output, layout, reference, options.threads, inputs))
+                stack.enter_context(open_alignments(options.output, layout, reference, options.threads))
             ]
             for path in (params.unmapped_reads, params.mapped_reads):
-                self._sinks.append(stack.enter_context(open_reads_output(path, inputs)))
+                self._sinks.append(stack.enter_context(open_reads_output(path)))
             self._stack = stack.pop_all()
 
     def write(self, text: MappedText) -> None:

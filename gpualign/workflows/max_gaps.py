@@ -15,7 +15,7 @@ from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import UsageError, check_count
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.io.files import open_output
+from gpualign.io.files import check_paths, open_output
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
@@ -50,12 +50,12 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
         DeviceError: a GPU was asked for and cannot be used.
     """
     check(params)
+    check_paths(params.inputs, (options.output, options.json))
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     model = model_of(params, scoring)
-    inputs = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
     rows = 0
-    with Opening(options, "pairwise") as opening, open_output(options.output, inputs) as out:
+    with Opening(options, "pairwise") as opening, open_output(options.output) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()

@@ -19,7 +19,7 @@ from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
 from gpualign.io.fastx import Chunk, LongRecord
-from gpualign.io.files import open_output
+from gpualign.io.files import check_paths, open_output
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.plots.dotplot import DotPlot
@@ -77,15 +77,16 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     if (reference, *queries).count("-") > 1:
         raise UsageError("only one input can be standard input")
     if params.dotplot is not None:
-        check_plot(params.dotplot, (reference, *queries, options.output))
+        check_plot(params.dotplot)
         if options.cluster is not None:
             raise UsageError("--dotplot does not go with --cluster")
+    check_paths((reference, params.index, *queries), (options.output, options.json, params.save_index, params.dotplot))
     report = Report("mems", options)
     with Opening(options, "mems") as opening:
         index = open_index(reference, params, options)
         search = Search(index, params, options.threads)
         backend = opening.backend()
-        with open_output(options.output, (reference, *queries)) as out, Progress(options, "bases") as progress:
+        with open_output(options.output) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
             counts = Counts(search, progress)
@@ -99,7 +100,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     if counts.records == 0:
         warn("mems", "no query records")
     if counts.plot is not None and params.dotplot is not None:
-        counts.plot.save(params.dotplot, (reference, *queries))
+        counts.plot.save(params.dotplot)
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
     report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
     report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
@@ -133,7 +134,7 @@ def open_index(reference: str, params: MemsParams, options: RunOptions) -> Minim
         packed = read_reference(reference)
         index = build_index(packed, choose_index(params.min_length, packed.bases), options.threads)
     if params.save_index is not None:
-        save_index(index, params.save_index, (reference,))
+        save_index(index, params.save_index)
     return index
 
 

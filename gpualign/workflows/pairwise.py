@@ -14,7 +14,7 @@ from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, check_count, shown_input
-from gpualign.io.files import OutputFile, open_output
+from gpualign.io.files import OutputFile, check_paths, open_output
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
 from gpualign.io.pair_output import PairFormat
@@ -151,9 +151,9 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         InputError: input that cannot be read.
         DeviceError: the device that was asked for is missing.
     """
-    paths = tuple(path for path in (params.queries, params.targets, params.pairs) if path is not None)
+    check_paths(params.inputs, (options.output, options.json, params.plot))
     if params.plot is not None:
-        check_plot(params.plot, (*paths, options.output))
+        check_plot(params.plot)
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     with Opening(options, "pairwise") as opening:
@@ -164,10 +164,10 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
             warn("pairwise", "no pairs to align")
         _warn_of_giants(problem, options)
         backend = opening.backend()
-        with open_output(options.output, paths) as out, Progress(options, "pair", total) as progress:
+        with open_output(options.output) as out, Progress(options, "pair", total) as progress:
             alignments = align_all(problem, inputs.source, backend, progress, params.resume)
             if params.plot is not None:
-                alignments = _drawn(params, inputs, alignments, paths)
+                alignments = _drawn(params, inputs, alignments)
             kept = _write(params, scoring, inputs, alignments, out)
             report.fields |= backend.report()
     report["pairs"], report["pairs_written"] = total, kept
@@ -175,9 +175,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     report.finish(f"{total} pairs, {kept} written, on {backend.name}")
 
 
-def _drawn(
-    params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments], paths: tuple[str, ...]
-) -> Iterator[Alignments]:
+def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]) -> Iterator[Alignments]:
     """The same alignments; the heat map is written behind the last of them."""
     assert params.plot is not None
     names = (inputs.queries.names, inputs.targets.names)
@@ -185,7 +183,7 @@ def _drawn(
     for block in alignments:
         heatmap.add(block)
         yield block
-    heatmap.save(params.plot, paths)
+    heatmap.save(params.plot)
 
 
 def _warn_of_giants(problem: PairProblem, options: RunOptions) -> None:

@@ -150,12 +150,17 @@ class PairwiseParams:
             raise UsageError(f"max memory must be at least 1M, not {self.max_memory}")
         self._check_max_gaps()
 
+    @property
+    def inputs(self) -> tuple[str | None, ...]:
+        """Paths of what is read; a matrix may also be a name."""
+        return (self.queries, self.targets, self.pairs, self.matrix)
+
     def _check_inputs(self) -> None:
         if self.one_to_one and self.targets is None:
             raise UsageError("--one-to-one needs two files")
         if self.one_to_one and self.pairs is not None:
             raise UsageError("--one-to-one and --pairs exclude each other")
-        if self.queries == "-" and self.targets == "-":
+        if self.inputs.count("-") > 1:
             raise UsageError("only one input can be standard input")
         if self.layout == "matrix" and self.pairs is not None:
             raise UsageError("--matrix-out needs every pair: leave out --pairs")

@@ -17,7 +17,7 @@ from gpualign.errors import InputError, shown_input
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.io.fastx import parse, read_batches, read_chunks
-from gpualign.io.files import InputFile, open_output
+from gpualign.io.files import InputFile, check_paths, open_output
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch, join_batches
@@ -42,9 +42,9 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("verify", options)
-    inputs = tuple(path for path in (params.reference, params.queries, params.candidates) if path is not None)
+    check_paths((params.reference, params.queries, params.candidates), (options.output, options.json))
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with open_output(options.output, inputs) as out, Opening(options, "verify") as opening:
+    with open_output(options.output) as out, Opening(options, "verify") as opening:
         if params.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
         source = _Source(params, options)
