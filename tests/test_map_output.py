@@ -157,6 +157,7 @@ def test_cram_needs_no_more_than_the_reference(
     path = tmp_path / "out.cram"
     options = ["--sort", "--write-index", "-R", r"@RG\tID:x\tSM:y"]
     assert cli("map", given, some_reads, *options, "-o", path)[0] == 0
+    assert path.read_bytes()[:6] == b"CRAM\x03\x00", "3.1 is not read by all"
     decoded = body(path, "-T", str(fasta), "--input-fmt-option", "decode_md=0")
     # htslib writes NM and MD into CRAM only where they differ from what it would compute
     assert [line.split("\t")[:11] for line in decoded] == [line.split("\t")[:11] for line in by_coordinate(sam)]

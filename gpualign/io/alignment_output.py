@@ -102,8 +102,8 @@ def _samtools_arguments(layout: AlignmentLayout, threads: int) -> list[str]:
     if layout.sort:
         # -m is for each thread; without -T it would name temporary files after the output, "-"
         command = ["sort", "-m", str(max(1 << 20, layout.sort_memory // max(1, threads))), "-T", "sort"]
-    # BAM is compressed by us (gpualign/io/bgzf.py)
-    form = {"sam": ["-O", "sam"], "bam": ["-u"], "cram": ["-O", "cram"]}[str(layout.format)]
+    # BAM is compressed by us (gpualign/io/bgzf.py); CRAM 3.1 is not yet read by all (Picard 2)
+    form = {"sam": ["-O", "sam"], "bam": ["-u"], "cram": ["-O", "cram,version=3.0"]}[str(layout.format)]
     return [*command, "--no-PG", "-@", str(threads), *form, "-o", "-", "-"]
 
 
