@@ -96,6 +96,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_every_place_in_low_complexity(tmp_path: Path) -> None:
+    """A read of adenines and thymines has millions of hits in a reference of them."""
+    rng = random.Random(6)
+    bases = "A" * 100_000 + "".join(rng.choice("AT") for _ in range(400_000))
+    (tmp_path / "ref.fa").write_text(f">c\n{bases}\n")
+    peaks = []
+    for reads in (["ACGT" * 25], [bases[at : at + 100] for at in (0, *range(200_000, 400_000, 20_000))]):
+        (tmp_path / "reads.fa").write_text("".join(f">r{i}\n{read}\n" for i, read in enumerate(reads)))
+        peaks.append(peak_mib(f"map --sensitivity full -e 0.05 {tmp_path}/ref.fa {tmp_path}/reads.fa"))
+    print("MiB with one read without hits and with ten of low complexity:", *(f"{peak:.0f}" for peak in peaks))
+    assert peaks[1] < peaks[0] + 40
+
+
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_ten_times_the_input_in_the_same_memory(folder: Path, command: str) -> None:
     small, large = (peak_mib(COMMANDS[command](folder, count)) for count in (MANY // 10, MANY))

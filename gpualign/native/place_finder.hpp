@@ -110,15 +110,26 @@ private:
     void add_candidates(size_t r, bool deep) {
         Read& read = reads_[r];
         if (params_.local && read.length > kLongestWhole) return;
+        if (params_.seeding.full) return add_every_candidate(r);
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
         // A path of at most `limit` edits strays from the diagonal of a seed it meets by at most the limit: the window holds those
-        // that meet all the candidate's seeds, or, to miss none, any of them.
-        for (const Candidate& c : candidates_) {
-            const int64_t left = params_.seeding.full ? c.first_diagonal : c.last_diagonal;
-            const int64_t right = params_.seeding.full ? c.last_diagonal : c.first_diagonal;
-            add_window(r, c.contig, c.reverse, c.votes, left - read.limit, right + read.limit + read.length);
-        }
+        // that meet all the candidate's seeds.
+        for (const Candidate& c : candidates_)
+            add_window(r, c.contig, c.reverse, c.votes, c.last_diagonal - read.limit, c.first_diagonal + read.limit + read.length);
     }
+
+    // Windows that hold the paths that meet any of a candidate's seeds. In low complexity there are millions of them: they are
+    // searched as they come.
+    void add_every_candidate(size_t r) {
+        const Read& read = reads_[r];
+        seeder_.every_candidate(r, read.length, read.limit, [&](const Candidate& c) {
+            add_window(r, c.contig, c.reverse, c.votes, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
+            if (windows_.size() < kMostWindows) return;
+            search_windows();
+            clear_windows();
+        });
+    }
+    static constexpr size_t kMostWindows = 1 << 16;  // held at once
 
     // More hits of the reads of repeats whose best place is in doubt.
     void look_deeper() {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "algo/map_thresholds.hpp"
@@ -57,21 +58,13 @@ public:
         const bool cut = collect_hits(r, length, int64_t(params_.most_hits) * depth);
         const size_t most_candidates = size_t(params_.most_candidates) * size_t(depth);
         out.clear();
-        std::sort(hits_.begin(), hits_.end());
-        for (size_t i = 0; i < hits_.size();) {
-            size_t stop = i + 1;
-            const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
-            while (stop < hits_.size() && hit_line(hits_[stop]) <= last) stop++;
-            add_cluster(i, stop, out);
-            i = stop;
-        }
+        for_each_cluster(limit, [&](size_t from, size_t to) { add_cluster(from, to, out); });
         const auto better = [](const Candidate& a, const Candidate& b) {
             if (a.votes != b.votes) return a.votes > b.votes;
             if (a.first_diagonal != b.first_diagonal) return a.first_diagonal < b.first_diagonal;
             if (a.reverse != b.reverse) return !a.reverse;
             return a.contig < b.contig;
         };
-        if (params_.full) return false;
         drop_unlikely(out);
         if (out.size() > most_candidates) {
             std::nth_element(out.begin(), out.begin() + int64_t(most_candidates), out.end(), better);
@@ -81,13 +74,60 @@ public:
         return cut;
     }
 
+    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit: of all its hits, which are taken
+    // stretch by stretch of the reference where they are many, as in low complexity.
+    //
+    // The pigeonhole principle: of the read's length / (w + k - 1) pieces at most `limit` have an edit, and each of the others
+    // has a minimizer in common with the reference, on a diagonal of the path. All of a path's diagonals lie within the limit
+    // of its leftmost one.
+    template <class Visit>
+    void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
+        const int32_t least = std::max(1, length / (params_.w + params_.k - 1) - limit);
+        int64_t total = 0;
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
+        const uint64_t stretch = total > kHitsAtOnce ? kStretch : reference_.bases;
+        hits_.clear();
+        for (uint64_t border = 0; border < reference_.bases;) {
+            border += stretch;
+            for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
+            // those still to come lie on later diagonals
+            const int64_t done = border < reference_.bases ? int64_t(border) - length - 2 * limit : std::numeric_limits<int64_t>::max();
+            kept_.clear();
+            for_each_cluster(limit, [&](size_t from, size_t to) {
+                if (hit_diagonal(hits_[from]) >= done) {
+                    kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
+                } else if (any_path(from, to, limit, size_t(least))) {
+                    cluster_.clear();
+                    add_cluster(from, to, cluster_);
+                    for (const Candidate& c : cluster_) visit(c);
+                }
+            });
+            hits_.swap(kept_);
+        }
+    }
+
     size_t seeds(size_t r) const { return first_seed_[r + 1] - first_seed_[r]; }
 
 private:
     struct Seed {
         Minimizer minimizer;
-        uint32_t first, last;  // entries
+        uint32_t first, last;  // entries, in order of position
     };
+    static constexpr int64_t kHitsAtOnce = 1 << 20;
+    static constexpr uint64_t kStretch = 1 << 14;  // bases
+
+    // Moves the seed's entries before the border to the hits.
+    void take_hits(Seed& seed, int32_t length, uint64_t border) {
+        for (; seed.first < seed.last && entry_position(index_.entries[seed.first]) < border; seed.first++)
+            add_hit(seed.minimizer, index_.entries[seed.first], length);
+    }
+
+    void add_hit(const Minimizer& minimizer, uint64_t entry, int32_t length) {
+        const bool reverse = entry_reverse(entry) != (minimizer.reverse != 0);
+        const int64_t at = reverse ? length - params_.k - int64_t(minimizer.position) : minimizer.position;
+        hits_.push_back(make_hit(reverse, int64_t(entry_position(entry)) - at, at));
+    }
+
     // Whether some were left out.
     bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
         hits_.clear();
@@ -96,7 +136,7 @@ private:
             if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
         int64_t total = 0;
         for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
-        const bool many = total > most_hits && !params_.full;
+        const bool many = total > most_hits;
         if (many)
             std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
                 const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
@@ -109,15 +149,30 @@ private:
                 if (!hits_.empty() && int64_t(hits_.size()) + n > most_hits) break;
                 n = uint32_t(std::min<int64_t>(n, most_hits));
             }
-            for (uint32_t e = seed.first; e < seed.first + n; e++) {
-                const uint64_t entry = index_.entries[e];
-                const uint32_t position = entry_position(entry);
-                const bool reverse = entry_reverse(entry) != (seed.minimizer.reverse != 0);
-                const int64_t at = reverse ? length - params_.k - int64_t(seed.minimizer.position) : seed.minimizer.position;
-                hits_.push_back(make_hit(reverse, int64_t(position) - at, at));
-            }
+            for (uint32_t e = seed.first; e < seed.first + n; e++) add_hit(seed.minimizer, index_.entries[e], length);
         }
         return many;
+    }
+
+    // Sorts the hits and calls visit(from, to) for those that belong together, from the left: diagonals within the limit of the
+    // first one.
+    template <class Visit>
+    void for_each_cluster(int32_t limit, Visit&& visit) {
+        std::sort(hits_.begin(), hits_.end());
+        for (size_t i = 0; i < hits_.size();) {
+            size_t stop = i + 1;
+            const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
+            while (stop < hits_.size() && hit_line(hits_[stop]) <= last) stop++;
+            visit(i, stop);
+            i = stop;
+        }
+    }
+
+    // Whether one of the hits [from, to) can be a path's leftmost one: so many lie within the limit to its right.
+    bool any_path(size_t from, size_t to, int32_t limit, size_t least) const {
+        for (size_t i = from; i < to && i + least <= hits_.size(); i++)
+            if (hit_line(hits_[i + least - 1]) <= hit_line(hits_[i]) + uint64_t(limit)) return true;
+        return false;
     }
 
     // Hits [from, to) share a candidate for each contig they touch.
@@ -154,7 +209,8 @@ private:
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     std::vector<uint32_t> rank_;
-    std::vector<uint64_t> hits_;
+    std::vector<uint64_t> hits_, kept_;
+    std::vector<Candidate> cluster_;
 };
 
 }  // namespace gpualign
