@@ -3,7 +3,8 @@
     python benchmarks/map_accuracy.py [--sets pe150,…] [--tools gpualign,bwa,…] [--threads 2] [--share 0.1]
 
 A primary record is correct where it lies, within 8 bases, on one of the diagonals that the read came from, on the true
-strand and contig. Result: benchmarks/results/map-accuracy-<machine>.json, with wrong and kept reads at each MAPQ.
+strand and contig. Result: benchmarks/results/map-accuracy-<machine>.json, with wrong and kept reads at each MAPQ, and
+beside each peer the reads that only one of the two has right: all that two mappers' accuracies differ by.
 """
 
 from __future__ import annotations
@@ -54,6 +55,13 @@ class Judged:
             "correct_percent": round(100 * float(self.correct.mean()), 4),
             "kept_at_mapq": kept,
             "wrong_at_mapq": wrong,
+        }
+
+    def beside(self, ours: Judged) -> dict[str, int]:
+        """Reads that only one of the two mappers has right."""
+        return {
+            "correct_here_alone": int((self.correct & ~ours.correct).sum()),
+            "correct_by_gpualign_alone": int((ours.correct & ~self.correct).sum()),
         }
 
 
@@ -131,15 +139,20 @@ def main() -> None:
         folder = simulate.made(name, model, kept)
         index = kept / "index" / "-".join(model.genomes)
         rows = figures["sets"][name] = {"model": dataclasses.asdict(model)}
+        judged: dict[str, Judged] = {}
         for tool in tools:
-            rows[tool] = map_and_judge(tool, index, model, folder, arguments.threads)
+            rows[tool], judged[tool] = map_and_judge(tool, index, model, folder, arguments.threads)
             row = rows[tool]
+            if tool != "gpualign" and "gpualign" in judged:
+                row |= judged[tool].beside(judged["gpualign"])
             wrong = {q: row["wrong_at_mapq"][q] for q in (0, 1, 10, 20, 30, 60)}
             print(f"{name:8} {tool:9} correct {row['correct_percent']:8.4f} %  wrong at MAPQ {wrong}", flush=True)
     harness.save("map-accuracy", harness.machine([tool for tool in tools if tool != "gpualign"]), figures)
 
 
-def map_and_judge(tool: str, index: Path, model: simulate.ReadModel, folder: Path, threads: int) -> dict[str, Any]:
+def map_and_judge(
+    tool: str, index: Path, model: simulate.ReadModel, folder: Path, threads: int
+) -> tuple[dict[str, Any], Judged]:
     reads = [folder / "reads_1.fq", folder / "reads_2.fq"] if model.insert else [folder / "reads.fq"]
     values = {
         "gpualign": Path(sys.executable).with_name("gpualign"),
@@ -158,11 +171,8 @@ def map_and_judge(tool: str, index: Path, model: simulate.ReadModel, folder: Pat
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         sam = Path(scratch) / "out.sam"
         timing = harness.run_timed(TOOLS[tool].map.format(**values).split(), sam)
-        return {
-            "wall_s": round(timing.wall_s, 2),
-            "cpu_s": round(timing.cpu_s, 2),
-            **judge(sam, folder / "truth.npz").table(),
-        }
+        judged = judge(sam, folder / "truth.npz")
+        return {"wall_s": round(timing.wall_s, 2), "cpu_s": round(timing.cpu_s, 2), **judged.table()}, judged
 
 
 if __name__ == "__main__":

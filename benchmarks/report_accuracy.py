@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from report_results import Result, Results
@@ -24,16 +25,29 @@ def _simulated(found: Result) -> str:
             if tool == "model":
                 continue
             wrong = [number(row["wrong_at_mapq"][level]) for level in _LEVELS]
-            rows.append((name, tool, number(row["reads"]), number(row["correct_percent"], 6), *wrong))
+            rows.append((name, tool, number(row["reads"]), number(row["correct_percent"], 6), _behind(row), *wrong))
         what = "pairs" if model["insert"] else "reads"
         promises.append((f"{name}, {number(model['reads'])} {what}", *_promise(tools["gpualign"])))
-    header = ("simulated", "by", "reads", "correct %", *(f"wrong at MAPQ ≥ {level}" for level in _LEVELS))
+    header = ("simulated", "by", "reads", "correct %", "gpualign's lead", *(f"wrong at MAPQ ≥ {q}" for q in _LEVELS))
+    interval = (
+        "gpualign's lead: how many percent of the reads more gpualign has right, with the 95 % interval of that "
+        "difference, from the reads that only one of the two has right.\n"
+    )
     promise = (
         "A MAPQ of q promises at most one wrong read in 10^(q/10). Of gpualign's reads of at least MAPQ q, these are "
         "the levels from 1 to 60 at which more than twice as many are wrong:\n\n"
     )
     calibration = table(("set", "levels", "wrong there", "of reads"), promises)
-    return f"{table(header, rows)}\n{promise}{calibration}\n{found.source}\n"
+    return f"{table(header, rows)}\n{interval}\n{promise}{calibration}\n{found.source}\n"
+
+
+def _behind(row: dict[str, Any]) -> str:
+    """How far a peer is behind gpualign, in percent of the reads; two shares of the same reads (McNemar 1947)."""
+    if "correct_here_alone" not in row:
+        return "–"
+    ours, theirs, reads = row["correct_by_gpualign_alone"], row["correct_here_alone"], row["reads"]
+    error = math.sqrt(ours + theirs - (ours - theirs) ** 2 / reads)
+    return f"{100 * (ours - theirs) / reads:+.3f} ± {196 * error / reads:.3f}"
 
 
 def _promise(row: dict[str, Any]) -> tuple[str, str, str]:
