@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bam_records.hpp"
 #include "paf_text.hpp"
 #include "sam_text.hpp"
 
@@ -244,6 +245,23 @@ void check_line(const Batch& batch, const std::string& line, size_t read, size_t
     expect(described(columns[5], columns[9], tag(columns, "MD:Z:")) == letters);
 }
 
+// As BAM each line is a record of the size that it says, or refused.
+void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
+    const size_t contigs = batch.reference().contigs;
+    for (const std::string& line : lines) {
+        BamWriter writer(batch.contig_names(), contigs);
+        try {
+            writer.line(line);
+        } catch (const std::invalid_argument&) {  // what was copied from a comment is no tag
+            continue;
+        }
+        uint32_t size = 0;
+        expect(writer.text().size() > sizeof size);
+        std::memcpy(&size, writer.text().data(), sizeof size);
+        expect(size + sizeof size == writer.text().size());
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -268,5 +286,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (size_t r = 0; r + 1 < lines.size(); r++) check_line(batch, lines[r], read, records.primary(read) + r, options);
     }
     expect(one_by_one == std::string(all.text().data(), all.text().size()));
+    check_binary(batch, split(one_by_one, '\n'));
     return 0;
 }

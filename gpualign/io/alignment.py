@@ -1,10 +1,11 @@
-"""Reads from SAM, BAM and CRAM through htslib, and SAM headers."""
+"""Reads from SAM, BAM and CRAM through htslib, and the headers of our own SAM and BAM."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -208,6 +209,15 @@ def sam_header(
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
     lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def bam_header(text: bytes, reference: Reference) -> bytes:
+    """A SAM header as a BAM file begins (SAM specification, section 4.2)."""
+    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(reference.names))]
+    for name, length in zip(reference.shown_names, reference.lengths.tolist(), strict=True):
+        ended = name.encode() + b"\0"
+        parts += [struct.pack("<i", len(ended)), ended, struct.pack("<i", length)]
+    return b"".join(parts)
 
 
 def _header_line(kind: str, fields: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Where `map` writes: SAM text to a file as it is, or through samtools as BAM, CRAM or in order of coordinates."""
+"""Where `map` writes: SAM text and BAM records to files, or through samtools as CRAM or in order of coordinates."""
 
 from __future__ import annotations
 
@@ -65,10 +65,15 @@ class AlignmentLayout:
             raise UsageError("an index wants an output file (give -o)")
         return layout
 
+    @property
+    def records(self) -> str:
+        """How records are handed over: "paf" or "sam", lines of text, or "bam", their binary form."""
+        return "bam" if self.sort or self.format == "cram" else str(self.format)
+
 
 @contextlib.contextmanager
 def open_alignments(path: str | None, layout: AlignmentLayout, reference: Reference, threads: int) -> Iterator[Sink]:
-    """Open ``path`` for SAM text, header first (or PAF lines), that is written as ``layout`` says; whole or absent.
+    """Open ``path`` for a header and records in the form ``layout.records``, written as ``layout`` says; whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
@@ -79,8 +84,13 @@ def open_alignments(path: str | None, layout: AlignmentLayout, reference: Refere
     """
     with ExitStack() as stack:
         out = stack.enter_context(open_output(path))
-        if layout.format in ("sam", "paf") and not layout.sort:
+        if layout.records != "bam":
             yield out
+            return
+        if layout.format == "bam" and not layout.sort:
+            from gpualign.io.bgzf import bgzf_writer
+
+            yield stack.enter_context(bgzf_writer(out.write, threads))
             return
         from gpualign.io.samtools import run_samtools
 
@@ -95,14 +105,14 @@ def open_alignments(path: str | None, layout: AlignmentLayout, reference: Refere
 
 
 def _samtools_arguments(layout: AlignmentLayout, threads: int) -> list[str]:
-    """The command that turns our text into ``layout``, without @PG lines of its own."""
+    """The command that turns our records into ``layout``, without @PG lines of its own."""
     if layout.format == "cram":
         threads = 0  # with more, htslib's trials of how to compress depend on which thread is first
     command = ["view"]
     if layout.sort:
         # -m is for each thread; without -T it would name temporary files after the output, "-"
         command = ["sort", "-m", str(max(1 << 20, layout.sort_memory // max(1, threads))), "-T", "sort"]
-    # BAM is compressed by us (gpualign/io/bgzf.py); CRAM 3.1 is not yet read by all (Picard 2)
+    # what it sorts is compressed by us (gpualign/io/bgzf.py); CRAM 3.1 is not yet read by all (Picard 2)
     form = {"sam": ["-O", "sam"], "bam": ["-u"], "cram": ["-O", "cram,version=3.0"]}[str(layout.format)]
     return [*command, "--no-PG", "-@", str(threads), *form, "-o", "-", "-"]
 

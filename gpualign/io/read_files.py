@@ -10,11 +10,12 @@ from gpualign.io.files import Sink, open_output
 
 
 @contextlib.contextmanager
-def open_reads_output(path: str | None) -> Iterator[Sink]:
+def open_reads_output(path: str | None, threads: int) -> Iterator[Sink]:
     """Open ``path`` for FASTQ text; gzip (in BGZF's blocks) where its name ends in .gz. Whole or absent as any output.
 
     Args:
         path: None: what is written goes nowhere.
+        threads: that compress; they do not change the output.
 
     Raises:
         GpualignError: as :func:`open_output`.
@@ -26,8 +27,7 @@ def open_reads_output(path: str | None) -> Iterator[Sink]:
         if not path.endswith(".gz"):
             yield out
             return
-        from gpualign.io.bgzf import BgzfWriter
+        from gpualign.io.bgzf import bgzf_writer
 
-        packed = BgzfWriter(out.write)
-        yield packed
-        packed.finish()
+        with bgzf_writer(out.write, threads) as packed:
+            yield packed

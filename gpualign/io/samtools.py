@@ -56,7 +56,7 @@ class Samtools:
         self._thread.start()
 
     def write(self, text: bytes | memoryview) -> None:
-        """Hand on SAM text, header first.
+        """Hand on SAM text or BAM bytes, header first.
 
         Raises:
             GpualignError: the command failed, or what ``drain`` raised.

@@ -1,7 +1,10 @@
 // Reads as FASTQ (FASTA where they have no qualities), and comments of FASTQ headers as SAM tags.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +56,13 @@ bool integer(std::string_view text) {
     return !text.empty() && all(text, digit);
 }
 
+bool integer_between(std::string_view text, int64_t least, int64_t most) {
+    if (!integer(text)) return false;
+    if (text[0] == '+') text.remove_prefix(1);
+    int64_t value = 0;
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() && value >= least && value <= most;
+}
+
 // [-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?
 bool real(std::string_view text) {
     const size_t e = text.find_first_of("eE");
@@ -69,12 +79,14 @@ bool real(std::string_view text) {
 // [cCsSiIf](,NUMBER)*
 bool numbers(std::string_view text) {
     if (text.empty() || std::string_view("cCsSiIf").find(text[0]) == std::string_view::npos) return false;
-    const bool reals = text[0] == 'f';
+    const bool reals = text[0] == 'f', is_signed = text[0] == 'c' || text[0] == 's' || text[0] == 'i';
+    const int bits = text[0] == 'c' || text[0] == 'C' ? 8 : text[0] == 's' || text[0] == 'S' ? 16 : 32;
+    const int64_t least = is_signed ? -(int64_t(1) << (bits - 1)) : 0, most = least + (int64_t(1) << bits) - 1;
     text.remove_prefix(1);
     while (!text.empty()) {
         if (text[0] != ',') return false;
         const std::string_view number = text.substr(1, text.find(',', 1) == std::string_view::npos ? text.size() : text.find(',', 1) - 1);
-        if (!(reals ? real(number) : integer(number))) return false;
+        if (!(reals ? real(number) : integer_between(number, least, most))) return false;
         text.remove_prefix(1 + number.size());
     }
     return true;
@@ -86,7 +98,7 @@ bool valid_tag(std::string_view field) {
     const std::string_view value = field.substr(5);
     switch (field[3]) {
         case 'A': return value.size() == 1 && value[0] > ' ' && value[0] < 127;
-        case 'i': return integer(value) && value.size() <= 11;
+        case 'i': return integer_between(value, -(int64_t(1) << 31), (int64_t(1) << 32) - 1);
         case 'f': return real(value);
         case 'Z': return all(value, [](char c) { return c >= ' ' && c < 127; });
         case 'H': return value.size() % 2 == 0 && all(value, [](char c) { return digit(c) || (c >= 'A' && c <= 'F'); });

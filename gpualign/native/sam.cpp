@@ -1,10 +1,11 @@
-// SAM text out of NumPy arrays.
+// SAM text out of NumPy arrays, and BAM records out of that.
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 #include <string>
 
 #include "arrays.hpp"
+#include "bam_records.hpp"
 #include "bindings.hpp"
 #include "read_arrays.hpp"
 #include "record_arrays.hpp"
@@ -37,6 +38,23 @@ Output<uint8_t> format_sam(const ReferenceArrays& reference, Input<uint8_t> cont
     return to_numpy(writer.release());
 }
 
+nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets) {
+    if (contig_name_offsets.size() == 0) throw nb::value_error("no offsets of the contigs' names");
+    BamWriter writer({contig_names.data(), contig_name_offsets.data()}, contig_name_offsets.size() - 1);
+    int64_t count = 0;
+    {
+        nb::gil_scoped_release release;
+        writer.reserve(text.size());
+        for (std::string_view rest(begin_of(text), text.size()); !rest.empty(); count++) {
+            const size_t end = rest.find('\n');
+            if (end == std::string_view::npos) throw std::invalid_argument("a SAM line is cut short");
+            writer.line(rest.substr(0, end));
+            rest.remove_prefix(end + 1);
+        }
+    }
+    return nb::make_tuple(to_numpy(writer.release()), count);
+}
+
 }  // namespace
 
 void bind_sam(nb::module_& m) {
@@ -44,6 +62,8 @@ void bind_sam(nb::module_& m) {
           nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("eqx"), nb::arg("soft_supplementary"),
           nb::arg("secondary_sequence"), nb::arg("read_group"),
           "SAM records of the wanted reads of a batch (None: of all), one line each, in order.");
+    m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
+          "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is no record.");
 }
 
 }  // namespace gpualign

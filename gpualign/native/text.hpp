@@ -34,6 +34,7 @@ public:
         char* at = data_.get() + size_;
         size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.get());
     }
+    char* at(size_t offset) { return data_.get() + offset; }
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
     // Hands the letters over.

@@ -18,7 +18,7 @@ from gpualign.gpu.kernels.map import runs_on_gpu
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
-from gpualign.io.alignment import parse_read_group, sam_header
+from gpualign.io.alignment import bam_header, parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import check_paths, open_output
@@ -202,7 +202,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         pairs, items = _pairs(index, source, params, options)
         report.stage("insert sizes")
         header = _header(index.reference, params, layout, source.first.header)
-        mapping = Mapping(RecordFormatter(index, params, pairs, layout.format, source.tagged))
+        mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
         statistics, backend = MapStatistics(), opening.backend()
         with (
             MapOutputs(params, options, layout, index.reference) as out,
@@ -243,7 +243,8 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
         return b""
     group = parse_read_group(params.read_group)[0] if params.read_group else None
     tags = sequence_tags(reference, params.reference) if layout.format == "cram" else None
-    return sam_header(reference, params.command_line, group, source, layout.sort, tags)
+    text = sam_header(reference, params.command_line, group, source, layout.sort, tags)
+    return bam_header(text, reference) if layout.records == "bam" else text
 
 
 class _Source:

@@ -1,4 +1,4 @@
-"""What `map` writes of mapped batches: SAM records or PAF lines, and the reads with and without a place."""
+"""What `map` writes of mapped batches: SAM or BAM records or PAF lines, and the reads with and without a place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MappedText(NamedTuple):
-    """Text of a batch for each output: records, and FASTQ of reads without and with a place."""
+    """Bytes of a batch for each output: records, and FASTQ of reads without and with a place."""
 
     records: bytes | NDArray[np.uint8]
     unmapped_reads: bytes = b""
@@ -35,16 +35,16 @@ class MappedText(NamedTuple):
 
 
 class RecordFormatter:
-    """Text of mapped batches. Pickles with the index and makes its native views anew.
+    """Records of mapped batches. Pickles with the index and makes its native views anew.
 
     Args:
         pairs: None: the reads are no pairs.
-        form: "paf" for PAF lines, otherwise SAM records.
+        form: of the records, as :attr:`AlignmentLayout.records`.
         tagged: comments of the reads are SAM tags already, as those of BAM files are.
     """
 
     def __init__(
-        self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, form: str | None, tagged: bool
+        self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, form: str, tagged: bool
     ) -> None:
         self.index, self.params, self.pairs, self.form, self.tagged = index, params, pairs, form, tagged
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
@@ -97,7 +97,12 @@ class RecordFormatter:
             if wanted is not None:
                 expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
         check_count("records", expected, _native.count_newlines(text))
-        return text
+        if self.form != "bam":
+            return text
+        _, *contigs = self._reference
+        records, count = _native.bam_records(text, *contigs)
+        check_count("records", expected, count)
+        return np.asarray(records)
 
 
 def templates_with_place(batch: SequenceBatch, alignments: Alignments) -> NDArray[np.uint8]:
@@ -125,7 +130,7 @@ class MapOutputs:
                 stack.enter_context(open_alignments(options.output, layout, reference, options.threads))
             ]
             for path in (params.unmapped_reads, params.mapped_reads):
-                self._sinks.append(stack.enter_context(open_reads_output(path)))
+                self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
             self._stack = stack.pop_all()
 
     def write(self, text: MappedText) -> None:
