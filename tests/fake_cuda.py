@@ -44,6 +44,19 @@ class Allocation:
         self.context.live -= len(self.data)
 
 
+class host_alloc_flags:
+    DEVICEMAP = 2
+
+
+class MappedArray(np.ndarray):
+    @property
+    def base(self):
+        return self
+
+    def get_device_pointer(self):
+        return self.ctypes.data
+
+
 class Event:
     def record(self, stream=None):
         self.time = time.perf_counter()
@@ -90,6 +103,7 @@ class FakeDriver:
 
     Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
     device_attribute, function_attribute = device_attribute, function_attribute
+    host_alloc_flags = host_alloc_flags
     Event = Event
     #: as a kernel leaves its context behind that wrote where it must not: no call of it works any more
     broken = False
@@ -151,8 +165,10 @@ class FakeDriver:
             raise MemoryError("cuMemAlloc failed: out of memory")
         return Allocation(self, size)
 
-    def pagelocked_empty(self, size, dtype):
+    def pagelocked_empty(self, size, dtype, mem_flags=0):
         self.check_context()
+        if mem_flags & host_alloc_flags.DEVICEMAP:
+            return np.full(size, 0x5A, dtype).view(MappedArray)
         return np.full(size, 0x5A, dtype)
 
     def memcpy_htod(self, pointer, array):

@@ -110,6 +110,26 @@ def test_mapper_of_the_python_api(use, mates: tuple[Path, Path]) -> None:
     assert found.tolist() == expected.tolist()
 
 
+def test_an_index_larger_than_the_device(cli: Cli, use, tmp_path: Path) -> None:
+    """What finds no room is read from the host's memory."""
+    rng = np.random.default_rng(6)
+    genome = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 2_000_000)].tobytes()
+    reference, reads, report = (tmp_path / name for name in ("ref.fa", "reads.fa", "report.json"))
+    reference.write_bytes(b">g\n" + genome + b"\n")
+    reads.write_bytes(b"".join(b">r%d\n%b\n" % (at, genome[at : at + 100]) for at in range(0, 1_900_000, 5000)))
+    outputs = []
+    for options in (("--device", "cpu"), ("--device", "cuda", "--max-gpu-mem", "6M", "--json", report)):
+        if "cuda" in options:
+            use(FakeDriver())
+        status, out, _ = cli("map", reference, reads, *options, "--batch-size", "8K", "-q")
+        assert status == 0
+        outputs.append([line for line in out.splitlines() if not line.startswith(b"@PG")])
+    assert outputs[0] == outputs[1]
+    device = json.loads(report.read_text())["devices"][0]
+    assert device["mapped_host_mb"] > 0
+    assert 0 < device["peak_vram_mb"] <= 6
+
+
 def test_long_reads_say_that_they_run_on_the_cpu(cli: Cli, use, some_reads: Path) -> None:
     use(FakeDriver())
     status, _, err = cli("map", "-x", "hifi", GENOMES, some_reads, "--device", "cuda")

@@ -84,6 +84,7 @@ class CudaBackend:
                 "name": device.info.name,
                 "driver": device.info.driver,
                 "peak_vram_mb": device.peak_allocated >> 20,
+                "mapped_host_mb": device.mapped >> 20,
                 **device.timeline.summary(),
             }
             for device in self.devices

@@ -12,6 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
 from gpualign.gpu.timeline import Timeline
@@ -103,6 +106,7 @@ class Device:
         self.budget = 0
         self.allocated = 0
         self.peak_allocated = 0
+        self.mapped = 0
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._slots: list[Any] = []
         self._resident: dict[str, Any] = {}
@@ -194,6 +198,22 @@ class Device:
         self.allocated += size
         self.peak_allocated = max(self.peak_allocated, self.allocated)
         return pointer
+
+    def mapped_memory(self, size: int) -> tuple[NDArray[np.uint8], int]:
+        """Page-locked host memory that kernels read over the bus, and its address there; it lives as long as the array,
+        which must go in the device's thread.
+
+        Raises:
+            DeviceMemoryExceeded: the host has no room.
+        """
+        from gpualign.gpu.buffers import DeviceMemoryExceeded
+
+        try:
+            memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
+        except self.driver.MemoryError as error:
+            raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be page-locked") from error
+        self.mapped += size
+        return memory, int(memory.base.get_device_pointer())
 
     def free(self, pointer: Any, size: int) -> None:
         """Give back what :meth:`allocate` gave."""

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 #: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
 PAD_WORDS = 4
+#: of the device's budget for arrays that may stay on the host; batches need the rest
+_RESIDENT_SHARE = 0.7
 
 
 class ResidentArrays:
     """Copies of arrays on a device, all of them or none.
+
+    Args:
+        beyond: arrays for which there is no room stay in page-locked host memory, where kernels read them over the bus.
 
     Attributes:
         addresses: of each.
@@ -27,9 +32,10 @@ class ResidentArrays:
         DeviceMemoryExceeded: there is no room.
     """
 
-    def __init__(self, device: Device, *arrays: NDArray[Any]) -> None:
-        self._device = device
+    def __init__(self, device: Device, *arrays: NDArray[Any], beyond: bool = False) -> None:
+        self._device, self._beyond = device, beyond
         self._held: list[tuple[Any, int]] = []
+        self._mapped: list[NDArray[np.uint8]] = []
         try:
             self.addresses = [self._upload(array) for array in arrays]
         except BaseException:
@@ -38,6 +44,8 @@ class ResidentArrays:
 
     def _upload(self, array: NDArray[Any]) -> int:
         size = max(1, array.nbytes)
+        if self._beyond and self._device.allocated + size > _RESIDENT_SHARE * self._device.budget:
+            return self._map(array)
         pointer = self._device.allocate(size)
         self._held.append((pointer, size))
         if array.nbytes:
@@ -45,10 +53,17 @@ class ResidentArrays:
             self._device.timeline.bytes_to_device += array.nbytes
         return int(pointer)
 
+    def _map(self, array: NDArray[Any]) -> int:
+        memory, address = self._device.mapped_memory(max(1, array.nbytes))
+        memory[: array.nbytes] = np.ascontiguousarray(array).view(np.uint8)
+        self._mapped.append(memory)
+        return address
+
     def free(self) -> None:
         for pointer, size in self._held:
             self._device.free(pointer, size)
         self._held.clear()
+        self._mapped.clear()
 
 
 class ResidentText(ResidentArrays):
@@ -58,10 +73,10 @@ class ResidentText(ResidentArrays):
         text, known: addresses of the first base's word and of its known bit's.
     """
 
-    def __init__(self, device: Device, reference: Reference) -> None:
+    def __init__(self, device: Device, reference: Reference, beyond: bool = False) -> None:
         self.reference = reference  # keeps the key (its identity) alive
         known = _native.reference_known_bits(reference.native)
-        super().__init__(device, padded(reference.words.view(np.uint32)), padded(known))
+        super().__init__(device, padded(reference.words.view(np.uint32)), padded(known), beyond=beyond)
         self.text, self.known = (address + 4 * PAD_WORDS for address in self.addresses)
 
 

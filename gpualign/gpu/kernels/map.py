@@ -242,12 +242,12 @@ class MapKernel:
 
     def _target(self) -> tuple[int, ...]:
         index, reference = self.index, self.index.reference
-        text = self.device.resident(f"text {id(reference)}", lambda: ResidentText(self.device, reference))
+        text = self.device.resident(f"text {id(reference)}", lambda: ResidentText(self.device, reference, beyond=True))
         arrays = self.device.resident(
             f"map index {id(index)}",
-            lambda: ResidentArrays(self.device, index.offsets, index.entries, reference.contig_offsets),
+            lambda: ResidentArrays(self.device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
         )
-        offsets, entries, contig_offsets = arrays.addresses
+        contig_offsets, offsets, entries = arrays.addresses
         contigs = len(reference.contig_offsets) - 1
         return (offsets, entries, text.text, text.known, contig_offsets, contigs, index.params.k, index.bucket_bits)
 
