@@ -28,12 +28,6 @@
 
 #include "algo/hd.hpp"
 
-#if defined(__CUDACC__)
-#define GPUALIGN_UNROLL _Pragma("unroll")
-#else
-#define GPUALIGN_UNROLL _Pragma("GCC unroll 8")
-#endif
-
 namespace gpualign {
 namespace gapsmis {
 

@@ -31,6 +31,10 @@ struct Warp {
         }
         return value;
     }
+    template <class T>
+    __device__ __forceinline__ T exchange(T value, uint32_t mask) const {
+        return __shfl_xor_sync(kAll, value, mask);
+    }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
 };
 
