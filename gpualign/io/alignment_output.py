@@ -73,7 +73,7 @@ class AlignmentLayout:
 
 @contextlib.contextmanager
 def open_alignments(path: str | None, layout: AlignmentLayout, reference: Reference, threads: int) -> Iterator[Sink]:
-    """Open ``path`` for a header and records in the form ``layout.records``, written as ``layout`` says; whole or absent.
+    """Open ``path`` for a header and records in the form ``layout.records``; whole or absent.
 
     Args:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
