@@ -36,10 +36,11 @@ _NAME_DIGITS = 9
 
 
 def letters_of(path: Path) -> NDArray[np.uint8]:
-    """The upper-case letters of a FASTA file of one record."""
-    text = path.read_bytes()
-    text = text[text.index(b"\n") + 1 :].replace(b"\n", b"").upper()
-    return np.frombuffer(text, np.uint8)
+    """The upper-case letters of a FASTA file, its records one behind the other."""
+    records = path.read_bytes().split(b">")[1:]
+    return np.frombuffer(
+        b"".join(record.partition(b"\n")[2].replace(b"\n", b"").upper() for record in records), np.uint8
+    )
 
 
 def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -75,12 +76,11 @@ def reverse(reads: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return COMPLEMENT[reads[:, ::-1]]
 
 
-def simulate_part(genome_path: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
-    """FASTQ of the reads (both ends where ``paired``) of one part."""
-    genome, rng = letters_of(genome_path), np.random.default_rng([17, part, paired])
-    known = genome != ord("N")
+def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
+    """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's letters in a .npy file."""
+    genome, rng = np.load(letters, mmap_mode="r"), np.random.default_rng([17, part, paired])
     starts = rng.integers(0, len(genome) - 1000, 2 * count)
-    starts = starts[known[starts] & known[starts + 600]][:count]
+    starts = starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
     first = part * _PART
     if not paired:
         reads = draw(genome, starts, rng)
@@ -97,13 +97,16 @@ def simulate_part(genome_path: Path, part: int, count: int, paired: bool) -> tup
 def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], processes: int) -> None:
     parts = range(-(-count // _PART))
     counts = [min(_PART, count - part * _PART) for part in parts]
+    letters = outputs[0].with_suffix(".npy")
+    np.save(letters, letters_of(genome))
     with ProcessPoolExecutor(processes) as pool:
         files = [open(path, "wb") for path in outputs]
-        for texts in pool.map(simulate_part, repeat(genome), parts, counts, repeat(paired)):
+        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired)):
             for file, text in zip(files, texts, strict=True):
                 file.write(text)
         for file in files:
             file.close()
+    letters.unlink()
 
 
 def head(path: Path, records: int, output: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ class SequenceBatch:
         comments: per-record text after the name, or None where it was not asked for.
         comment_offsets: int64 (n + 1,) with ``comments``.
         mates: uint8 (n,), 0 for a single read, 1 and 2 for the ends of a pair, which are neighbours; None: no pairs.
-        line: 1-based line number of the first record in its file (0 where there are no lines).
     """
 
     names: NDArray[np.uint8]
@@ -34,14 +33,13 @@ class SequenceBatch:
     comments: NDArray[np.uint8] | None = None
     comment_offsets: NDArray[np.int64] | None = None
     mates: NDArray[np.uint8] | None = None
-    line: int = field(default=0, compare=False)
 
     def __len__(self) -> int:
         return len(self.base_offsets) - 1
 
     @property
     def native(self) -> tuple[NDArray[Any] | None, ...]:
-        """The arrays as native functions take them: all fields but the line."""
+        """The arrays as native functions take them: all fields."""
         return (
             self.names,
             self.name_offsets,
@@ -87,7 +85,6 @@ class SequenceBatch:
             cut(self.comments, self.comment_offsets),
             rebased(self.comment_offsets),
             None if self.mates is None else self.mates[start:end],
-            line=self.line,
         )
 
     def take(self, chosen: NDArray[np.int64]) -> SequenceBatch:
@@ -106,9 +103,7 @@ class SequenceBatch:
         qualities, _ = picked(self.qualities, self.base_offsets)
         comments, comment_offsets = picked(self.comments, self.comment_offsets)
         mates = None if self.mates is None else self.mates[chosen]
-        return SequenceBatch(
-            names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates, self.line
-        )
+        return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates)
 
     @classmethod
     def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:
@@ -133,7 +128,6 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
     """One batch of all sequences in order; the batches carry the same fields. Empty for no batches."""
     if not batches:
         return SequenceBatch.from_records([])
-    first = batches[0]
 
     def texts(name: str) -> Any:
         parts = [getattr(batch, name) for batch in batches]
@@ -154,5 +148,4 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
         texts("comments"),
         offsets("comment_offsets"),
         texts("mates"),
-        line=first.line,
     )

@@ -169,8 +169,8 @@ def _duplicate(path: str, name: str) -> str:
     if path != "-":
         with InputFile(path) as file:
             for chunk in read_chunks(file, _CHUNK_BYTES):
-                for i, line in enumerate(bytes(chunk.data).split(b"\n")):
+                for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
                     if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
-                        lines.append(chunk.line + i)
+                        lines.append(chunk.first_line() + i)
     where = f" (lines {lines[0]} and {lines[1]}; rename one)" if len(lines) > 1 else " (rename one)"
     return f"two records are named '{name}'{where}"

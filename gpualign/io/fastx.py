@@ -1,13 +1,14 @@
 """FASTA and FASTQ: chunks of whole records from a stream, parsed natively into a :class:`SequenceBatch`.
 
 Reading and parsing are apart so that the reader (one thread, in order) only looks for the last record border of a
-block, and the workers parse. FASTQ has four lines a record; FASTA sequences may run over any number of lines.
+block, and the workers parse. Of a plain file the reader looks at the borders alone, and the workers read what lies
+between them. FASTQ has four lines a record; FASTA sequences may run over any number of lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, overload
 
 import numpy as np
@@ -21,26 +22,61 @@ from gpualign.sequences import SequenceBatch
 
 FastxFormat = Literal["fasta", "fastq"]
 
+#: bytes of the end of a chunk in which its last border is looked for first
+_WINDOW = 1 << 16
+#: how many times more next
+_WIDER = 8
+_COUNTED_AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """Text that is still in its file, which must stay open."""
+
+    file: InputFile
+    offset: int
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
 
 @dataclass(frozen=True)
 class Chunk:
     """Whole records of one file, unparsed.
 
     Attributes:
-        data: uint8 text (or bytes) that begins and ends at record borders.
+        data: uint8 text (or bytes) that begins and ends at record borders, or where it is.
         kind: "fasta" or "fastq".
         path: the file, for messages.
-        line: 1-based line number of the first line.
+        line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what stands behind the names is wanted.
         offset: where the text begins in a file that can be read there again; None: it cannot.
     """
 
-    data: NDArray[np.uint8] | bytes
+    data: NDArray[np.uint8] | bytes | StoredText
     kind: FastxFormat
     path: str
-    line: int
+    line: int | None
     comments: bool = False
     offset: int | None = None
+
+    def text(self) -> NDArray[np.uint8] | bytes:
+        """The text, read now where it is not at hand.
+
+        Raises:
+            InputError: it cannot be read (any more).
+        """
+        return self.data.file.part(self.data.offset, self.data.size) if isinstance(self.data, StoredText) else self.data
+
+    def first_line(self) -> int:
+        """Number of the first line."""
+        if self.line is not None:
+            return self.line
+        with InputFile(self.path) as file:
+            ends = range(0, self.offset or 0, _COUNTED_AT_ONCE)
+            sizes = (min(_COUNTED_AT_ONCE, (self.offset or 0) - start) for start in ends)
+            return 1 + sum(int(_native.count_newlines(file.part(*at))) for at in zip(ends, sizes, strict=True))
 
 
 def sniff(head: bytes, path: str) -> FastxFormat | None:
@@ -114,6 +150,42 @@ def read_chunks(
         line += _native.count_newlines(chunk)
 
 
+def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+    """The same of a plain file, without its text.
+
+    Raises:
+        InputError: neither FASTA nor FASTQ, or the file cannot be read.
+    """
+    kind = sniff(file.part(0, min(_WINDOW, file.size)).tobytes(), file.path)
+    if kind is None:  # white space as far as one looks
+        yield from read_chunks(file, chunk_bytes)
+        return
+    begin, want = 0, chunk_bytes
+    while begin < file.size:
+        end = min(begin + want, file.size)
+        if end < file.size:
+            border = _last_border(file, begin, end, kind)
+            if border == begin:  # one record is larger: grow geometrically to stay linear in its length
+                want *= 2
+                continue
+            end = border
+        want = chunk_bytes
+        yield Chunk(StoredText(file, begin, end - begin), kind, file.path, None, offset=begin)
+        begin = end
+
+
+def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> int:
+    """Of the last record that begins between ``begin`` and ``end``; ``begin`` where there is none."""
+    window = _WINDOW
+    while True:
+        start = max(begin, end - window)
+        if cut := _native.last_record_border(file.part(start, end - start), kind == "fastq"):
+            return start + int(cut)
+        if start == begin:
+            return begin
+        window *= _WIDER
+
+
 class LongRecord:
     """A FASTA record too long to be held: read its parts to the end before the reader goes on.
 
@@ -164,11 +236,11 @@ def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", c
         InputError: the first malformed record, with file and line.
     """
     try:
-        fields = _native.parse_fastx(chunk.data, chunk.kind == "fastq", alphabet == "nucleotide", comments)
+        fields = _native.parse_fastx(chunk.text(), chunk.kind == "fastq", alphabet == "nucleotide", comments)
     except ValueError as error:
         offset, what = error.args[0].split("\t", 1)
-        raise InputError(what, chunk.path, chunk.line + int(offset)) from None
-    return replace(SequenceBatch(*fields), line=chunk.line)
+        raise InputError(what, chunk.path, chunk.first_line() + int(offset)) from None
+    return SequenceBatch(*fields)
 
 
 def read_batches(

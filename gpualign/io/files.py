@@ -13,6 +13,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.io.rewound import Rewound
 
@@ -40,6 +43,7 @@ class InputFile:
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
         plain: a file on disk that is not compressed, so that its bytes can be read again elsewhere.
+        size: of such a file, bytes; 0 of any other.
     """
 
     def __init__(self, path: str, threads: int = 1) -> None:
@@ -47,7 +51,8 @@ class InputFile:
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
             head = _read_fully(self._file, _HEAD_SIZE)
-            self.plain = path != "-" and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+            status = os.fstat(self._file.fileno())
+            self.plain = path != "-" and stat.S_ISREG(status.st_mode)
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
         self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
@@ -55,6 +60,7 @@ class InputFile:
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
         self.plain &= not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
+        self.size = status.st_size if self.plain else 0
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
@@ -88,6 +94,23 @@ class InputFile:
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
         return self._checked(_fill, view)
+
+    def part(self, offset: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of a plain file, from any thread; :meth:`read` goes on where it was.
+
+        Raises:
+            InputError: they are not there (any more).
+        """
+        text = np.empty(size, np.uint8)
+        read = 0
+        try:
+            while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
+                read += count
+        except OSError as error:
+            raise InputError(_os_reason(error), self.path) from error
+        if read < size:
+            raise InputError("became shorter while it was read", self.path)
+        return text
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         try:

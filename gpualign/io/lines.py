@@ -32,7 +32,7 @@ def read_line_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> It
 
 def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
     """A chunk's lines without their line ends, bytes as they are; a name is ``prefix`` and the 1-based line number."""
-    text = np.frombuffer(chunk.data, np.uint8)
+    text = np.frombuffer(chunk.text(), np.uint8)
     ends = np.flatnonzero(text == _NEWLINE)
     if len(text) and text[-1] != _NEWLINE:
         ends = np.append(ends, len(text))
@@ -44,5 +44,6 @@ def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
     inside = np.ones(len(text), bool)
     inside[text == _NEWLINE] = False
     inside[(ends - 1)[has_return]] = False
-    names, name_offsets = join_bytes([f"{prefix}{chunk.line + i}".encode() for i in range(len(ends))])
-    return SequenceBatch(names, name_offsets, text[inside], offsets, line=chunk.line)
+    first = chunk.first_line()
+    names, name_offsets = join_bytes([f"{prefix}{first + i}".encode() for i in range(len(ends))])
+    return SequenceBatch(names, name_offsets, text[inside], offsets)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks
+from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2
+#: bytes of a file up to which one reader reads it; not all files say their size (those of the kernel)
+_HELD = 1 << 16
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -25,6 +27,7 @@ class ReadSource:
         reference_path, keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what stands behind the names of FASTA and FASTQ records.
         threads: that inflate bgzf.
+        by_parser: the text of a plain file is read where it is parsed, in this process while this is open.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
@@ -41,8 +44,9 @@ class ReadSource:
         keep_read_groups: bool = True,
         comments: bool = False,
         threads: int = 1,
+        by_parser: bool = False,
     ) -> None:
-        self.path, self._comments = path, comments
+        self.path, self._comments, self._by_parser = path, comments, by_parser
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments = None
@@ -75,7 +79,8 @@ class ReadSource:
         elif long_records:
             yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            for chunk in read_chunks(self._file, batch_bases * _BYTES_PER_BASE):
+            read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
+            for chunk in read(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 
     def close(self) -> None:

@@ -194,7 +194,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
     with ExitStack() as stack:
         opening = stack.enter_context(Opening(options, "map"))
-        source = _Source(params, stack, options.threads)
+        source = _Source(params, stack, options)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index)
@@ -250,10 +250,13 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
 class _Source:
     """The reads of a run, one file or two, open as long as ``stack``."""
 
-    def __init__(self, params: MapParams, stack: ExitStack, threads: int) -> None:
+    def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions) -> None:
         def open_reads(path: str) -> ReadSource:
             comments = params.copy_comments or bool(params.unmapped_reads or params.mapped_reads)
-            source = ReadSource(path, _fasta(params.reference), params.read_group is None, comments, threads)
+            here = options.cluster is None
+            source = ReadSource(
+                path, _fasta(params.reference), params.read_group is None, comments, options.threads, by_parser=here
+            )
             return stack.enter_context(closing(source))
 
         self.first = open_reads(params.reads)

@@ -82,10 +82,10 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
 
     for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
         chunks, parcels = sent(path, seen)
-        assert b"".join(bytes(chunk.data) for chunk in chunks) == text
+        assert b"".join(bytes(chunk.text()) for chunk in chunks) == text
         assert len(chunks) > 2
         copies = [chunk for parcel in parcels for chunk in parcel.load()]
-        assert [bytes(copy.data) for copy in copies] == [bytes(chunk.data) for chunk in chunks]
+        assert [bytes(copy.text()) for copy in copies] == [bytes(chunk.text()) for chunk in chunks]
         assert [replace(copy, data=b"") for copy in copies] == [replace(chunk, data=b"") for chunk in chunks]
         assert {parcel.nbytes < 1000 for parcel in parcels} == {by_path}
         assert [parcel.read for parcel in parcels] == [len(chunk.data) * by_path for chunk in chunks]

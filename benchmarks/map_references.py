@@ -1,0 +1,115 @@
+"""`map` on a GPU to references of different size: index, memory, load time, reads a second beside those of chr20.
+
+    python benchmarks/map_references.py [--synthetic 3100000000] [--reads 10000000] [--threads 16] [--folder FOLDER]
+
+The references: chr20; all genomes of data.py together; a synthetic genome (synthetic_genome.py). Reads as in
+map_devices.py. A last case gives the device less memory than the synthetic genome's index needs. Of each reference a
+share of the reads is mapped on the CPU as well, and the bytes are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+import synthetic_genome
+from map_devices import head, letters_of, simulate
+
+GPUALIGN = [sys.executable, "-m", "gpualign"]
+
+
+def together(paths: list[Path], output: Path) -> Path:
+    with open(output, "wb") as file:
+        for path in paths:
+            file.write(path.read_bytes())
+    return output
+
+
+def without_program(path: Path) -> list[bytes]:
+    return [line for line in open(path, "rb") if not line.startswith(b"@PG")]
+
+
+def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Path, limits: list[str]) -> dict[str, Any]:
+    """One reference; ``limits``: device memory of the runs, "" for all of it."""
+    threads = ["-t", str(arguments.threads)]
+    index, report, fastq = (folder / name for name in ("genome.gpi", "report.json", "reads.fq"))
+    built = harness.run_timed([*GPUALIGN, "index", genome, "-d", index, *threads])
+    bases = len(letters_of(genome))
+    simulate(genome, reads, False, [fastq], min(arguments.threads, 8))
+    figures: dict[str, Any] = {
+        "bases": bases,
+        "index_s": built.wall_s,
+        "index_mib": built.peak_mib,
+        "index_bytes_a_base": round(index.stat().st_size / bases, 3),
+        "reads": reads,
+        "runs": [],
+    }
+    print(f"{genome.name}: {bases:,} bases, index {built.wall_s:.1f} s, {figures['index_bytes_a_base']} bytes a base")
+    few = head(fastq, min(arguments.share, reads), folder / "few.fq")
+    command = [*GPUALIGN, "map", index, few, *threads, "-q", "--device"]
+    harness.run_timed([*command, "cpu"], folder / "cpu.sam")
+    for limit in limits:
+        memory = ["--max-gpu-mem", limit] if limit else []
+        harness.run_timed([*command, arguments.device, *memory], folder / "device.sam")
+        same = without_program(folder / "cpu.sam") == without_program(folder / "device.sam")
+        taken = harness.run_timed(
+            [*GPUALIGN, "map", index, fastq, *threads, "--device", arguments.device, *memory, "-q", "--json", report]
+        )
+        facts = json.loads(report.read_text())
+        run = {
+            "max_gpu_mem": limit or None,
+            "same_bytes": same,
+            "wall_s": taken.wall_s,
+            "reads_per_s": round(reads / taken.wall_s),
+            "reads_per_s_of_mapping": round(reads / facts["seconds"]["mapping"]),
+            "host_mib": taken.peak_mib,
+            **{key: facts[key] for key in ("seconds", "devices", "gpu_items", "cpu_items")},
+        }
+        figures["runs"].append(run)
+        device = facts["devices"][0]
+        print(
+            f"  memory {limit or 'all':>5}: {run['reads_per_s']:>10,} reads/s ({run['reads_per_s_of_mapping']:,} once "
+            f"begun), load {facts['seconds']['index']:.2f} s, device {device['peak_vram_mb']} MiB, of the host "
+            f"{device['mapped_host_mb']} MiB, same bytes: {same}",
+            flush=True,
+        )
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--synthetic", type=int, default=3_100_000_000)
+    parser.add_argument("--reads", type=int, default=10_000_000)
+    parser.add_argument("--share", type=int, default=100_000)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--limit", default="4G", help="device memory of the case that has too little")
+    parser.add_argument("--genomes", default=",".join(name for name in data.GENOMES if name != "biomarks50k"))
+    parser.add_argument("--folder", type=Path, help="for what is made")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        names = arguments.genomes.split(",")
+        results["chr20"] = measure(data.genome("chr20"), arguments.reads, arguments, folder, [""])
+        everything = together([data.genome(name) for name in names], folder / "genomes.fa")
+        results[" + ".join(names)] = measure(everything, arguments.reads, arguments, folder, [""])
+        if arguments.synthetic:
+            genome = folder / "synthetic.fa"
+            synthetic_genome.make(arguments.synthetic, genome, arguments.threads)
+            results["synthetic"] = measure(genome, arguments.reads, arguments, folder, ["", arguments.limit])
+    gpus = harness.gpu_names()
+    facts = harness.machine((), ("pycuda",), gpus)
+    harness.save(
+        "map-references", facts, {"references": results}, harness.slug(gpus[0].split(",")[0]) if gpus else None
+    )
+
+
+if __name__ == "__main__":
+    main()
