@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -26,6 +27,8 @@ import data
 import harness
 import numpy as np
 from numpy.typing import NDArray
+
+from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
@@ -118,6 +121,15 @@ def head(path: Path, records: int, output: Path) -> Path:
     return output
 
 
+def pack(path: Path, threads: int) -> Path:
+    """The file as bgzf."""
+    packed = path.with_name(path.name + ".gz")
+    with open(packed, "wb") as out, bgzf_writer(out.write, threads) as writer, open(path, "rb") as file:
+        while text := file.read(1 << 26):
+            writer.write(text)
+    return packed
+
+
 class Set:
     """Reads, or pairs, and a share of them."""
 
@@ -146,14 +158,19 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
             "mib": timing.peak_mib,
         }
 
-    def on_device(device: str) -> dict[str, Any]:
-        taken = rate(one.reads, [*gpualign, *one.files, "-t", threads, "--device", device, "-q", "--json", report])
+    def on_device(device: str, files: list[Path] = one.files, output: Path | str = os.devnull) -> dict[str, Any]:
+        options = ["-t", threads, "--device", device, "-q", "--json", report, "-o", output]
+        taken = rate(one.reads, [*gpualign, *files, *options])
         facts = json.loads(report.read_text())
         return taken | {
             key: facts.get(key) for key in ("thread_seconds", "devices", "seconds", "gpu_items", "cpu_items")
         }
 
     cases: dict[str, Any] = {device: partial(on_device, device) for device in devices}
+    if arguments.packed:
+        packed = [pack(path, arguments.threads) for path in one.files]
+        cases[f"{devices[0]} bgzf to SAM"] = partial(on_device, devices[0], packed)
+        cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, folder / "packed.bam")
     cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
     if shutil.which("minimap2"):
         cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
@@ -193,6 +210,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", help="one or, joined by +, several")
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--packed", action="store_true", help="from bgzf to SAM and BAM as well")
     parser.add_argument("--folder", type=Path, help="for reads and index, kept")
     arguments = parser.parse_args()
     genome = arguments.genome or data.genome("chr20")

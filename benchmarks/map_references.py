@@ -69,14 +69,14 @@ def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Pat
             "reads_per_s": round(reads / taken.wall_s),
             "reads_per_s_of_mapping": round(reads / facts["seconds"]["mapping"]),
             "host_mib": taken.peak_mib,
-            **{key: facts[key] for key in ("seconds", "devices", "gpu_items", "cpu_items")},
+            **{key: facts.get(key) for key in ("seconds", "devices", "gpu_items", "cpu_items")},
         }
         figures["runs"].append(run)
-        device = facts["devices"][0]
+        device = (facts.get("devices") or [{}])[0]
         print(
             f"  memory {limit or 'all':>5}: {run['reads_per_s']:>10,} reads/s ({run['reads_per_s_of_mapping']:,} once "
-            f"begun), load {facts['seconds']['index']:.2f} s, device {device['peak_vram_mb']} MiB, of the host "
-            f"{device['mapped_host_mb']} MiB, same bytes: {same}",
+            f"begun), load {facts['seconds']['index']:.2f} s, device {device.get('peak_vram_mb')} MiB, of the host "
+            f"{device.get('mapped_host_mb')} MiB, same bytes: {same}",
             flush=True,
         )
     return figures

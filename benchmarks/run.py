@@ -68,9 +68,23 @@ BENCHMARKS = {
     "map-devices": Benchmark(
         "map on a GPU as a whole command, beside itself on the cores and minimap2",
         "map_devices.py",
-        cuda=("--device {device}",),
+        cuda=("--device {device} --packed",),
         quick="--reads 200000 --pairs 100000 --share 100000 --rounds 1",
         genomes=("chr20",),
+    ),
+    "map-kernels": Benchmark(
+        "map's kernel alone, by size of batch, and where its time goes",
+        "map_kernels.py",
+        cuda=("--profile",),
+        quick="--reads 30000",
+        genomes=("chr20",),
+    ),
+    "map-references": Benchmark(
+        "map on a GPU to chr20, all genomes together, and a synthetic one of 3.1 Gbp",
+        "map_references.py",
+        cuda=("--device {device}",),
+        quick="--synthetic 50000000 --reads 200000",
+        genomes=tuple(name for name in data.GENOMES if name != "biomarks50k"),
     ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, beside minimap2",
