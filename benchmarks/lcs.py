@@ -265,7 +265,9 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 
 
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
-    """Subsequences of 100 winners on all cores, starting the threads included."""
+    """Subsequences of 100 winners as the command traces them: on all cores and, on a GPU, beside the scoring of the
+    720,000 subjects that they won against.
+    """
     from gpualign.io.lcs_output import Hit
     from gpualign.params import available_cores
     from gpualign.workflows.lcs_filter import QueryStrands, _trace
@@ -273,9 +275,43 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     query, batch = make_case(4, 4096, 100, 4096)
     lengths = score_on_cpu([query], "crochemore", batch).lengths[0]
     hits = [Hit(int(lengths[i]), i, "+", str(i), "", 4096, batch.sequence(i)) for i in range(100)]
-    strands = QueryStrands("q", 4096, (query,))
-    times = [timed(lambda: _trace(available_cores(), strands, hits)) for _ in range(7)]
-    yield {"case": "100 subsequences, 4096 x 4096", "threads": available_cores(), "s": statistics.median(times)}
+    strands, threads = QueryStrands("q", 4096, (query,)), available_cores()
+
+    def trace(backend: Any) -> Any:
+        return _trace(threads, backend, strands, hits)
+
+    case = {"case": "100 subsequences, 4096 x 4096"}
+    on_cores = statistics.median(timed(lambda: trace(None)) for _ in range(7))
+    yield case | {"device": "cpu", "threads": threads, "s": on_cores}
+    if arguments.device == "cpu":
+        return
+    from gpualign.backends.cuda import CudaBackend
+    from gpualign.gpu.device import list_devices
+
+    bench = KernelBench()
+    with contextlib.closing(bench.device):
+        scoring = bench.run(*make_case(*KERNEL_CASES["paper: 720,000 x 4096, 4 letters"]))
+    with CudaBackend(list_devices()[:1]) as backend:
+        timeline = backend.devices[0].timeline
+        first = timed(lambda: trace(backend))  # loads the kernel and allocates
+        times, kernels = [], []
+        for _ in range(15):
+            timeline.fold()
+            before = timeline.kernel_s
+            times.append(timed(lambda: trace(backend)))
+            timeline.fold()
+            kernels.append(timeline.kernel_s - before)
+        same = trace(backend) == trace(None)
+    whole = statistics.median(times)
+    yield case | {
+        "device": "cuda",
+        "s": whole,
+        "kernel_s": statistics.median(kernels),
+        "first_s": first,
+        "same": same,
+        "scoring_kernel_ms": scoring["kernel_ms"],
+        "share_of_scoring": round(1000 * whole / scoring["kernel_ms"], 4),
+    }
 
 
 MODES: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {

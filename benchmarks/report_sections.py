@@ -148,6 +148,10 @@ def verification(results: Results) -> str:
     parts = ["## verify\n"]
     if kernels:
         parts.append(_verify_kernels(kernels))
+    if found := results.first("verify-counters"):
+        parts.append(_verify_counters(found))
+    if found := results.first("verify-streams"):
+        parts.append(_verify_streams(found))
     if found := results.first("verify"):
         rows = [
             (
@@ -188,19 +192,45 @@ def verification(results: Results) -> str:
         )
         parts.append(table(("windows", "pairs/s", "distance", "(no calls)", "with starts", "(no calls)"), rows))
         parts.append(found.source + "\n")
-    parts.append(
-        "Not here: instructions a cell and achieved occupancy (the script takes them, no result has them yet), and "
-        "GPUs other than the one named.\n"
-    )
+    parts.append("Not here: GPUs other than the one named.\n")
     return "\n".join(parts)
+
+
+def _verify_counters(found: Result) -> str:
+    rows = [
+        (row["query"], row["lanes"], row["words"], row["instructions_per_cell"], f"{row['achieved_occupancy']:.0%}")
+        for row in found.figures
+    ]
+    return (
+        "Instructions of a thread a cell, and warps at work as a share of the most, by Nsight Compute:\n\n"
+        + table(("query", "lanes a pair", "words a lane", "instructions a cell", "achieved occupancy"), rows)
+        + "\n"
+        + found.source
+        + "\n"
+    )
+
+
+def _verify_streams(found: Result) -> str:
+    rows = [
+        (row["query"], number(row["pairs"]), row["kernel_s"], row["copy_s"], f"{row['copies_hidden']:.1%}")
+        for row in found.figures
+    ]
+    return (
+        "Batches one after the other, and the seconds of copying that cost no time, because a kernel ran or the host "
+        "had work of its own:\n\n"
+        + table(("query", "pairs", "kernel s", "copy s", "copies hidden"), rows)
+        + "\n"
+        + found.source
+        + "\n"
+    )
 
 
 def _hidden(device: dict[str, Any]) -> str:
     if "copies_hidden" not in device:
         return ""
     return (
-        f" Of the seconds in which something was copied, {device['copies_hidden']:.0%} or more cost nothing: a kernel "
-        "ran as well, or the host was not waiting."
+        f" Of the seconds in which something was copied, {device['copies_hidden']:.1%} cost nothing: a kernel ran "
+        "as well, or a thread of the host had work of its own."
     )
 
 

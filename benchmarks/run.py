@@ -131,7 +131,7 @@ BENCHMARKS = {
     "verify-kernels": Benchmark(
         "the verification kernels: rates by length, bands, threads a pair",
         "verify_kernels.py",
-        cuda=("",),
+        cuda=("", "--counters", "--streams"),
         quick="--scale 0.01 --no-sweep --sample 1000",
     ),
     "gpu-peers": Benchmark(
@@ -163,8 +163,8 @@ BENCHMARKS = {
     "lcs": Benchmark(
         "lcs-filter: the CPU beside RapidFuzz; the kernel and the whole command on a GPU",
         "lcs.py",
-        cpu=("cpu", "paths"),
-        cuda=("kernel", "sweep", "command --device {device}"),
+        cpu=("cpu", "paths --device cpu"),
+        cuda=("kernel", "sweep", "command --device {device}", "paths --device {device}"),
     ),
     "mems": Benchmark(
         "mems: speed and memory beside MUMmer; on a GPU beside the cores",

@@ -40,6 +40,8 @@ WORK = (
     (1000, 1200, 1_000_000),
     (10_000, 12_000, 20_000),
 )
+#: of the ablation
+LENGTHS = [100, 150, 250, 400, 600, 1000]
 CANDIDATES_PER_QUERY = 20
 #: warp instructions, and warps resident as percent of the most
 METRICS = ("smsp__inst_executed.sum", "sm__warps_active.avg.pct_of_peak_sustained_active")
@@ -193,10 +195,6 @@ def sweep(
             pairs, last = make_pairs(rng, reference, letters, work, work[0], 0.05), work
         _use_only(shape)
         table.append(row(device, pairs, work, "ablation") | {"lanes": shape.lanes, "words": shape.words})
-    for line, counted in zip(table, counters(lengths), strict=False):
-        cells = float(line["query"]) * line["window"] * PROFILED_PAIRS
-        line["instructions_per_cell"] = round(counted[METRICS[0]] * 32 / cells, 4)
-        line["achieved_occupancy"] = round(counted[METRICS[1]] / 100, 3)
     work = (100, 140, 10_000_000)
     pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
     for blocks in (1, 10, 12, 16):
@@ -248,17 +246,34 @@ def _use_all(shapes: tuple[tuning.VerifyShape, ...]) -> None:
     tuning.VERIFY_SHAPES = shapes
 
 
+def counted(lengths: list[int]) -> list[dict[str, Any]]:
+    """What the profiler counts in each line of the ablation."""
+    table = []
+    for (work, shape), numbers in zip(ablation(lengths), counters(lengths), strict=True):
+        cells = float(work[0]) * work[1] * PROFILED_PAIRS
+        line = {"query": work[0], "window": work[1], "lanes": shape.lanes, "words": shape.words}
+        line["instructions_per_cell"] = round(numbers[METRICS[0]] * 32 / cells, 4)
+        line["achieved_occupancy"] = round(numbers[METRICS[1]] / 100, 3)
+        table.append(line)
+        print(line, flush=True)
+    return table
+
+
 def counters(lengths: list[int]) -> list[dict[str, float]]:
-    """Executed instructions a cell and achieved occupancy of each line of the ablation, by Nsight Compute."""
+    """Executed warp instructions and achieved occupancy of each line of the ablation, by Nsight Compute.
+
+    Raises:
+        RuntimeError: it is missing or not allowed to count.
+    """
     if shutil.which("ncu") is None:
-        return []
+        raise RuntimeError("ncu (Nsight Compute) is not on the path")
     command = [
         "ncu",
         "--clock-control",
         "none",
         "--csv",
         "--kernel-name",
-        "regex:^verify$",
+        "regex:^verify(_runs)?$",
         "--metrics",
         ",".join(METRICS),
     ]
@@ -269,7 +284,7 @@ def counters(lengths: list[int]) -> list[dict[str, float]]:
         if line.get("Metric Name") in METRICS:
             rows.setdefault(line["ID"], {})[line["Metric Name"]] = float(line["Metric Value"].replace(",", ""))
     if not rows:
-        print("the profiler counted nothing:", done.stdout[-500:], done.stderr[-500:])
+        raise RuntimeError(f"the profiler counted nothing: {done.stdout[-500:]} {done.stderr[-500:]}")
     return list(rows.values())
 
 
@@ -303,7 +318,7 @@ def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Re
         with CudaBackend([device_info]) as backend:
             list(backend.run([pairs] * 2, STAGE))  # the reference goes to the device, the buffers grow
             device = backend.devices[0]
-            device.timeline = Timeline()  # count from here
+            device.timeline = Timeline(origin=device.timeline.origin)  # count from here
             start = time.perf_counter()
             results = sum(1 for _ in backend.run([pairs] * batches, STAGE))
             wall = time.perf_counter() - start
@@ -323,24 +338,13 @@ def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
     return time.perf_counter() - start
 
 
-_SHOWN = (
-    "query",
-    "lanes",
-    "words",
-    "blocks",
-    "tcups",
-    "registers",
-    "occupancy",
-    "instructions_per_cell",
-    "achieved_occupancy",
-)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=100_000, help="pairs compared with edlib")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the pairs of each row")
     parser.add_argument("--no-sweep", action="store_true")
+    parser.add_argument("--counters", action="store_true", help="only instructions a cell and occupancy, by ncu")
+    parser.add_argument("--streams", action="store_true", help="only how much of the copying costs time")
     parser.add_argument("--launch-only", help="lengths: launch the ablation's kernels once and leave (for a profiler)")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
@@ -348,13 +352,18 @@ def main() -> None:
         with Device(list_devices()[0]) as device:
             launch_only(device, rng, [int(text) for text in arguments.launch_only.split(",")])
         return
+    if arguments.counters:
+        record("verify-counters", counted(LENGTHS))
+        return
     reference, letters = random_reference(rng, 1 << 26)
-    lengths = [100, 150, 250, 400, 600, 1000]
+    if arguments.streams:
+        record("verify-streams", stream_rows(list_devices()[0], rng, reference, letters))
+        return
     shapes = {tuning.verify_shape(work[0]) for work in WORK}
     blocks = [tuning.VerifyShape(1, 4, most) for most in (1, 10, 12, 16)]
     shapes |= set(blocks)
     if not arguments.no_sweep:
-        shapes |= {shape for _, shape in ablation(lengths)}
+        shapes |= {shape for _, shape in ablation(LENGTHS)}
         shapes |= {tuning.VerifyShape(lanes, words) for lanes, words in LONG_SHAPES}
     with Device(list_devices()[0]) as device:
         results: dict[str, Any] = {"compile_s": round(compile_all(device, shapes), 2), "rows": []}
@@ -371,7 +380,7 @@ def main() -> None:
             print(results["rows"][-1], flush=True)
         results["band"] = band_rows(device, rng, reference, letters, arguments)
         if not arguments.no_sweep:
-            results["ablation"] = sweep(device, rng, reference, letters, lengths)
+            results["ablation"] = sweep(device, rng, reference, letters, LENGTHS)
             for line in results["ablation"]:
                 print(
                     {
@@ -380,7 +389,6 @@ def main() -> None:
                         if key in line
                     }
                 )
-    results["streams"] = stream_rows(list_devices()[0], rng, reference, letters)
     record("verify-kernels", results)
 
 

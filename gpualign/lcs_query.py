@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def reverse_complement(text: bytes) -> bytes:
 
 
 def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Sequence[int]) -> list[bytes]:
-    """One longest common subsequence of the query and each subject, in the query's letters.
+    """The longest common subsequence of the query and each subject that is leftmost in the query, in its letters.
 
     The native code checks that what it found are common subsequences.
 
@@ -86,14 +86,31 @@ def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Seq
     """
     bases, offsets = join_bytes(list(subjects))
     positions, ends = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, PATH_ROW_BYTES)
-    found = np.diff(ends).tolist()
-    if found != list(lengths):
-        raise AssertionError(f"query '{query.name}': subsequences of lengths {found} instead of {list(lengths)}")
     letters: NDArray[np.uint8] = np.frombuffer(query.text, np.uint8)[positions]
+    return cut_subsequences(query, lengths, np.diff(ends), letters)
+
+
+def cut_subsequences(
+    query: LcsQuery, lengths: Sequence[int], found: NDArray[np.integer[Any]], letters: NDArray[np.uint8]
+) -> list[bytes]:
+    """The subsequences that stand one behind another in ``letters``.
+
+    Args:
+        lengths: of each, as the filter reported them.
+        found: of each, as they were traced.
+
+    Raises:
+        AssertionError: the two differ.
+    """
+    if not np.array_equal(found, lengths):
+        raise AssertionError(
+            f"query '{query.name}': subsequences of lengths {found.tolist()} instead of {list(lengths)}"
+        )
     text = letters.tobytes()
-    return [text[start:end] for start, end in itertools.pairwise(ends.tolist())]
+    ends = itertools.accumulate(lengths, initial=0)
+    return [text[start:end] for start, end in itertools.pairwise(ends)]
 
 
-#: rows kept at once while a subsequence is traced; larger problems are halved first. Part of the output's definition:
-#: it decides which of several longest common subsequences is written. What stays in a core's cache is fastest.
+#: rows kept at once while a subsequence is traced; larger problems are halved first. It never shows in the result. What
+#: stays in a core's cache is fastest.
 PATH_ROW_BYTES = 1 << 19

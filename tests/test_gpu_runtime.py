@@ -16,8 +16,9 @@ from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.gpu import device as device_module
 from gpualign.gpu.buffers import DeviceMemoryExceeded
 from gpualign.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_on_devices
-from gpualign.gpu.timeline import Timeline, overlap, union
+from gpualign.gpu.timeline import HostClock, Timeline, common, cut, total, union
 from gpualign.params import RunOptions
 from tests.fake_cuda import FakeDriver
 
@@ -118,6 +119,29 @@ def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
     with Device(list_devices()[0]) as device, pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
         list(run_on_devices(batches(2), Hungry, [device]))
     assert fake.contexts == []
+
+
+def test_what_stays_on_the_device_may_not_fit(fake):
+    class Holding(Doubler):
+        def __init__(self, device):
+            device.resident(
+                "much", lambda: ResidentArrays(device, np.zeros(1000, np.uint8), np.zeros(1 << 20, np.uint8))
+            )
+
+    with Device(list_devices()[0], max_memory=1 << 20) as device:
+        with pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
+            list(run_on_devices(batches(2), Holding, [device]))
+        assert device.allocated == 0  # not even the first array
+
+
+def test_a_run_ends_at_once(fake):
+    """The device's thread wakes up when there are no more items, not when it looks next."""
+    with Device(list_devices()[0]) as device:
+        list(run_on_devices(batches(1), Doubler, [device]))
+        start = time.perf_counter()
+        for _ in range(20):
+            list(run_on_devices(batches(1), Doubler, [device]))
+        assert time.perf_counter() - start < 0.5
 
 
 def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
@@ -305,7 +329,9 @@ def test_structs_must_lie_where_cuda_looks_for_them(fake):
 
 def test_intervals():
     assert union([(3, 4), (0, 1), (0.5, 2)]) == [(0, 2), (3, 4)]
-    assert overlap([(0, 2), (3, 4)], [(1, 3.5)]) == pytest.approx(1.5)
+    assert common([(0, 2), (3, 4)], [(1, 3.5)]) == [(1, 2), (3, 3.5)]
+    assert cut([(0, 2), (3, 4)], 1) == ([(0, 1)], [(1, 2), (3, 4)])
+    assert total([(0, 2), (3, 4)]) == 3
 
 
 def test_timeline_tells_hidden_copies():
@@ -319,6 +345,31 @@ def test_timeline_tells_hidden_copies():
     assert summary["copy_s"] == pytest.approx(2.0)
     assert summary["copy_hidden_s"] == pytest.approx(1.0)
     assert summary["wall_s"] == pytest.approx(4.0)
+
+
+def test_a_copy_costs_time_when_all_else_waits_for_it():
+    timeline = Timeline(origin=100.0)
+    timeline.add("copy", 0.0, 2.0)
+    timeline.add("kernel", 1.5, 3.0)
+    timeline.add("copy", 4.0, 6.0)
+    timeline.host_waited(100.5, 104.5)  # 1 s of the first copy before the kernel, half a second of the second
+    summary = timeline.summary()
+    assert timeline.exposed_copy_s == pytest.approx(1.5)
+    assert summary["copies_hidden"] == pytest.approx(1 - 1.5 / 4)
+
+
+def test_the_host_waits_when_all_its_threads_wait():
+    timeline = Timeline()
+    clock = HostClock([timeline])
+    with clock.working(), clock.working():  # as two threads
+        with clock.waiting():
+            pass  # the other one works
+        before = len(timeline._noted_waits)
+        with clock.waiting(), clock.waiting():
+            start = time.perf_counter()
+            end = time.perf_counter()
+    (found,) = list(timeline._noted_waits)[before:]
+    assert found[0] <= start <= end <= found[1]
 
 
 def test_timeline_folds_long_runs():

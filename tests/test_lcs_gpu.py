@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import LCSseq
 
+from gpualign.backends.lcs import Winners, score_on_cpu
 from gpualign.cli import main
 from gpualign.gpu.kernels.lcs import LcsKernel, much_longer, profile_image, query_masks, self_test, sort_into_classes
-from gpualign.gpu.tuning import LcsShape, choose_lcs_shape
-from gpualign.lcs_query import encode_query
+from gpualign.gpu.kernels.lcs_trace import LcsTraceKernel
+from gpualign.gpu.kernels.lcs_trace import self_test as trace_self_test
+from gpualign.gpu.runner import run_on_devices
+from gpualign.gpu.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
+from gpualign.lcs_query import common_subsequences, encode_query
 from gpualign.sequences import SequenceBatch, join_batches, join_bytes
 
 SHAPES = [
@@ -186,9 +190,52 @@ def test_a_chromosome_among_reads(device: object) -> None:
         assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
 
 
+def test_what_the_device_does_not_trace() -> None:
+    query = encode_query("q", b"ACGT", "dna")
+    assert Winners(query, [b"ACG", b""], [3, 0]).fit_devices
+    assert Winners(query, [], []).fit_devices
+    assert not Winners(encode_query("q", bytes(range(128)), "bytes"), [b"A"], [1]).fit_devices
+    half = encode_query("q", b"ACGT" * (1 << 16), "dna")
+    assert Winners(half, [b"A" * (LCS_TRACE_CELLS >> 18)], [1]).fit_devices
+    assert not Winners(half, [b"A" * ((LCS_TRACE_CELLS >> 18) + 1)], [1]).fit_devices
+
+
+def gpu_traces(device: object, winners: Winners) -> list[bytes]:
+    (found,) = run_on_devices([winners], LcsTraceKernel, [device])  # type: ignore[list-item]
+    return found
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("symbols", [1, 2, 4, 26, 96, 127])
+def test_subsequences_are_the_cpus(device: object, symbols: int) -> None:
+    """Queries and subjects of lengths about words and tiles, of several passes, alone and many."""
+    rng = np.random.default_rng(symbols)
+    for m in (1, 31, 32, 33, 127, 128, 129, 1000, 4095, 4096, 4097, 9000, 16_384):
+        query = encode_query("q", random_texts(rng, symbols, [m])[0], "bytes")
+        lengths = [0, 1, 2, 3, 4, 5, 63, 64, 65, *rng.integers(0, 3000, 20), 10_000 if m < 5000 else 2000]
+        subjects = [*random_texts(rng, symbols, lengths), query.text, query.text[: m // 2], query.text[m // 2 :] * 2]
+        scored = score_on_cpu([query], "crochemore", batch_of(subjects)).lengths[0].tolist()
+        expected = common_subsequences(query, subjects, scored)
+        assert gpu_traces(device, Winners(query, subjects, scored)) == expected
+        assert gpu_traces(device, Winners(query, subjects[-3:], scored[-3:])) == expected[-3:]
+        many = Winners(query, subjects[:12] * 100, scored[:12] * 100)
+        assert gpu_traces(device, many) == expected[:12] * 100
+
+
+@pytest.mark.gpu
+def test_subsequences_of_a_wrong_length_are_refused(device: object) -> None:
+    query = encode_query("q", b"ACGTACGT", "bytes")
+    with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[7\]"):
+        gpu_traces(device, Winners(query, [b"ACGTACGT"], [7]))
+    with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[9\]"):
+        gpu_traces(device, Winners(query, [b"ACGTACGT"], [9]))
+    assert gpu_traces(device, Winners(query, [], [])) == []
+
+
 @pytest.mark.gpu
 def test_self_test(device: object) -> None:
     self_test(device)  # type: ignore[arg-type]
+    trace_self_test(device)  # type: ignore[arg-type]
 
 
 @pytest.mark.gpu
@@ -202,7 +249,9 @@ def test_256_symbols_and_empty_queries(device: object) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("options", [[], ["--strand", "both", "--subsequence"], ["-n", "0", "--input-order"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--strand", "both", "--subsequence"], ["--subsequence", "-n", "0"], ["-n", "0", "--input-order"]]
+)
 def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> None:
     rng = np.random.default_rng(5)
     letters = np.frombuffer(b"ACGTN", np.uint8)

@@ -10,7 +10,7 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
 from gpualign.backends.lcs import score_on_cpu
-from gpualign.lcs_query import common_subsequences, encode_query, reverse_complement
+from gpualign.lcs_query import LcsQuery, common_subsequences, encode_query, reverse_complement
 from gpualign.sequences import SequenceBatch, join_bytes
 from gpualign.workflows.lcs_filter_params import FORMULATIONS
 from tests.reference.lcs import is_subsequence, lcs_length
@@ -149,6 +149,60 @@ def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
             assert is_subsequence(part, query.text)
             assert is_subsequence(part, subject)
             assert len(part) == LCSseq.similarity(query.text, subject)
+
+
+def leftmost_positions(query: bytes, subject: bytes) -> list[int]:
+    """Query positions of the path that has the smallest optimal column behind every subject symbol, by brute force."""
+    m, n = len(query), len(subject)
+    before = [[lcs_length(query[:i], subject[:j]) for i in range(m + 1)] for j in range(n + 1)]
+    behind = [[lcs_length(query[i:], subject[j:]) for i in range(m + 1)] for j in range(n + 1)]
+    columns = [min(i for i in range(m + 1) if a[i] + b[i] == before[n][m]) for a, b in zip(before, behind, strict=True)]
+    steps = [before[j + 1][columns[j + 1]] - before[j][columns[j]] for j in range(n)]
+    return [column - 1 for column, step in zip(columns[1:], steps, strict=True) if step]
+
+
+@pytest.mark.parametrize("symbols", [2, 3, 5])
+def test_the_leftmost_path_comes_out(symbols: int) -> None:
+    """Whatever is halved, and from the device's algorithm as well."""
+    rng = np.random.default_rng(symbols)
+    for _ in range(30):
+        text, subject = (random_text(rng, int(n), symbols) for n in rng.integers(0, 14, 2))
+        query = encode_query("q", text, "bytes")
+        expected = leftmost_positions(text, subject)
+        bases, offsets = join_bytes([subject])
+        for row_bytes in (0, 300, 1 << 19):
+            positions, _ = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, row_bytes)
+            assert positions.tolist() == expected
+        assert traced_on_a_lane(query, subject) == expected
+
+
+def traced_on_a_lane(query: LcsQuery, subject: bytes) -> list[int]:
+    """Query positions, modulo 256, that the device's algorithm matches."""
+    numbers = np.arange(len(query)).astype(np.uint8)
+    codes = query.table[np.frombuffer(subject, np.uint8)].astype(np.uint8)
+    found: list[int] = _native.lcs_trace(query.codes, query.symbols, numbers, codes).tolist()
+    return found
+
+
+@pytest.mark.parametrize("symbols", [1, 2, 4, 26, 255])
+def test_every_way_to_a_path_is_the_same(symbols: int) -> None:
+    """Budgets, and the device's tiles, at the borders of words and tiles."""
+    rng = np.random.default_rng(symbols)
+    for m in (1, 31, 32, 33, 127, 128, 129, 256, 700):
+        query = encode_query("q", random_text(rng, m, symbols), "bytes")
+        subjects = [random_text(rng, int(n), symbols) for n in (1, 3, 4, 5, 63, 64, 65, 700)]
+        subjects += [query.text, mutated(rng, query.text, symbols, 0.2), b""]
+        bases, offsets = join_bytes(subjects)
+        paths = [
+            _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, row_bytes)
+            for row_bytes in (0, 1 << 10, 1 << 22)
+        ]
+        for positions, ends in paths[1:]:
+            assert np.array_equal(positions, paths[0][0])
+            assert np.array_equal(ends, paths[0][1])
+        for k, subject in enumerate(subjects):
+            start, end = paths[0][1][k : k + 2]
+            assert traced_on_a_lane(query, subject) == (paths[0][0][start:end] % 256).tolist()
 
 
 def test_a_path_of_another_length_is_refused() -> None:

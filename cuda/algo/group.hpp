@@ -31,6 +31,16 @@ struct OneLane {
     GPUALIGN_HD T exchange(T value, uint32_t) const {
         return value;
     }
+    // The value that a lane has.
+    template <class T>
+    GPUALIGN_HD T from(T value, uint32_t) const {
+        return value;
+    }
+    // Differs between lanes: the value of the lane before this one, `first` in the first.
+    template <class T>
+    GPUALIGN_HD T from_before(T, T first) const {
+        return first;
+    }
     // Differs between lanes, as not all need call it: the counter before it was raised by one.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
 };
@@ -40,6 +50,15 @@ GPUALIGN_HD uint32_t count_bits(uint32_t bits) {
     return uint32_t(__popc(bits));
 #else
     return uint32_t(__builtin_popcount(bits));
+#endif
+}
+
+// The last lane of a ballot that is not empty.
+GPUALIGN_HD uint32_t last_lane(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return 31 - uint32_t(__clz(int(bits)));
+#else
+    return 31 - uint32_t(__builtin_clz(bits));
 #endif
 }
 

@@ -173,14 +173,4 @@ GPUALIGN_HD void lcs_column(Word (&row)[W], Mask&& mask, Word& carries_in, Word&
     chain.finish(carries_out);
 }
 
-// The path behind LCS(i, j) from the rows' increments: which neighbour to go to.
-enum class LcsMove { skip_query, skip_subject, match };
-
-// now, before: bit i - 1 of grows after j and after j - 1 subject symbols (before is 0 for j = 1).
-// LCS(i, j) <= LCS(i-1, j-1) + 1, so an increment that stood there one symbol earlier was not made by symbol j.
-GPUALIGN_HD LcsMove lcs_move(bool now, bool before) {
-    if (!now) return LcsMove::skip_query;
-    return before ? LcsMove::skip_subject : LcsMove::match;
-}
-
 }  // namespace gpualign

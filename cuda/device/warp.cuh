@@ -35,6 +35,15 @@ struct Warp {
     __device__ __forceinline__ T exchange(T value, uint32_t mask) const {
         return __shfl_xor_sync(kAll, value, mask);
     }
+    template <class T>
+    __device__ __forceinline__ T from(T value, uint32_t source) const {
+        return __shfl_sync(kAll, value, source);
+    }
+    template <class T>
+    __device__ __forceinline__ T from_before(T value, T first) const {
+        const T other = __shfl_up_sync(kAll, value, 1);
+        return lane() == 0 ? first : other;
+    }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
 };
 

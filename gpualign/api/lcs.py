@@ -50,7 +50,7 @@ def lcs_filter(
             "subject", "shorter" or "longer".
         alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
         strand: "both": the better of the query and its reverse complement, plus when they are equal.
-        subsequence: also give one of that length, in the query's letters.
+        subsequence: also give the one that is leftmost in the query, in its letters.
         device, threads: as for :func:`gpualign.verify`.
 
     Returns:
@@ -82,9 +82,9 @@ def lcs_filter(
     with open_backend(options, "lcs-filter") as backend:
         for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
             pass  # everything is ranked
-    hits = [hit for _, _, hit in lcs.ranked()]
+        hits = [hit for _, _, hit in lcs.ranked(backend)]
     rows = np.empty(len(hits), _WITH_SUBSEQUENCE if subsequence else LCS_DTYPE)
-    rows["subject"], rows["lcs"] = [hit.index for hit in hits], [hit.lcs for hit in hits]
+    rows["subject"], rows["lcs"] = [hit.place for hit in hits], [hit.lcs for hit in hits]
     rows["length"], rows["strand"] = [hit.length for hit in hits], [hit.strand for hit in hits]
     if subsequence:
         rows["subsequence"] = [hit.subsequence for hit in hits]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from gpualign.backends.base import HostedStage, Item, Result, Stage
@@ -66,13 +65,18 @@ class CudaBackend:
             )
             return
         pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cpu_work, cpu_workers, _SLOTS)
+
+        def around(item: Any) -> Any:
+            with pool.clock.working():
+                return stage.around(pool.run, item)
+
         interval = sys.getswitchinterval()
         try:
             # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             # some threads wait for a device: one more for each batch that a device may have under way
             workers = self.host_threads + (_SLOTS + 1) * len(self.devices)
-            yield from run_ordered(items, partial(stage.around, pool.run), workers)
+            yield from run_ordered(items, around, workers)
         finally:
             sys.setswitchinterval(interval)
             pool.close()

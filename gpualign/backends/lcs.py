@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Stage
-from gpualign.lcs_query import LcsQuery
+from gpualign.lcs_query import LcsQuery, common_subsequences
 from gpualign.sequences import SequenceBatch
 
 if TYPE_CHECKING:
@@ -47,6 +47,43 @@ class ScoredBatch:
         if 2 * len(places) > len(self.batch):
             return self
         return ScoredBatch(self.batch.take(places), self.lengths[:, places], places, (self.subjects, self.residues))
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Subjects whose subsequences are wanted.
+
+    Attributes:
+        query: on the strand that won.
+        subjects: their letters.
+        lengths: of the subsequences, as they were scored.
+    """
+
+    query: LcsQuery
+    subjects: list[bytes]
+    lengths: list[int]
+
+    @property
+    def fit_devices(self) -> bool:
+        """Whether the kernel of :func:`trace_stage` takes them, on any device."""
+        from gpualign.gpu.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
+
+        longest = max(map(len, self.subjects), default=0)
+        return self.query.symbols <= LCS_TRACE_SYMBOLS and len(self.query) * longest <= LCS_TRACE_CELLS
+
+
+def trace_stage() -> Stage[Winners, list[bytes]]:
+    """The stage from :class:`Winners` to their longest common subsequences."""
+
+    def make_kernel(device: Device) -> Any:
+        from gpualign.gpu.kernels.lcs_trace import LcsTraceKernel
+
+        return LcsTraceKernel(device)
+
+    def trace(winners: Winners) -> list[bytes]:
+        return common_subsequences(winners.query, winners.subjects, winners.lengths)
+
+    return Stage(trace, make_kernel)
 
 
 def score_on_cpu(queries: Sequence[LcsQuery], formulation: str, batch: SequenceBatch) -> ScoredBatch:

@@ -66,7 +66,11 @@ def _default(name: str) -> Any:
     show_default=True,
     help="both: the better of the query and its reverse complement.",
 )
-@click.option("--subsequence", is_flag=True, help="Add a column with one longest common subsequence itself.")
+@click.option(
+    "--subsequence",
+    is_flag=True,
+    help="Add a column with the longest common subsequence itself, the leftmost in the query.",
+)
 @click.option("--fasta", is_flag=True, help="Write the kept records instead of a table, lcs= and rank= behind them.")
 @click.option("--input-order", is_flag=True, help="Write in the subjects' order instead of by rank.")
 @click.option("--multi-query", is_flag=True, help="Take every record of the query file, one ranking each.")

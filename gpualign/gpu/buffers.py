@@ -171,6 +171,7 @@ class Slot:
         event = self._driver.Event()
         event.record(self.stream)
         event.synchronize()
+        self.device.timeline.origin = time.perf_counter()
         return event
 
     # -- the end

@@ -15,22 +15,18 @@ import re
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from gpualign.errors import DeviceError
+from gpualign.gpu.driver import CompileError, compile_source
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 #: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
 ARCHITECTURES = (70, 75, 80, 90, 100, 120)
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-
-
-class CompileError(DeviceError):
-    """nvcc refused a source; the message holds the compiler's own text."""
 
 
 def source_root() -> Path:
@@ -96,26 +92,8 @@ def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, st
     """Compile through PyCUDA's compiler where PyCUDA can be imported, else by running nvcc the same way."""
     text = f'#include "{source}.cu"\n'
     options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
-    try:
-        import pycuda.compiler as pycuda_compiler
-        import pycuda.driver as pycuda_driver
-    except ImportError:
-        return run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyCUDA turns every remark of nvcc into a warning
-            code = pycuda_compiler.compile(
-                text,
-                nvcc=nvcc,
-                options=options,
-                no_extern_c=True,
-                arch=architecture,
-                cache_dir=False,
-                include_dirs=[str(source_root())],
-            )
-            return bytes(code)
-    except pycuda_driver.CompileError as error:
-        raise CompileError(f"nvcc could not compile cuda/{source}.cu for {architecture}: {error.stderr}") from error
+    code = compile_source(text, nvcc, options, architecture, str(source_root()))
+    return code if code is not None else run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
 
 
 def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:

@@ -1,7 +1,4 @@
-"""CUDA devices: which there are, and one context with one driving host thread for each that is used.
-
-PyCUDA is imported by :func:`load_driver` alone, and only when a GPU is asked for.
-"""
+"""CUDA devices: which there are, and one context with one driving host thread for each that is used."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
+from gpualign.gpu.driver import load_driver
 from gpualign.gpu.timeline import Timeline
 
 Result = TypeVar("Result")
@@ -27,25 +25,6 @@ OLDEST_CAPABILITY = (7, 0)
 HEAD_ROOM_BYTES = 512 << 20
 #: share of the free memory taken when no limit is given
 FREE_SHARE = 0.8
-
-
-def load_driver() -> Any:
-    """PyCUDA's driver module, initialised.
-
-    Raises:
-        DeviceError: PyCUDA is not installed, or there is no driver or no device.
-    """
-    try:
-        import pycuda.driver as driver
-    except ModuleNotFoundError as error:
-        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')") from error
-    except ImportError as error:
-        raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
-    try:
-        driver.init()
-    except driver.Error as error:
-        raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error
-    return driver
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class ResidentArrays:
 
     Args:
         beyond: arrays for which there is no room stay in page-locked host memory, where kernels read them over the bus.
+        owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
 
     Attributes:
         addresses: of each.
@@ -32,8 +33,8 @@ class ResidentArrays:
         DeviceMemoryExceeded: there is no room.
     """
 
-    def __init__(self, device: Device, *arrays: NDArray[Any], beyond: bool = False) -> None:
-        self._device, self._beyond = device, beyond
+    def __init__(self, device: Device, *arrays: NDArray[Any], beyond: bool = False, owner: object = None) -> None:
+        self._device, self._beyond, self._owner = device, beyond, owner
         self._held: list[tuple[Any, int]] = []
         self._mapped: list[NDArray[np.uint8]] = []
         try:
@@ -74,9 +75,9 @@ class ResidentText(ResidentArrays):
     """
 
     def __init__(self, device: Device, reference: Reference, beyond: bool = False) -> None:
-        self.reference = reference  # keeps the key (its identity) alive
         known = _native.reference_known_bits(reference.native)
-        super().__init__(device, padded(reference.words.view(np.uint32)), padded(known), beyond=beyond)
+        words = padded(reference.words.view(np.uint32))
+        super().__init__(device, words, padded(known), beyond=beyond, owner=reference)
         self.text, self.known = (address + 4 * PAD_WORDS for address in self.addresses)
 
 

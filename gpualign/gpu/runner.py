@@ -6,17 +6,19 @@ the copies of one batch run beside the kernels of the other while the host threa
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
 from typing import Any, Generic, Protocol, TypeVar
 
 from gpualign.errors import GpualignError, OutOfMemoryError
 from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
+from gpualign.gpu.timeline import HostClock
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,8 +50,13 @@ class _Tasks(Generic[Item, Result]):
 
     def __init__(self) -> None:
         # no SimpleQueue: its get waits for ever where the time is up between two of its tries (CPython up to 3.13)
-        self.queue: queue.Queue[tuple[Item, Future[Result]]] = queue.Queue()
+        self.queue: queue.Queue[tuple[Item, Future[Result]] | None] = queue.Queue()
         self.ended = threading.Event()
+
+    def end(self) -> None:
+        """Nothing more will be put; whoever waits for a task wakes up."""
+        self.ended.set()
+        self.queue.put(None)
 
     def put(self, item: Item) -> Future[Result]:
         future: Future[Result] = Future()
@@ -65,6 +72,9 @@ class _Tasks(Generic[Item, Result]):
                 if not wait or self.ended.is_set() or (closing is not None and closing.is_set()):
                     return None
                 continue
+            if task is None:
+                self.queue.put(None)  # for the next one who waits
+                return None
             if task[1].set_running_or_notify_cancel():
                 return task
 
@@ -94,21 +104,22 @@ def run_on_devices(
     if pool is not None and cpu_work is not None:
         loops += [pool.submit(_work_on_cpu, cpu_work, tasks) for _ in range(cpu_workers)]
     pending: deque[Future[Result]] = deque()
+    clock = HostClock([device.timeline for device in devices], working=1)
     most = len(devices) * (slots + 1) + (2 * cpu_workers if pool is not None else 0)
     try:
         for item in items:
             pending.append(tasks.put(item))
             while pending and (len(pending) >= most or pending[0].done()):
-                yield _next_result(pending, loops)
-        tasks.ended.set()
+                yield _next_result(pending, loops, clock)
+        tasks.end()
         while pending:
-            yield _next_result(pending, loops)
+            yield _next_result(pending, loops, clock)
         for loop in loops:
             loop.result()
     finally:
         for future in pending:
             future.cancel()
-        tasks.ended.set()
+        tasks.end()
         for loop in loops:
             loop.exception()
         if pool is not None:
@@ -121,6 +132,9 @@ class DevicePool(Generic[Item, Result]):
     Args:
         make_kernel, devices, slots: as for :func:`run_on_devices`.
         cpu_work: also take items on the CPU, with ``cpu_workers`` threads.
+
+    Attributes:
+        clock: to be told when a caller is at work.
     """
 
     def __init__(
@@ -131,6 +145,7 @@ class DevicePool(Generic[Item, Result]):
         cpu_workers: int = 1,
         slots: int = SLOTS,
     ) -> None:
+        self.clock = HostClock([device.timeline for device in devices])
         self._tasks: _Tasks[Item, Result] = _Tasks()
         self._loops: list[Future[None]] = [
             device.call(_drive, device, make_kernel, self._tasks, slots) for device in devices
@@ -142,18 +157,18 @@ class DevicePool(Generic[Item, Result]):
 
     def run(self, item: Item) -> Result:
         """The item's result, whenever a device or thread has computed it."""
-        return _next_result(deque([self._tasks.put(item)]), self._loops)
+        return _next_result(deque([self._tasks.put(item)]), self._loops, self.clock)
 
     def close(self) -> None:
         """Wait for the items under way and end the loops; the devices stay open."""
-        self._tasks.ended.set()
+        self._tasks.end()
         for loop in self._loops:
             loop.exception()
         if self._threads is not None:
             self._threads.shutdown()
 
 
-def _next_result(pending: deque[Future[Result]], loops: list[Future[None]]) -> Result:
+def _next_result(pending: deque[Future[Result]], loops: list[Future[None]], clock: HostClock) -> Result:
     """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
 
     Raises:
@@ -161,7 +176,8 @@ def _next_result(pending: deque[Future[Result]], loops: list[Future[None]]) -> R
     """
     future = pending[0]
     while not future.done():
-        wait([future], timeout=1.0)
+        with clock.waiting(), contextlib.suppress(TimeoutError):
+            future.exception(timeout=1.0)
         for loop in loops:
             if loop.done() and loop.exception() is not None:
                 loop.result()
@@ -184,7 +200,10 @@ def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], tasks: _Tasks[Item, Result], slots: int
 ) -> None:
     """The loop of one device's thread: fill free slots, else collect the oldest batch."""
-    kernel = make_kernel(device)
+    try:
+        kernel = make_kernel(device)
+    except DeviceMemoryExceeded as error:
+        raise _out_of_memory(device, error) from error
     free = deque(device.slots(slots))
     busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
     while True:
@@ -233,11 +252,15 @@ def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
         slot.wait()
         parts = kernel.split(item) if hasattr(kernel, "split") else [item]
         if len(parts) < 2:
-            raise OutOfMemoryError(
-                f"{device.name} ({device.info.name}) has too little memory: {error} "
-                "(use a smaller --batch-size, a larger --max-gpu-mem or --device cpu)"
-            ) from error
+            raise _out_of_memory(device, error) from error
     return kernel.join([_run_in_parts(device, kernel, slot, part) for part in parts])
+
+
+def _out_of_memory(device: Device, error: DeviceMemoryExceeded) -> OutOfMemoryError:
+    return OutOfMemoryError(
+        f"{device.name} ({device.info.name}) has too little memory: {error} "
+        "(use a smaller --batch-size, a larger --max-gpu-mem or --device cpu)"
+    )
 
 
 def _settle(device: Device, future: Future[Result], function: Callable[..., Result], *arguments: Any) -> None:

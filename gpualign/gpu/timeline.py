@@ -1,7 +1,12 @@
-"""What a device did when: copy and kernel intervals, and how much of the copying hid behind the kernels."""
+"""What a device did when, beside what the host did: how much of the copying cost time."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 Interval = tuple[float, float]
@@ -17,6 +22,8 @@ class Timeline:
         kernel_s: time in which at least one kernel ran.
         copy_s: time in which at least one copy ran.
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
+        exposed_copy_s: the part in which no kernel ran and all of the host's threads waited for devices.
+        origin: when the first event was, on the host's clock (``time.perf_counter``).
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
     """
@@ -26,12 +33,16 @@ class Timeline:
     kernel_s: float = 0.0
     copy_s: float = 0.0
     hidden_copy_s: float = 0.0
+    exposed_copy_s: float = 0.0
+    origin: float = 0.0
     wait_s: float = 0.0
     first: float | None = None
     last: float = 0.0
     items: int = 0
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
+    _waits: list[Interval] = field(default_factory=list)
+    _noted_waits: deque[Interval] = field(default_factory=deque)
 
     def add(self, kind: str, start: float, end: float) -> None:
         """Note an interval of kind "kernel" or "copy"."""
@@ -42,22 +53,28 @@ class Timeline:
         if len(self._kernels) + len(self._copies) > 1024:
             self.fold(until=self.last - 2.0)
 
+    def host_waited(self, start: float, end: float) -> None:
+        """Note an interval, on the host's clock, in which the host only waited for devices. From any thread."""
+        self._noted_waits.append((start, end))
+
     def fold(self, until: float = float("inf")) -> None:
         """Sum up what happened before ``until``; intervals across it are cut there."""
-        kernels, copies = union(self._kernels), union(self._copies)
-        old_kernels = [(start, min(end, until)) for start, end in kernels if start < until]
-        old_copies = [(start, min(end, until)) for start, end in copies if start < until]
-        self.kernel_s += sum(end - start for start, end in old_kernels)
-        self.copy_s += sum(end - start for start, end in old_copies)
-        self.hidden_copy_s += overlap(old_kernels, old_copies)
-        self._kernels = [(max(start, until), end) for start, end in kernels if end > until]
-        self._copies = [(max(start, until), end) for start, end in copies if end > until]
+        while self._noted_waits:
+            start, end = self._noted_waits.popleft()
+            self._waits.append((start - self.origin, end - self.origin))
+        kernels, self._kernels = cut(union(self._kernels), until)
+        copies, self._copies = cut(union(self._copies), until)
+        waits, self._waits = cut(union(self._waits), until)
+        waiting_copies = common(copies, waits)
+        self.kernel_s += total(kernels)
+        self.copy_s += total(copies)
+        self.hidden_copy_s += total(common(copies, kernels))
+        self.exposed_copy_s += total(waiting_copies) - total(common(waiting_copies, kernels))
 
     @property
     def copies_hidden(self) -> float:
-        """Share of the copying that cost no time, at least: a kernel ran as well, or the host had other work to do."""
-        exposed = min(self.copy_s - self.hidden_copy_s, self.wait_s)
-        return 1 - exposed / self.copy_s if self.copy_s > 0 else 1.0
+        """Share of the copying that cost no time: a kernel ran as well, or the host had work of its own to do."""
+        return 1 - self.exposed_copy_s / self.copy_s if self.copy_s > 0 else 1.0
 
     def summary(self) -> dict[str, float | int]:
         """The JSON report's fields for this device."""
@@ -87,14 +104,70 @@ def union(intervals: list[Interval]) -> list[Interval]:
     return merged
 
 
-def overlap(first: list[Interval], second: list[Interval]) -> float:
-    """Seconds that two lists of sorted disjoint intervals have in common."""
-    total, i, j = 0.0, 0, 0
+def common(first: list[Interval], second: list[Interval]) -> list[Interval]:
+    """What two lists of sorted disjoint intervals have in common."""
+    found: list[Interval] = []
+    i = j = 0
     while i < len(first) and j < len(second):
         start, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
-        total += max(0.0, end - start)
+        if start < end:
+            found.append((start, end))
         if first[i][1] < second[j][1]:
             i += 1
         else:
             j += 1
-    return total
+    return found
+
+
+def cut(intervals: list[Interval], at: float) -> tuple[list[Interval], list[Interval]]:
+    """Sorted disjoint intervals before and from ``at`` on."""
+    before = [(start, min(end, at)) for start, end in intervals if start < at]
+    return before, [(max(start, at), end) for start, end in intervals if end > at]
+
+
+def total(intervals: list[Interval]) -> float:
+    """Seconds of disjoint intervals."""
+    return sum(end - start for start, end in intervals)
+
+
+class HostClock:
+    """Tells the devices' timelines when all of the host's threads waited for devices.
+
+    Args:
+        timelines: of the devices that the threads wait for.
+        working: threads at work from the start.
+    """
+
+    def __init__(self, timelines: Sequence[Timeline], working: int = 0) -> None:
+        self._timelines = timelines
+        self._lock = threading.Lock()
+        self._working = working
+        self._idle_since = time.perf_counter()
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """The calling thread has work to do."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The calling thread, at work before and after, waits for a device."""
+        self._count(-1)
+        try:
+            yield
+        finally:
+            self._count(1)
+
+    def _count(self, step: int) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            self._working += step
+            if self._working == 0:
+                self._idle_since = now
+            elif self._working == step == 1:
+                for timeline in self._timelines:
+                    timeline.host_waited(self._idle_since, now)

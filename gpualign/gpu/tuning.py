@@ -201,6 +201,12 @@ _LCS_PREBUILT += [choose_lcs_shape(4096, 5, subjects, 132, 227 << 10) for subjec
 VARIANTS += tuple(("lcs", shape.defines("crochemore")) for shape in dict.fromkeys(_LCS_PREBUILT))
 
 
+#: cells of the largest matrix that ``cuda/lcs_trace.cu`` traces: in a third of a second, with 170 MB
+LCS_TRACE_CELLS = 1 << 35
+#: distinct symbols of a query whose masks fit the shared memory of every device
+LCS_TRACE_SYMBOLS = 127
+
+
 @dataclass(frozen=True)
 class VerifyShape:
     """How many threads share a pair in ``cuda/verify.cu`` and how many 32-row words each of them holds.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpualign.errors import check_count
 from gpualign.io.files import OutputFile
@@ -17,13 +15,12 @@ if TYPE_CHECKING:
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A subject that passed.
 
     Attributes:
         lcs: length of the longest common subsequence with the query.
-        index: place in the input, over all files.
+        place: in the input, over all files.
         strand: "+" or "-", the strand of the query.
         name: the subject's name.
         comment: text behind the name, where records are written.
@@ -33,7 +30,7 @@ class Hit:
     """
 
     lcs: int
-    index: int
+    place: int
     strand: str
     name: str
     comment: str
@@ -43,7 +40,7 @@ class Hit:
 
     def with_subsequence(self, text: bytes) -> Hit:
         """The same hit, traced; the subject itself is let go."""
-        return dataclasses.replace(self, subsequence=text, sequence=None)
+        return self._replace(subsequence=text, sequence=None)
 
 
 class Query(Protocol):

@@ -2,7 +2,7 @@
 // maximal common subsequences", on bit-parallel rows.
 //
 // A problem whose rows fit the budget is solved by keeping them all and walking back; a larger one is halved at the
-// middle of the subject. The budget is part of the definition: it decides which of several subsequences comes out.
+// middle of the subject. Either way the leftmost subsequence comes out (algo/lcs_walk.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algo/lcs.hpp"
+#include "algo/lcs_walk.hpp"
 
 namespace gpualign {
 
@@ -135,25 +136,19 @@ private:
             });
         }
         const size_t before = query_positions.size();
+        const auto grows = [&](int64_t j, int64_t w) {
+            return rows_[size_t((w / tile * n + j - 1) * tile + w % tile)];
+        };
+        const auto equal = [&](int64_t j, int64_t w) {
+            return masks_[size_t((w / tile * (symbols_ + 1) + subject[j - 1]) * tile + w % tile)];
+        };
         int64_t i = m, j = n;
-        while (i > 0 && j > 0) {
-            const auto grows = [&](int64_t column) {
-                const int64_t word = (i - 1) / 64;
-                return column > 0 &&
-                       (rows_[size_t((word / tile * n + column - 1) * tile + word % tile)] >> ((i - 1) % 64) & 1);
-            };
-            const LcsMove move = lcs_move(grows(j), grows(j - 1));
-            if (move == LcsMove::skip_query) {
-                i--;
-            } else {
-                j--;
-                if (move == LcsMove::match) {
-                    i--;
-                    query_positions.push_back(query_at + i);
-                    subject_positions.push_back(subject_at + j);
-                }
-            }
-        }
+        const auto found = [&](bool match, int64_t at, int64_t symbol) {
+            if (!match) return;
+            query_positions.push_back(query_at + at);
+            subject_positions.push_back(subject_at + symbol);
+        };
+        lcs_walk_back<uint64_t>(OneLane(), i, j, int64_t(0), grows, equal, found);
         std::reverse(query_positions.begin() + int64_t(before), query_positions.end());
         std::reverse(subject_positions.begin() + int64_t(before), subject_positions.end());
     }

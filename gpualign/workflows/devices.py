@@ -19,6 +19,7 @@ from gpualign.params import available_cores
 #: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
 SELF_TESTS: dict[str, str] = {
     "lcs": "gpualign.gpu.kernels.lcs:self_test",
+    "lcs subsequences": "gpualign.gpu.kernels.lcs_trace:self_test",
     "map": "gpualign.gpu.kernels.map:self_test",
     "mems": "gpualign.gpu.kernels.mems:self_test",
     "pairwise": "gpualign.gpu.kernels.pairwise_check:self_test",

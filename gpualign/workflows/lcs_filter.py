@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.base import Backend
-from gpualign.backends.lcs import ScoredBatch, lcs_stage
+from gpualign.backends.lcs import ScoredBatch, Winners, lcs_stage, trace_stage
 from gpualign.backends.select import Opening
 from gpualign.errors import InputError, check_count
 from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
 from gpualign.io.files import InputFile, check_paths, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.lcs_query import LcsQuery, common_subsequences, encode_query, reverse_complement
+from gpualign.lcs_query import LcsQuery, encode_query, reverse_complement
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
@@ -27,11 +27,11 @@ from gpualign.stream.top import TopN
 from gpualign.workflows.lcs_filter_params import LcsFilterParams
 
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
-GPU_BATCH_FACTOR = 8
+GPU_BATCH_FACTOR = 4
 #: enough to keep ahead of one GPU; more would only hold more batches in memory
 MOST_PARSERS = 6
-#: subjects traced in one call
-MOST_TRACED = 64
+#: subjects traced in one call of a core, and in one batch of a GPU
+MOST_TRACED, MOST_TRACED_ON_GPU = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Collector:
             comment = batch.comments[start:end].tobytes().decode("latin-1")
         return Hit(
             lcs=int(best[i]),
-            index=first + (i if scored.places is None else int(scored.places[i])),
+            place=first + (i if scored.places is None else int(scored.places[i])),
             strand="-" if minus[i] else "+",
             name=batch.name(i),
             comment=comment,
@@ -131,7 +131,7 @@ class Collector:
     def ranked(self) -> list[tuple[int, Hit]]:
         """(rank, hit) in the order of output."""
         rows = list(enumerate(self.top.ranked(), start=1))
-        return sorted(rows, key=lambda row: row[1].index) if self.params.input_order else rows
+        return sorted(rows, key=lambda row: row[1].place) if self.params.input_order else rows
 
 
 class LcsFilter:
@@ -168,16 +168,20 @@ class LcsFilter:
                 (collector.query, list(collector.add(scored, self.subjects, rows)))
                 for collector, rows in _rows_of(self._collectors, scored)
             ]
-            rows = [(None, query, hit) for query, hits in groups for hit in self._trace(query, hits)]
+            rows = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
             self.subjects += scored.subjects
             self.residues += scored.residues
-            yield sorted(rows, key=lambda row: row[2].index), scored.residues  # by subject, then by query
+            yield sorted(rows, key=lambda row: row[2].place), scored.residues  # by subject, then by query
 
-    def ranked(self) -> Iterator[Row]:
-        """The rows that had to wait for the last subject, query by query."""
+    def ranked(self, backend: Backend | None = None) -> Iterator[Row]:
+        """The rows that had to wait for the last subject, query by query.
+
+        Args:
+            backend: what :meth:`run` had, when that has ended: its GPUs trace the subsequences.
+        """
         for collector in self._collectors:
             ranked = collector.ranked()
-            traced = self._trace(collector.query, [hit for _, hit in ranked])
+            traced = self._trace(backend, collector.query, [hit for _, hit in ranked])
             for (rank, _), hit in zip(ranked, traced, strict=True):
                 yield rank, collector.query, hit
 
@@ -210,7 +214,7 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
             for rows, residues in lcs.run(backend, items, read):
                 writer.write(rows)
                 progress.update(residues)
-        writer.write(list(lcs.ranked()))
+        writer.write(list(lcs.ranked(backend)))
         report.fields |= backend.report()
     if lcs.subjects == 0 and not options.quiet:
         warn("lcs-filter", "there are no subjects")
@@ -241,24 +245,32 @@ def _candidates(collectors: Iterable[Collector], scored: ScoredBatch) -> NDArray
     return np.unique(np.concatenate(chosen))
 
 
-def _keep(query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+def _keep(backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
     return hits
 
 
-def _trace(threads: int, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
-    """The hits with their subsequences, a share of them for each thread at a time."""
+def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+    """The hits with their subsequences: from the GPUs if there are any, else a share of them by each thread."""
+    on_strands = [
+        (strand, [i for i, hit in enumerate(hits) if hit.strand == sign])
+        for sign, strand in zip("+-", query.strands, strict=False)
+    ]
 
-    def work(job: tuple[LcsQuery, list[int]]) -> list[bytes]:
-        strand, places = job
-        return common_subsequences(strand, [hits[i].sequence or b"" for i in places], [hits[i].lcs for i in places])
+    def shares(most: int, least: int) -> Iterator[tuple[list[int], Winners]]:
+        for strand, places in on_strands:
+            share = min(most, max(1, -(-len(places) // least)))
+            for start in range(0, len(places), share):
+                chosen = places[start : start + share]
+                yield chosen, Winners(strand, [hits[i].sequence or b"" for i in chosen], [hits[i].lcs for i in chosen])
 
-    jobs = []
-    for sign, strand in zip("+-", query.strands, strict=False):
-        places = [i for i, hit in enumerate(hits) if hit.strand == sign]
-        share = min(MOST_TRACED, max(1, -(-len(places) // threads)))
-        jobs += [(strand, places[i : i + share]) for i in range(0, len(places), share)]
+    stage, jobs = trace_stage(), list(shares(MOST_TRACED_ON_GPU, 1))
+    if backend is not None and backend.on_gpu and all(winners.fit_devices for _, winners in jobs):
+        results: Iterator[list[bytes]] = backend.run([winners for _, winners in jobs], stage)
+    else:
+        jobs = list(shares(MOST_TRACED, threads))
+        results = run_ordered([winners for _, winners in jobs], stage.cpu, min(threads, len(jobs)))
     traced = list(hits)
-    for (_, places), texts in zip(jobs, run_ordered(jobs, work, min(threads, len(jobs))), strict=True):
+    for (places, _), texts in zip(jobs, results, strict=True):
         for i, text in zip(places, texts, strict=True):
             traced[i] = hits[i].with_subsequence(text)
     return traced

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import DeviceError
+from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
 from gpualign.index.minimizers import build_index
 from gpualign.index.pages import Page, cut_pages, index_bytes
@@ -46,24 +47,6 @@ class _PageArrays:
 
     page: Page
     arguments: tuple[Any, ...]
-
-
-class _Resident:
-    """Arrays that stay on the device."""
-
-    def __init__(self, device: Device, arrays: dict[str, NDArray[Any]]) -> None:
-        self.pointers: dict[str, Any] = {}
-        for name, array in arrays.items():
-            self.pointers[name] = device.driver.mem_alloc(max(array.nbytes, 8))
-            device.allocated += array.nbytes
-            if array.nbytes:
-                device.driver.memcpy_htod(self.pointers[name], np.ascontiguousarray(array))
-        device.peak_allocated = max(device.peak_allocated, device.allocated)
-
-    def free(self) -> None:
-        for pointer in self.pointers.values():
-            pointer.free()
-        self.pointers.clear()
 
 
 class MemsKernel:
@@ -128,28 +111,30 @@ class MemsKernel:
     def _on_device(self, slot: Slot, number: int) -> _PageArrays:
         page = self.pages[number]
         native = self._natives[number]
-        arrays = {
-            "offsets": page.index.offsets,
-            "entries": page.index.entries,
-            "words": page.index.reference.words,
-            "near break": native.near_break,
-            "segment starts": native.segment_starts,
-            "segment ends": native.segment_ends,
-        }
+        arrays = (
+            page.index.offsets,
+            page.index.entries,
+            page.index.reference.words,
+            native.near_break,
+            native.segment_starts,
+            native.segment_ends,
+        )
         if len(self.pages) == 1:
-            pointers = self.device.resident(self._key, lambda: _Resident(self.device, arrays)).pointers
+            resident = self.device.resident(self._key, lambda: ResidentArrays(self.device, *arrays))
+            pointers = [np.uint64(address) for address in resident.addresses]
         else:
-            pointers = {name: slot.upload(f"page {name}", array) for name, array in arrays.items()}
+            pointers = [slot.upload(f"page array {i}", array) for i, array in enumerate(arrays)]
+        offsets, entries, words, near_break, segment_starts, segment_ends = pointers
         return _PageArrays(
             page,
             (
-                pointers["offsets"],
-                pointers["entries"],
+                offsets,
+                entries,
                 np.int32(page.index.bucket_bits),
-                pointers["words"],
-                pointers["near break"],
-                pointers["segment starts"],
-                pointers["segment ends"],
+                words,
+                near_break,
+                segment_starts,
+                segment_ends,
                 np.uint32(len(native.segment_starts)),
                 np.uint32(page.index.reference.bases),
                 np.uint32(page.own_begin),

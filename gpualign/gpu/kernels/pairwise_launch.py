@@ -13,11 +13,14 @@ from gpualign.gpu.buffers import Slot
 from gpualign.gpu.device import Device
 from gpualign.gpu.kernels import pairwise_plan as plan
 from gpualign.gpu.kernels import pairwise_tasks as tasks
+from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.tuning import PAIRWISE
 from gpualign.workflows.pair_blocks import PairBlock
 
 THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
+#: letters that kernels may look beyond the last one
+_LOOKED_AHEAD = 64
 
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
 Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
@@ -28,34 +31,31 @@ class PairwiseLauncher:
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
-        self._sets: dict[int, np.void] = {}
-        self.strands = [self._resident(strand) for strand in problem.queries]
-        self.targets = self._resident(problem.targets)
-        self._scores = device.resident("pairwise scores", lambda: self._to_device(problem.scoring.scores))
+        self.strands = [self._sequences(strand) for strand in problem.queries]
+        self.targets = self._sequences(problem.targets)
+        scoring = problem.scoring
+        (self._scores,) = device.resident(
+            f"scores {id(scoring)}", lambda: ResidentArrays(device, scoring.scores, owner=scoring)
+        ).addresses
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
 
     # -- what stays on the device
 
-    def _to_device(self, array: NDArray[Any]) -> Any:
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        pointer = self.device.driver.mem_alloc(max(flat.nbytes, 1) + 64)  # kernels may look a few letters further
-        if flat.nbytes:
-            self.device.driver.memcpy_htod(pointer, flat)
-        return pointer
-
-    def _resident(self, sequences: EncodedSequences) -> np.void:
+    def _sequences(self, sequences: EncodedSequences) -> np.void:
         """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
-        key = id(sequences)
-        if key not in self._sets:
-            codes = self.device.resident(f"codes {key}", lambda: self._to_device(sequences.codes))
-            offsets = self.device.resident(f"offsets {key}", lambda: self._to_device(sequences.offsets))
-            self._sets[key] = np.array([(int(codes), int(offsets))], tasks.SEQUENCES)[0]
-        return self._sets[key]
+
+        def copy() -> ResidentArrays:
+            codes = np.concatenate([sequences.codes, np.zeros(_LOOKED_AHEAD, sequences.codes.dtype)])
+            return ResidentArrays(self.device, codes, sequences.offsets, owner=sequences)
+
+        resident = self.device.resident(f"sequences {id(sequences)}", copy)
+        addresses: np.void = np.array([tuple(resident.addresses)], tasks.SEQUENCES)[0]
+        return addresses
 
     def _scheme(self, words: tasks.Arithmetic) -> np.void:
         rest = (len(self.problem.scoring), words.shift, words.opening, words.bias)
-        scheme: np.void = np.array([(int(self._scores), rest)], tasks.SCHEME)[0]
+        scheme: np.void = np.array([(self._scores, rest)], tasks.SCHEME)[0]
         return scheme
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:

@@ -1,0 +1,61 @@
+"""PyCUDA, imported here alone, and only when a GPU is asked for or a kernel compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from gpualign.errors import DeviceError
+
+
+class CompileError(DeviceError):
+    """nvcc refused a source; the message holds the compiler's own text."""
+
+
+def load_driver() -> Any:
+    """PyCUDA's driver module, initialised.
+
+    Raises:
+        DeviceError: PyCUDA is not installed, or there is no driver or no device.
+    """
+    try:
+        import pycuda.driver as driver
+    except ModuleNotFoundError as error:
+        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')") from error
+    except ImportError as error:
+        raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
+    try:
+        driver.init()
+    except driver.Error as error:
+        raise DeviceError(f"the NVIDIA driver offers no device: {error}") from error
+    return driver
+
+
+def compile_source(text: str, nvcc: str, options: Sequence[str], architecture: str, include: str) -> bytes | None:
+    """A cubin by PyCUDA's compiler; None where PyCUDA cannot be imported.
+
+    Raises:
+        CompileError: with the compiler's own text.
+    """
+    try:
+        import pycuda.compiler as compiler
+        import pycuda.driver as driver
+    except ImportError:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyCUDA turns every remark of nvcc into a warning
+            return bytes(
+                compiler.compile(
+                    text,
+                    nvcc=nvcc,
+                    options=list(options),
+                    no_extern_c=True,
+                    arch=architecture,
+                    cache_dir=False,
+                    include_dirs=[include],
+                )
+            )
+    except driver.CompileError as error:
+        raise CompileError(f"nvcc failed for {architecture}: {error.stderr}") from error
