@@ -266,14 +266,16 @@ def lengths_of_genome(path: str) -> int:
     return sum(int(batch.lengths.sum()) for batch in read_batches(path))
 
 
-def regimes() -> list[dict[str, Any]]:
+def regimes(seconds: float) -> list[dict[str, Any]]:
     """Kernel seconds of each kernel and of the planner's choice, by number of pairs, length and traceback: medians of
-    rounds in which every one runs once, on a device that stays open.
+    rounds in which every one runs once, on a device that stays open. Rows that would begin after ``seconds`` are left
+    out; the longest sequences come last.
     """
     from gpualign.backends.cuda import CudaBackend
     from gpualign.gpu.device import list_devices
 
     rows: list[dict[str, Any]] = []
+    deadline = time.perf_counter() + seconds
     with tempfile.TemporaryDirectory() as folder, CudaBackend(list_devices()[:1]) as backend:
         path = Path(folder) / "a.fa"
         for length, count in itertools.product((100, 300, 1000, 3000, 10_000, 30_000), (2, 12, 64, 400, 1500)):
@@ -281,6 +283,8 @@ def regimes() -> list[dict[str, Any]]:
                 continue
             write_family(path, count, length, 1, 0.0, 0.3)
             for traceback in (False, True):
+                if time.perf_counter() > deadline:
+                    return rows
                 kernels = ["rscan", "dscan"] if traceback else ["lazy", "tiled"]
                 if length**2 > 1 << 27:
                     del kernels[0]  # a thread's table would be too large
@@ -327,12 +331,13 @@ def command_line() -> None:
     parser.add_argument("--long", nargs=2, metavar="FASTA")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=300, help="regimes: begin no row after this time")
     chosen = parser.parse_args()
     parts = {
         "cpu": lambda: cpu(chosen.rounds),
         "vsearch": lambda: vsearch(chosen.file, chosen.records),
         "gpu": lambda: gpu(chosen.long),
-        "regimes": regimes,
+        "regimes": lambda: regimes(chosen.seconds),
     }
     path = record(f"pairwise-{chosen.part}", parts[chosen.part]())
     print(path.read_text())

@@ -22,3 +22,13 @@ def number(value: float | None, digits: int = 3) -> str:
 def dicts(figures: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
     """The entries that are rows of their own."""
     return ((name, row) for name, row in figures.items() if isinstance(row, dict))
+
+
+def copies_hidden(device: dict[str, Any]) -> str:
+    """A sentence on how much of a device's copying cost time."""
+    if "copies_hidden" not in device:
+        return ""
+    return (
+        f" Of the seconds in which something was copied, {device['copies_hidden']:.0%} or more cost nothing: a kernel "
+        "ran as well, or a thread of the host had work of its own."
+    )

@@ -316,7 +316,7 @@ def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Re
     ):
         pairs = planned(make_pairs(rng, reference, letters, (length, window, count), length // 5, 0.05))
         with CudaBackend([device_info]) as backend:
-            list(backend.run([pairs] * 2, STAGE))  # the reference goes to the device, the buffers grow
+            list(backend.run([pairs] * STAGE.slots, STAGE))  # the reference goes to the device, the buffers grow
             device = backend.devices[0]
             device.timeline = Timeline(origin=device.timeline.origin)  # count from here
             start = time.perf_counter()

@@ -18,8 +18,9 @@ from gpualign.gpu.buffers import DeviceMemoryExceeded
 from gpualign.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_on_devices
-from gpualign.gpu.timeline import HostClock, Timeline, common, cut, total, union
+from gpualign.gpu.timeline import Timeline, common, cut, total, union
 from gpualign.params import RunOptions
+from gpualign.stream.clock import HostClock
 from tests.fake_cuda import FakeDriver
 
 
@@ -359,17 +360,31 @@ def test_a_copy_costs_time_when_all_else_waits_for_it():
 
 
 def test_the_host_waits_when_all_its_threads_wait():
-    timeline = Timeline()
-    clock = HostClock([timeline])
+    found = []
+    clock = HostClock()
+    clock.listen(lambda start, end: found.append((start, end)))
     with clock.working(), clock.working():  # as two threads
+        found.clear()  # of before there were any
         with clock.waiting():
-            pass  # the other one works
-        before = len(timeline._noted_waits)
+            assert found == []  # the other one works
         with clock.waiting(), clock.waiting():
             start = time.perf_counter()
             end = time.perf_counter()
-    (found,) = list(timeline._noted_waits)[before:]
-    assert found[0] <= start <= end <= found[1]
+    ((since, until),) = found
+    assert since <= start <= end <= until
+
+
+def test_a_run_tells_when_the_host_waited(fake):
+    class Slow(Doubler):
+        def submit(self, slot, item):
+            super().submit(slot, item)
+            slot.stream.synchronize = lambda: time.sleep(0.05)
+
+    with Device(list_devices()[0]) as device:
+        list(run_on_devices(batches(1), Slow, [device]))
+        device.timeline.fold(until=float("-inf"))
+        waited = sum(end - start for start, end in device.timeline._waits)
+    assert 0.04 < waited < 1
 
 
 def test_timeline_folds_long_runs():

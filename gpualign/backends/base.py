@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -22,10 +22,12 @@ class Stage(Generic[Item, Result]):
     Attributes:
         cpu: item -> result; releases the GIL in native code.
         make_kernel: device -> kernel object, called once in each device's thread.
+        slots: batches under way on a device.
     """
 
     cpu: Callable[[Item], Result]
     make_kernel: Callable[[Device], Kernel[Item, Result]]
+    slots: int = field(default=2, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ class HostedStage(Stage[Item, Result]):
         before: item -> (what ``after`` needs, the kernel's item).
         cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
         after: (what ``before`` left for it, the kernel's result) -> result.
+        slots: some batches compute while others end with a few slow items, and one copies.
     """
 
     make_kernel: Callable[[Device], Kernel[Any, Any]]
     before: Callable[[Item], tuple[Any, Any]]
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result]
+    slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:
         """One item from input to output; ``run`` gives the kernel's result, wherever it is computed."""

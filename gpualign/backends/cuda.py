@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from gpualign.backends.base import HostedStage, Item, Result, Stage
@@ -12,8 +13,6 @@ from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
 from gpualign.stream.runner import run_ordered
 
-#: batches of a hosted stage under way on a device: some compute while others end with a few slow items, one copies
-_SLOTS = 4
 #: how long a thread may keep the interpreter when another one wants it, seconds
 _SWITCH_INTERVAL_S = 1e-4
 
@@ -61,22 +60,17 @@ class CudaBackend:
         cpu_work, cpu_workers = on_cpu if self.cpu_threads else None, max(1, self.cpu_threads)
         if not isinstance(stage, HostedStage):
             yield from run_on_devices(
-                items, stage.make_kernel, self.devices, cpu_work=cpu_work, cpu_workers=cpu_workers
+                items, stage.make_kernel, self.devices, stage.slots, cpu_work=cpu_work, cpu_workers=cpu_workers
             )
             return
-        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cpu_work, cpu_workers, _SLOTS)
-
-        def around(item: Any) -> Any:
-            with pool.clock.working():
-                return stage.around(pool.run, item)
-
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cpu_work, cpu_workers, stage.slots)
         interval = sys.getswitchinterval()
         try:
             # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             # some threads wait for a device: one more for each batch that a device may have under way
-            workers = self.host_threads + (_SLOTS + 1) * len(self.devices)
-            yield from run_ordered(items, around, workers)
+            workers = self.host_threads + (stage.slots + 1) * len(self.devices)
+            yield from run_ordered(items, partial(stage.around, pool.run), workers)
         finally:
             sys.setswitchinterval(interval)
             pool.close()

@@ -114,4 +114,5 @@ def _make_kernel(device: Device) -> VerifyKernel:
 
 
 #: for ``Backend.run``
-STAGE: Stage[VerifyPairs, VerifyResult] = Stage(cpu=verify_on_cpu, make_kernel=_make_kernel)
+#: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together
+STAGE: Stage[VerifyPairs, VerifyResult] = Stage(cpu=verify_on_cpu, make_kernel=_make_kernel, slots=3)

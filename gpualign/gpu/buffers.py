@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpualign.stream.clock import HOST
+
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
 
@@ -149,7 +151,8 @@ class Slot:
     def wait(self) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline."""
         start = time.perf_counter()
-        self.stream.synchronize()
+        with HOST.waiting():
+            self.stream.synchronize()
         self.device.timeline.wait_s += time.perf_counter() - start
         if self._marks:
             times = [event.time_since(self._origin) * 1e-3 for _, event in self._marks]

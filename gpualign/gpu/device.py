@@ -16,6 +16,7 @@ from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
 from gpualign.gpu.driver import load_driver
 from gpualign.gpu.timeline import Timeline
+from gpualign.stream.clock import HOST
 
 Result = TypeVar("Result")
 
@@ -120,6 +121,7 @@ class Device:
             self._context = self.driver.Device(self.info.index).make_context(flags)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
+        HOST.listen(self._host_waited)
         free, _ = self.driver.mem_get_info()
         usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
@@ -199,6 +201,9 @@ class Device:
         pointer.free()
         self.allocated -= size
 
+    def _host_waited(self, start: float, end: float) -> None:
+        self.timeline.host_waited(start, end)
+
     def release_buffers(self) -> None:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self._slots:
@@ -212,6 +217,7 @@ class Device:
             self._thread.shutdown()
 
     def _close(self) -> None:
+        HOST.leave(self._host_waited)
         if self._context is None:
             return
         # behind a kernel that failed no call works, and what the device holds goes with its context

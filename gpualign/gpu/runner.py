@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gpualign.errors import GpualignError, OutOfMemoryError
 from gpualign.gpu.buffers import DeviceMemoryExceeded, Slot
 from gpualign.gpu.device import Device
-from gpualign.gpu.timeline import HostClock
+from gpualign.stream.clock import HOST
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -63,11 +63,15 @@ class _Tasks(Generic[Item, Result]):
         self.queue.put((item, future))
         return future
 
+    def _wait(self) -> tuple[Item, Future[Result]] | None:
+        with HOST.waiting():
+            return self.queue.get(timeout=_POLL_S)
+
     def get(self, wait: bool, closing: threading.Event | None = None) -> tuple[Item, Future[Result]] | None:
         """The next task; None when there is none now (``wait`` false) or will be none (``wait`` true)."""
         while True:
             try:
-                task = self.queue.get(timeout=_POLL_S) if wait else self.queue.get_nowait()
+                task = self._wait() if wait else self.queue.get_nowait()
             except queue.Empty:
                 if not wait or self.ended.is_set() or (closing is not None and closing.is_set()):
                     return None
@@ -104,16 +108,15 @@ def run_on_devices(
     if pool is not None and cpu_work is not None:
         loops += [pool.submit(_work_on_cpu, cpu_work, tasks) for _ in range(cpu_workers)]
     pending: deque[Future[Result]] = deque()
-    clock = HostClock([device.timeline for device in devices], working=1)
     most = len(devices) * (slots + 1) + (2 * cpu_workers if pool is not None else 0)
     try:
         for item in items:
             pending.append(tasks.put(item))
             while pending and (len(pending) >= most or pending[0].done()):
-                yield _next_result(pending, loops, clock)
+                yield _next_result(pending, loops)
         tasks.end()
         while pending:
-            yield _next_result(pending, loops, clock)
+            yield _next_result(pending, loops)
         for loop in loops:
             loop.result()
     finally:
@@ -132,9 +135,6 @@ class DevicePool(Generic[Item, Result]):
     Args:
         make_kernel, devices, slots: as for :func:`run_on_devices`.
         cpu_work: also take items on the CPU, with ``cpu_workers`` threads.
-
-    Attributes:
-        clock: to be told when a caller is at work.
     """
 
     def __init__(
@@ -145,7 +145,6 @@ class DevicePool(Generic[Item, Result]):
         cpu_workers: int = 1,
         slots: int = SLOTS,
     ) -> None:
-        self.clock = HostClock([device.timeline for device in devices])
         self._tasks: _Tasks[Item, Result] = _Tasks()
         self._loops: list[Future[None]] = [
             device.call(_drive, device, make_kernel, self._tasks, slots) for device in devices
@@ -157,7 +156,7 @@ class DevicePool(Generic[Item, Result]):
 
     def run(self, item: Item) -> Result:
         """The item's result, whenever a device or thread has computed it."""
-        return _next_result(deque([self._tasks.put(item)]), self._loops, self.clock)
+        return _next_result(deque([self._tasks.put(item)]), self._loops)
 
     def close(self) -> None:
         """Wait for the items under way and end the loops; the devices stay open."""
@@ -168,7 +167,7 @@ class DevicePool(Generic[Item, Result]):
             self._threads.shutdown()
 
 
-def _next_result(pending: deque[Future[Result]], loops: list[Future[None]], clock: HostClock) -> Result:
+def _next_result(pending: deque[Future[Result]], loops: list[Future[None]]) -> Result:
     """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
 
     Raises:
@@ -176,7 +175,7 @@ def _next_result(pending: deque[Future[Result]], loops: list[Future[None]], cloc
     """
     future = pending[0]
     while not future.done():
-        with clock.waiting(), contextlib.suppress(TimeoutError):
+        with HOST.waiting(), contextlib.suppress(TimeoutError):
             future.exception(timeout=1.0)
         for loop in loops:
             if loop.done() and loop.exception() is not None:
@@ -187,6 +186,7 @@ def _next_result(pending: deque[Future[Result]], loops: list[Future[None]], cloc
     return future.result()
 
 
+@HOST.working()
 def _work_on_cpu(work: Callable[[Item], Result], tasks: _Tasks[Item, Result]) -> None:
     while (task := tasks.get(wait=True)) is not None:
         item, future = task
@@ -196,6 +196,7 @@ def _work_on_cpu(work: Callable[[Item], Result], tasks: _Tasks[Item, Result]) ->
             future.set_exception(error)
 
 
+@HOST.working()
 def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], tasks: _Tasks[Item, Result], slots: int
 ) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 Interval = tuple[float, float]
@@ -22,7 +18,7 @@ class Timeline:
         kernel_s: time in which at least one kernel ran.
         copy_s: time in which at least one copy ran.
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
-        exposed_copy_s: the part in which no kernel ran and all of the host's threads waited for devices.
+        exposed_copy_s: the part in which no kernel ran and all of the host's threads waited.
         origin: when the first event was, on the host's clock (``time.perf_counter``).
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
@@ -54,7 +50,7 @@ class Timeline:
             self.fold(until=self.last - 2.0)
 
     def host_waited(self, start: float, end: float) -> None:
-        """Note an interval, on the host's clock, in which the host only waited for devices. From any thread."""
+        """Note an interval, on the host's clock, in which all of its threads waited. From any thread."""
         self._noted_waits.append((start, end))
 
     def fold(self, until: float = float("inf")) -> None:
@@ -128,46 +124,3 @@ def cut(intervals: list[Interval], at: float) -> tuple[list[Interval], list[Inte
 def total(intervals: list[Interval]) -> float:
     """Seconds of disjoint intervals."""
     return sum(end - start for start, end in intervals)
-
-
-class HostClock:
-    """Tells the devices' timelines when all of the host's threads waited for devices.
-
-    Args:
-        timelines: of the devices that the threads wait for.
-        working: threads at work from the start.
-    """
-
-    def __init__(self, timelines: Sequence[Timeline], working: int = 0) -> None:
-        self._timelines = timelines
-        self._lock = threading.Lock()
-        self._working = working
-        self._idle_since = time.perf_counter()
-
-    @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
-        """The calling thread has work to do."""
-        self._count(1)
-        try:
-            yield
-        finally:
-            self._count(-1)
-
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """The calling thread, at work before and after, waits for a device."""
-        self._count(-1)
-        try:
-            yield
-        finally:
-            self._count(1)
-
-    def _count(self, step: int) -> None:
-        now = time.perf_counter()
-        with self._lock:
-            self._working += step
-            if self._working == 0:
-                self._idle_since = now
-            elif self._working == step == 1:
-                for timeline in self._timelines:
-                    timeline.host_waited(self._idle_since, now)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from gpualign.stream.clock import HOST
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -25,13 +27,19 @@ def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: 
         yield from map(work, items)
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="gpualign")
+    at_work = HOST.working()(work)
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
-            pending.append(pool.submit(work, item))
+            pending.append(pool.submit(at_work, item))
             while pending and (len(pending) >= 2 * workers or pending[0].done()):
-                yield pending.popleft().result()
+                yield _result(pending.popleft())
         while pending:
-            yield pending.popleft().result()
+            yield _result(pending.popleft())
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(future: Future[Result]) -> Result:
+    with HOST.waiting():
+        return future.result()

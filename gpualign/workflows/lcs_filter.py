@@ -27,7 +27,7 @@ from gpualign.stream.top import TopN
 from gpualign.workflows.lcs_filter_params import LcsFilterParams
 
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
-GPU_BATCH_FACTOR = 4
+GPU_BATCH_FACTOR = 8
 #: enough to keep ahead of one GPU; more would only hold more batches in memory
 MOST_PARSERS = 6
 #: subjects traced in one call of a core, and in one batch of a GPU

@@ -1,0 +1,67 @@
+"""When the host's threads had nothing to do but wait: then, and only then, what a device copies costs time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+#: told of each interval (start, end) on the clock of ``time.perf_counter``
+Listener = Callable[[float, float], None]
+
+
+class HostClock:
+    """Counts the threads at work and tells its listeners of the times when there was none.
+
+    Args:
+        working: threads at work from the start.
+    """
+
+    def __init__(self, working: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._working = working
+        self._idle_since = time.perf_counter()
+        self._listeners: tuple[Listener, ...] = ()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell ``listener`` too; it is called from any thread and must be quick."""
+        self._listeners += (listener,)
+
+    def leave(self, listener: Listener) -> None:
+        """No longer tell ``listener``."""
+        self._listeners = tuple(other for other in self._listeners if other != listener)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """The calling thread, idle before and after, works."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The calling thread, at work before and after, waits for another one or for a device."""
+        self._count(-1)
+        try:
+            yield
+        finally:
+            self._count(1)
+
+    def _count(self, step: int) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            self._working += step
+            if self._working == 0:
+                self._idle_since = now
+            ended = self._working == 1 and step == 1
+            start = self._idle_since
+        if ended:
+            for listener in self._listeners:
+                listener(start, now)
+
+
+#: of this process, whose main thread is at work
+HOST = HostClock(working=1)
