@@ -33,6 +33,10 @@ GENOMES = {
     "ecoli_dh1": ("ragout-examples", "ragout/examples/E.Coli/references/DH1.fasta.gz"),
     "ecoli_536": ("bowtie-examples", "bowtie/examples/genomes/NC_008253.fna.gz"),
     "ssuis_sc84": ("abacas-examples", "abacas-examples/SS_SC84.dna.gz"),
+    **{
+        f"saureus_{strain.lower()}": ("ragout-examples", f"ragout/examples/S.Aureus/references/{strain}.fasta.gz")
+        for strain in ("COL", "JKD6008", "N315", "RF122", "USA300_FPR3757")
+    },
     "biomarks50k": ("vsearch-examples", "vsearch-examples/BioMarKs50k.fsa.gz"),
 }
 

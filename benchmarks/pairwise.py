@@ -2,6 +2,7 @@
 
     python benchmarks/pairwise.py cpu                            # parasail with as many processes as threads
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
+    python benchmarks/pairwise.py windows                        # the same on S. aureus' 16S genes and windows
     python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
     python benchmarks/pairwise.py regimes                        # every kernel where it could run, and the planner
 
@@ -16,6 +17,7 @@ import argparse
 import itertools
 import json
 import multiprocessing
+import re
 import statistics
 import subprocess
 import tempfile
@@ -160,8 +162,8 @@ def vsearch(whole: str, records: int) -> dict[str, Any]:
     fields = "query+target+id+raw"
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "first.fa")
-        sequences = itertools.islice(data.read_fasta(Path(whole)).items(), records)
-        Path(path).write_text("".join(f">{name}\n{letters.decode()}\n" for name, letters in sequences))
+        sequences = dict(itertools.islice(data.read_fasta(Path(whole)).items(), records))
+        Path(path).write_text("".join(f">{name}\n{letters.decode()}\n" for name, letters in sequences.items()))
         theirs, ours = Path(folder) / "vsearch.tsv", Path(folder) / "gpualign.tsv"
         scores = ["--match", "5", "--mismatch", "-4", "--gapopen", "10", "--gapext", "1", "--iddef", "1"]
         start = time.perf_counter()
@@ -180,7 +182,7 @@ def vsearch(whole: str, records: int) -> dict[str, Any]:
         for line in open(theirs):
             query, target, identity, score = line.rstrip("\n").split("\t")
             known[frozenset((name(query), name(target)))] = (float(identity), int(score))
-        pairs = scores_equal = identities_equal = higher_than_ours = 0
+        pairs = scores_equal = identities_equal = higher_than_ours = similar = similar_equal = 0
         for line in ours.read_text().splitlines()[1:]:
             query, target, identity_text, score_text = line.split("\t")
             peer = known.get(frozenset((name(query), name(target))))
@@ -189,17 +191,47 @@ def vsearch(whole: str, records: int) -> dict[str, Any]:
             pairs += 1
             scores_equal += int(score_text) == peer[1]
             higher_than_ours += int(score_text) < peer[1]
-            identities_equal += abs(float(identity_text) - peer[0]) < 0.051  # vsearch prints one decimal
+            same = abs(float(identity_text) - peer[0]) < 0.051  # vsearch prints one decimal
+            identities_equal += same
+            similar += peer[0] >= 90
+            similar_equal += same and peer[0] >= 90
     return {
-        "file": f"{Path(whole).name}, first {records} records",
+        "file": f"{Path(whole).name}, {len(sequences)} records",
         "pairs": pairs,
         "scores_equal": scores_equal,
         "vsearch_scores_higher": higher_than_ours,
         "identities_equal": identities_equal,
+        "pairs_from_90_percent": similar,
+        "their_identities_equal": similar_equal,
         "note": "pairs with equal scores and unequal identities have several optimal alignments",
         "wall_s": report["wall_s"],
         "vsearch_wall_s": round(peer_wall, 3),
     }
+
+
+def write_windows(path: Path, others: int = 60) -> Path:
+    """Every 16S gene of five S. aureus chromosomes, from primer 27F (Lane 1991) on, and as many letters from
+    ``others`` evenly spaced places.
+    """
+    primer, length = re.compile(b"AGAGTTTGATC[ACM]TGGCTCAG"), 1542
+    strains = [name for name in data.GENOMES if name.startswith("saureus")]
+    with open(path, "wb") as out:
+        for name in strains:
+            (chromosome,) = data.read_fasta(data.genome(name)).values()
+            for strand, letters in (("+", chromosome), ("-", data.reverse_complement(chromosome))):
+                for gene in primer.finditer(letters):
+                    out.write(b">%s_16S_%d%s\n" % (name.encode(), gene.start(), strand.encode()))
+                    out.write(letters[gene.start() : gene.start() + length] + b"\n")
+            for place in np.linspace(0, len(chromosome) - length, others // len(strains)).astype(int).tolist():
+                out.write(b">%s_%d\n%s\n" % (name.encode(), place, chromosome[place : place + length]))
+    return path
+
+
+def windows() -> dict[str, Any]:
+    """The same on genes and windows of chromosomes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_windows(Path(folder) / "16S genes and windows of five S. aureus")
+        return vsearch(str(path), 1000)
 
 
 # -- a GPU
@@ -326,7 +358,7 @@ def _kernel_seconds(backend: Any, path: Path, kernel: str, traceback: bool) -> f
 
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cpu", "vsearch", "gpu", "regimes"))
+    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "regimes"))
     parser.add_argument("file", nargs="?")
     parser.add_argument("--long", nargs=2, metavar="FASTA")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
@@ -336,6 +368,7 @@ def command_line() -> None:
     parts = {
         "cpu": lambda: cpu(chosen.rounds),
         "vsearch": lambda: vsearch(chosen.file, chosen.records),
+        "windows": windows,
         "gpu": lambda: gpu(chosen.long),
         "regimes": lambda: regimes(chosen.seconds),
     }

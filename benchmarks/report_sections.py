@@ -182,12 +182,14 @@ def alignment(results: Results) -> str:
         ]
         parts.append(table(("on the CPU", "GCUPS", "parasail's best, GCUPS", "ratio"), rows))
         parts.append(f"{found.figures['workers']} threads beside as many processes. {found.source}\n")
-    if found := results.first("pairwise-vsearch"):
+    for name in ("pairwise-vsearch", "pairwise-windows"):
+        if not (found := results.first(name)):
+            continue
         row = found.figures
         parts.append(
             f"Beside `vsearch --allpairs_global` ({row['file']}): {number(row['scores_equal'])} of "
             f"{number(row['pairs'])} scores are equal, {number(row['identities_equal'])} identities; the others have "
-            f"several optimal alignments. {row['wall_s']:.1f} s and"
+            f"several optimal alignments{_of_similar(row)}. {row['wall_s']:.1f} s and"
             f" {row['vsearch_wall_s']:.1f} s. {found.source}\n"
         )
     parts.append(
@@ -196,6 +198,13 @@ def alignment(results: Results) -> str:
         + "\n"
     )
     return "\n".join(parts)
+
+
+def _of_similar(row: dict[str, Any]) -> str:
+    if "pairs_from_90_percent" not in row:
+        return ""
+    equal, pairs = number(row["their_identities_equal"]), number(row["pairs_from_90_percent"])
+    return f" (of pairs from 90 % on, {equal} of {pairs} identities are equal)"
 
 
 # -- bounded gaps

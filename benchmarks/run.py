@@ -147,7 +147,7 @@ BENCHMARKS = {
     "pairwise-vsearch": Benchmark(
         "pairwise: identities beside vsearch --allpairs_global",
         "pairwise.py",
-        cpu=("vsearch {data}/biomarks50k.fa",),
+        cpu=("vsearch {data}/biomarks50k.fa", "windows"),
         genomes=("biomarks50k",),
     ),
     "pairwise-regimes": Benchmark(
