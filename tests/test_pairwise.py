@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import parasail
@@ -16,7 +18,10 @@ from gpualign import _native
 from gpualign.cli import main
 from gpualign.encoded import encode
 from gpualign.matrices import load_matrix, match_mismatch
+from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
+from gpualign.workflows.pairwise import with_device
+from gpualign.workflows.pairwise_params import PairwiseParams
 from tests.reference.pairwise import end_free_score, replay
 
 NO_BAND = np.zeros(0, np.int32)
@@ -311,3 +316,23 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", Piped)
     run(["-", "--userfields", "raw", "-o", str(tmp_path / "out")])
     assert (tmp_path / "out").read_text() == "raw\n20\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "device"),
+    [
+        ({}, "cuda"),
+        ({"mode": "local"}, "cpu"),
+        ({"mode": "semi-global"}, "cpu"),
+        ({"mode": "semi-global", "identity": 0.9}, "cuda"),
+        ({"mode": "semi-global", "score_only": True}, "cpu"),
+    ],
+)
+def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(
+    options: dict[str, Any], device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = RunOptions(device="cuda")
+    used = with_device(PairwiseParams("a.fa", **options), asked)
+    assert used == replace(asked, device=device)
+    assert ("on the CPU alone" in capsys.readouterr().err) == (device == "cpu")
+    assert with_device(PairwiseParams("a.fa", **options), RunOptions(device="cpu")).device == "cpu"

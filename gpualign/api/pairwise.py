@@ -17,7 +17,7 @@ from gpualign.io import table
 from gpualign.matrices import Scoring
 from gpualign.report import Progress
 from gpualign.workflows.pair_blocks import PairBlock
-from gpualign.workflows.pairwise import PairInputs, align_all, make_problem, source_of
+from gpualign.workflows.pairwise import PairInputs, align_all, make_problem, source_of, with_device
 from gpualign.workflows.pairwise_params import PairwiseParams
 
 _SCORE_FIELDS = [("query", "i4"), ("target", "i4"), ("score", "f8"), ("strand", "U1")]
@@ -99,6 +99,7 @@ def iter_pairwise(
     if params.max_gaps is not None:
         yield from iter_max_gaps(params, scoring, inputs, options)
         return
+    options = with_device(params, options)
     problem = make_problem(params, options, scoring, inputs)
     dtype = SCORE_DTYPE if params.score_only else PAIRWISE_DTYPE
     yield np.empty(0, dtype)

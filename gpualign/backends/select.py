@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpualign.backends.base import Backend
 from gpualign.backends.cpu import CpuBackend
@@ -71,6 +71,18 @@ def open_backend(options: RunOptions, command: str) -> Backend:
         if not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
         return CpuBackend(options.threads)
+
+
+def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> RunOptions:
+    """The options, with the CPU for the device unless ``on_gpu``. A device asked for by name is not dropped without a
+    warning, of which ``what`` is the beginning.
+    """
+    request = parse_device(options.device)
+    if on_gpu or not request.cuda:
+        return options
+    if not (request.automatic or options.quiet):
+        warn(command, f"{what} on the CPU alone")
+    return replace(options, device="cpu")
 
 
 class Opening:

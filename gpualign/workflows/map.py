@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.map import map_batch
-from gpualign.backends.select import Opening, parse_device
+from gpualign.backends.select import Opening, for_kernels
 from gpualign.errors import UsageError
 from gpualign.gpu.kernels.map import runs_on_gpu
 from gpualign.index.file import is_index, save_index
@@ -230,12 +230,8 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    request = parse_device(options.device)
-    if not request.cuda or runs_on_gpu(params):
-        return options
-    if not (request.automatic or options.quiet):
-        warn("map", "long reads, --all and more than 16 secondary places are mapped on the CPU alone")
-    return replace(options, device="cpu")
+    what = "long reads, --all and more than 16 secondary places are mapped"
+    return for_kernels(options, "map", runs_on_gpu(params), what)
 
 
 def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:

@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign.alignments import Alignments
 from gpualign.backends.base import Backend
 from gpualign.backends.pairwise import PairProblem, pairwise_stage
-from gpualign.backends.select import Opening
+from gpualign.backends.select import Opening, for_kernels
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.files import OutputFile, check_paths, open_output
@@ -143,6 +143,13 @@ def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
     return (pairs >> 5 if "cpu" in backend.name else pairs), 1 << 42
 
 
+def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
+    """The options with the CPU, all of its cores, for the device where a GPU would have nothing to do."""
+    filtered = params.mode == "semi-global" and params.identity is not None
+    what = "local and semi-global alignments are computed"
+    return for_kernels(options, "pairwise", params.mode == "global" or filtered, what)
+
+
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     """Align and write.
 
@@ -154,6 +161,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     check_paths(params.inputs, (options.output, options.json, params.plot))
     if params.plot is not None:
         check_plot(params.plot)
+    options = with_device(params, options)
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     with Opening(options, "pairwise") as opening:
