@@ -129,7 +129,7 @@ def sequences(tmp_path: Path) -> Path:
 def test_interrupted_command_gives_the_same_bytes(
     options: tuple[object, ...], sequences: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairwise, "CPU_BLOCK", (64, 1 << 29))
+    monkeypatch.setattr(pairwise, "KEPT_BLOCK", (64, 1 << 29))
     words = ["pairwise", sequences, *options, "--batch-size", "1K"]
     alone = cli(*words)
     resume = [*words, "--resume", tmp_path / "tiles"]

@@ -5,6 +5,7 @@ Nothing outside this package imports Dask, and this package is imported only whe
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from gpualign.errors import UsageError
@@ -22,9 +23,21 @@ def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
         GpualignError: no scheduler answers, or it has no worker.
     """
     try:
-        import distributed  # noqa: F401
+        _import_dask()
     except ModuleNotFoundError as error:
         raise UsageError("--cluster needs Dask (pip install 'gpualign[cluster]')") from error
     from gpualign.cluster.backend import ClusterBackend
 
     return ClusterBackend(options, command)
+
+
+def _import_dask() -> None:
+    """Keep the garbage collector from looking through Dask's many objects again and again, now and later."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        import distributed  # noqa: F401
+    finally:
+        if enabled:
+            gc.enable()
+    gc.freeze()

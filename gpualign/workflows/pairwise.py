@@ -29,8 +29,10 @@ from gpualign.workflows.pairwise_params import PairwiseParams
 
 #: beyond this a device's memory does not hold a table's directions
 MOST_TRACED_CELLS = 10**11
-#: pairs and cells of a block for a core; with --resume for all devices, so that a run may go on on another one
-CPU_BLOCK = (1 << 14, 1 << 29)
+#: pairs and cells of a block with --resume, for all devices, so that a run may go on on another one
+KEPT_BLOCK = (1 << 14, 1 << 29)
+#: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
+_CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def align_all(
         resume: folder of finished blocks, or None.
     """
     done: list[int] = []
-    size = CPU_BLOCK if resume is not None else block_size(problem, backend)
+    size = KEPT_BLOCK if resume is not None else block_size(problem, backend, source.total)
 
     def blocks() -> Iterator[PairBlock]:
         for block in source.blocks(*size):
@@ -132,10 +134,11 @@ def align_all(
     check_count("pairs", source.total, aligned)
 
 
-def block_size(problem: PairProblem, backend: Backend) -> tuple[int, int]:
+def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int, int]:
     """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
     if not backend.on_gpu:
-        return CPU_BLOCK
+        least, most = _CPU_PAIRS
+        return min(max(total // _CPU_SHARE, least), most), _CPU_CELLS
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
     pairs = 1 << 20 if filtered else 1 << 16

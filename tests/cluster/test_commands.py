@@ -94,7 +94,7 @@ def test_tiles_of_a_run_that_broke_off(
     options: tuple[object, ...], cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: Any
 ) -> None:
     """On a cluster, then on another kind of device, then with everything there; a worker is lost on the way."""
-    monkeypatch.setattr(pairwise, "CPU_BLOCK", (64, 1 << 29))
+    monkeypatch.setattr(pairwise, "KEPT_BLOCK", (64, 1 << 29))
     words = ["pairwise", inputs["few.fa"], *options]
     resume = [*words, "--resume", tmp_path / "tiles"]
     alone = cli(*words)[1]
