@@ -121,10 +121,10 @@ class Device:
             self._context = self.driver.Device(self.info.index).make_context(flags)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
-        HOST.listen(self._host_waited)
         free, _ = self.driver.mem_get_info()
         usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
+        HOST.listen(self._host_waited)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu`` (PyCUDA's Module: ``get_function``, ``get_global``).
