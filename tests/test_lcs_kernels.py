@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -203,6 +206,31 @@ def test_every_way_to_a_path_is_the_same(symbols: int) -> None:
         for k, subject in enumerate(subjects):
             start, end = paths[0][1][k : k + 2]
             assert traced_on_a_lane(query, subject) == (paths[0][0][start:end] % 256).tolist()
+
+
+def test_thirty_two_lanes_find_the_leftmost_subsequence(tmp_path: Path) -> None:
+    """The device's algorithm as its lanes run it; queries of several tiles and passes."""
+    program = tmp_path / "lanes"
+    sources = Path(__file__).parent
+    compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(sources.parent / "cuda")]
+    subprocess.run([*compiled, "-o", str(program), str(sources / "native" / "lcs_lanes.cpp")], check=True)
+    rng = np.random.default_rng(9)
+    letters = np.frombuffer(b"ACGTN", np.uint8)
+    cases = []
+    for m in (1, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 4096, 4097, 8200):
+        for n in (1, 7, 8, 9, 31, 32, 33, 64, 500):
+            cases.append(tuple(letters[rng.integers(0, 5, length)].tobytes() for length in (m, n)))
+    related = letters[rng.integers(0, 4, 1500)].tobytes()
+    cases += [(related, related), (related, related[:700]), (related, related[800:]), (related[:300], related * 2)]
+    cases += [(b"A" * 600, b"A" * 601), (b"A" * 600 + b"C", b"C" + b"A" * 300), (b"G" * 700, b"T" * 90)]
+    given = b"".join(query + b" " + subject + b"\n" for query, subject in cases)
+    found = subprocess.run([program], input=given, capture_output=True, check=True, timeout=120).stdout.split(b"\n")
+    for (text, subject), traced in zip(cases, found, strict=False):
+        query = encode_query("q", text, "dna")
+        bases, offsets = join_bytes([subject])
+        positions, _ = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, 1 << 12)
+        assert traced == np.frombuffer(text, np.uint8)[positions].tobytes(), (text, subject)
+    assert len(found) == len(cases) + 1
 
 
 def test_a_path_of_another_length_is_refused() -> None:
