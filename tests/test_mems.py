@@ -22,7 +22,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.workflows import mems
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Matches, Piece, Search
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, sort_tiles
 from tests.reference.mems import Match, matches, reverse_complement
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
@@ -263,3 +263,18 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
         patch.setattr(mems, "_DEVICE_POSITIONS", 1 << 6)
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("sizes", [[0], [5], [0, 3, 0, 0, 2000, 1, 0], [1] * 40, [0, 0, 900]])
+def test_tiles_are_sorted_each_for_itself(threads: int, sizes: list[int]) -> None:
+    rng = np.random.default_rng(len(sizes))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    tile = np.repeat(np.arange(len(sizes)), sizes)
+    starts = (100 * tile + rng.integers(0, 100, len(tile))).astype(np.uint32)
+    references = rng.permutation(len(tile)).astype(np.uint32)
+    columns = Columns(starts, references, references + 7)
+    expected = sorted(zip(starts.tolist(), references.tolist(), strict=True))
+    sort_tiles(columns, offsets, threads)
+    assert list(zip(columns.starts.tolist(), columns.references.tolist(), strict=True)) == expected
+    assert np.array_equal(columns.lengths, columns.references + 7)

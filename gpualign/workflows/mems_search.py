@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from gpualign.errors import InputError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.sequences import SequenceBatch
+from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_params import STRANDS, MemsParams
 
 #: bytes of text after which a piece's search pauses until they are written
@@ -83,6 +85,15 @@ def join_columns(parts: list[Columns]) -> Columns:
 def sort_columns(columns: Columns) -> None:
     """Put matches in order, in place."""
     _native.sort_mems(*columns, np.array([0, len(columns.starts)], np.int64))
+
+
+def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
+    """Put the matches of each tile in order, in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
+    shares = np.linspace(0, offsets[-1], 4 * threads + 1)
+    edges = np.unique(np.searchsorted(offsets, shares)).tolist()
+    parts = [offsets[first : last + 1] for first, last in pairwise(edges)]
+    for _ in run_ordered(parts, lambda bounds: _native.sort_mems(*columns, bounds), threads):
+        pass
 
 
 @dataclass(frozen=True, eq=False)

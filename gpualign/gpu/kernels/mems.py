@@ -21,7 +21,7 @@ from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns, sort_columns
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns, sort_columns, sort_tiles
 
 if TYPE_CHECKING:
     from gpualign.gpu.buffers import Slot
@@ -35,7 +35,7 @@ _PLACE_THREADS = 256
 _RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
 _SLICE_SHARE = 16
-#: tiles of more matches are put in order on the host (kMostOrdered of cuda/mems.cu)
+#: tiles of more matches are put in order on the host (kMostOrdered of cuda/mems.cu), by all of its threads
 _MOST_ORDERED = 2048
 
 _serial = itertools.count()
@@ -200,10 +200,8 @@ class MemsKernel:
             most = total
         else:
             most = self._fill_all(slot, item, arrays, (first, last), offsets, columns)
-        large = np.flatnonzero(np.diff(offsets[: last - first + 1]) > _MOST_ORDERED)
-        split = np.searchsorted(offsets, np.arange(most, total, most), "right") - 1
-        for tile in {*large.tolist(), *split.tolist()}:
-            _native.sort_mems(*columns, offsets[tile : tile + 2])
+        if most < total or int(np.diff(offsets[: last - first + 1]).max()) > _MOST_ORDERED:
+            sort_tiles(columns, offsets[: last - first + 1], self.search.threads)
         return columns, complete_to
 
     def _place_all(
