@@ -173,7 +173,7 @@ def main() -> None:
             from gpualign.index.file import save_index
 
             saved = Path(folder) / "chr20.gpi"
-            save_index(index, str(saved), ())
+            save_index(index, str(saved))
             figures["profile"] = profile(arguments.index or saved)
         for name, row in figures["profile"].items():
             print(name, row)

@@ -26,11 +26,6 @@ struct OneLane {
     GPUALIGN_HD T largest(T value) const {
         return value;
     }
-    // Differs between lanes: the value of the lane whose number differs by the bits of `mask`.
-    template <class T>
-    GPUALIGN_HD T exchange(T value, uint32_t) const {
-        return value;
-    }
     // The value that a lane has.
     template <class T>
     GPUALIGN_HD T from(T value, uint32_t) const {
@@ -77,51 +72,24 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
-// One step of a bitonic network (Batcher 1968) on Each * kLanes keys, of which each lane holds Each that are neighbours:
-// keys `stride` apart are put in order, ascending where their number lacks the bit `size`, or all as `up` says.
-template <int Each, class Group>
-GPUALIGN_HD void order_pairs(const Group& group, uint64_t (&keys)[Each], uint32_t size, uint32_t stride, bool up) {
-    const uint32_t first = group.lane() * Each;
-    if (stride >= uint32_t(Each)) {
-        const bool wants_less = ((first & size) == 0) == ((first & stride) == 0) == up;
-        GPUALIGN_UNROLL
-        for (int e = 0; e < Each; e++) {
-            const uint64_t other = group.exchange(keys[e], stride / Each);
-            if ((other < keys[e]) == wants_less) keys[e] = other;
-        }
+// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0.
+template <class Group>
+GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+    if (n <= Group::kLanes) {  // each lane counts the keys that belong before its own
+        const bool mine = group.lane() < n;
+        const uint64_t key = mine ? keys[group.lane()] : 0;
+        uint32_t rank = 0;
+        for (uint32_t i = 0; i < n; i++) rank += keys[i] < key || (keys[i] == key && i < group.lane());
+        group.sync();
+        if (mine) keys[rank] = key;
+        group.sync();
         return;
     }
-    GPUALIGN_UNROLL
-    for (int e = 0; e < Each; e++) {
-        if (e & stride) continue;
-        const uint64_t a = keys[e], b = keys[e + stride];
-        if ((a > b) == ((((first + e) & size) == 0) == up)) {
-            keys[e] = b;
-            keys[e + stride] = a;
-        }
-    }
-}
-
-// Sorts `padded` keys, a power of two and at least Each * kLanes, in blocks of that many, which stay in registers.
-template <int Each, class Group>
-GPUALIGN_HD void sort_blocks(const Group& group, uint64_t* keys, uint32_t padded) {
-    constexpr uint32_t kBlock = Each * Group::kLanes;
-    const uint32_t first = group.lane() * Each;
-    uint64_t mine[Each];
-    for (uint32_t block = 0; block < padded; block += kBlock) {
-        GPUALIGN_UNROLL
-        for (int e = 0; e < Each; e++) mine[e] = keys[block + first + e];
-        GPUALIGN_UNROLL
-        for (uint32_t size = 2; size <= kBlock; size *= 2)
-            GPUALIGN_UNROLL
-            for (uint32_t stride = size / 2; stride > 0; stride /= 2)
-                order_pairs(group, mine, size < kBlock ? size : 0, stride, size < kBlock || (block & kBlock) == 0);
-        GPUALIGN_UNROLL
-        for (int e = 0; e < Each; e++) keys[block + first + e] = mine[e];
-    }
+    const uint32_t padded = power_of_two(n);  // bitonic (Batcher 1968)
+    for (uint32_t i = n + group.lane(); i < padded; i += Group::kLanes) keys[i] = ~uint64_t(0);
     group.sync();
-    for (uint32_t size = 2 * kBlock; size <= padded; size *= 2) {
-        for (uint32_t stride = size / 2; stride >= kBlock; stride /= 2) {
+    for (uint32_t size = 2; size <= padded; size *= 2)
+        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
             for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
                 const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
                 const uint64_t a = keys[low], b = keys[high];
@@ -132,41 +100,6 @@ GPUALIGN_HD void sort_blocks(const Group& group, uint64_t* keys, uint32_t padded
             }
             group.sync();
         }
-        for (uint32_t block = 0; block < padded; block += kBlock) {
-            GPUALIGN_UNROLL
-            for (int e = 0; e < Each; e++) mine[e] = keys[block + first + e];
-            GPUALIGN_UNROLL
-            for (uint32_t stride = kBlock / 2; stride > 0; stride /= 2) order_pairs(group, mine, 0, stride, (block & size) == 0);
-            GPUALIGN_UNROLL
-            for (int e = 0; e < Each; e++) keys[block + first + e] = mine[e];
-        }
-        group.sync();
-    }
-}
-
-// Sorts more keys than there are lanes.
-template <class Group>
-GPUALIGN_HD_CALL void sort_many(Group group, uint64_t* keys, uint32_t n) {
-    const uint32_t padded = power_of_two(n);
-    for (uint32_t i = n + group.lane(); i < padded; i += Group::kLanes) keys[i] = ~uint64_t(0);
-    group.sync();
-    if (padded == 2 * Group::kLanes) sort_blocks<2>(group, keys, padded);
-    else if (padded == 4 * Group::kLanes) sort_blocks<4>(group, keys, padded);
-    else sort_blocks<8>(group, keys, padded);
-}
-
-// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0.
-template <class Group>
-GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
-    if (n > Group::kLanes) return sort_many(group, keys, n);
-    // each lane counts the keys that belong before its own
-    const bool mine = group.lane() < n;
-    const uint64_t key = mine ? keys[group.lane()] : 0;
-    uint32_t rank = 0;
-    for (uint32_t i = 0; i < n; i++) rank += keys[i] < key || (keys[i] == key && i < group.lane());
-    group.sync();
-    if (mine) keys[rank] = key;
-    group.sync();
 }
 
 // Keeps the keys that `keep` wants, in their order; returns how many.

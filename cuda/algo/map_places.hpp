@@ -147,20 +147,30 @@ GPUALIGN_HD uint32_t mismatches(const Group& group, const MapRead& read, bool re
     return sum(group, differ);
 }
 
-// Whether the only candidate holds the read without an edit on the one diagonal of its seeds: most reads do, and need no
-// search then. No end further left has distance 0 too: the seeds would be found there as well, as all hits were followed
-// and, in a read of at least w + k - 1 bases, its minimizers are the reference's wherever it occurs.
+// Whether the only candidate holds the read on the one diagonal of its seeds with no edit or one: most reads need no search
+// then. All hits were followed, and of a read's parts beside one edit the longer has at least w + k - 1 bases, so that its
+// minimizers are the reference's wherever it occurs, and would be seeds there:
+//
+// - without an edit, no end further left has distance 0: that were another diagonal with seeds;
+// - with one mismatch, no end has distance 0, for the same reason, and one further left has distance 1 only where both parts
+//   of the read lie on this diagonal and the next, the second behind an insertion. Then the bases from the mismatch on would
+//   be equal to those before them, all one letter; it is enough that the last two are not, and the mismatch not the last.
 template <class Group>
-GPUALIGN_HD bool exact_place(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+GPUALIGN_HD bool plain_place(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                              const MapRoom& room, uint64_t& place) {
     const uint64_t candidate = room.candidates[0];
     const uint32_t window = candidate_window(candidate);
     if (room.window_columns[window] != uint32_t(read.length + 2 * read.limit)) return false;  // several diagonals, or clipped
-    if (read.length < rules.w + rules.k - 1) return false;
-    const int64_t begin = int64_t(room.window_begin[window]) + read.limit;
+    if (read.length < 2 * (rules.w + rules.k) - 1) return false;
+    const int64_t begin = int64_t(room.window_begin[window]) + read.limit, end = begin + read.length;
     const bool reverse = candidate_reverse(candidate);
-    if (mismatches(group, read, reverse, target, begin) > 0) return false;
-    place = make_place(0, begin + read.length, reverse, candidate_votes(candidate));
+    const uint32_t differ = mismatches(group, read, reverse, target, begin);
+    if (differ > 1 || int32_t(differ) > read.limit) return false;
+    if (differ == 1) {
+        const uint8_t last = target.code(end - 1);
+        if (last == target.code(end - 2) || last != read.code(read.length - 1, reverse)) return false;
+    }
+    place = make_place(differ, end, reverse, candidate_votes(candidate));
     return true;
 }
 
@@ -184,7 +194,7 @@ GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const M
     uint32_t candidates = cluster_hits(group, read, target, room, &shared.counter, hits, count);
     candidates = choose_candidates(group, room, candidates, uint32_t(rules.most_candidates * depth));
     uint64_t place;
-    if (candidates == 1 && !found.cut && exact_place(group, read, target, rules, room, place)) {
+    if (candidates == 1 && !found.cut && plain_place(group, read, target, rules, room, place)) {
         if (group.lane() == 0) places[0] = place;
         found.places = 1;
         group.sync();

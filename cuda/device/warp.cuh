@@ -32,10 +32,6 @@ struct Warp {
         return value;
     }
     template <class T>
-    __device__ __forceinline__ T exchange(T value, uint32_t mask) const {
-        return __shfl_xor_sync(kAll, value, mask);
-    }
-    template <class T>
     __device__ __forceinline__ T from(T value, uint32_t source) const {
         return __shfl_sync(kAll, value, source);
     }

@@ -51,16 +51,16 @@ class InputFile:
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
             head = _read_fully(self._file, _HEAD_SIZE)
-            status = os.fstat(self._file.fileno())
-            self.plain = path != "-" and stat.S_ISREG(status.st_mode)
+            status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
         self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
-        self.plain &= not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
-        self.size = status.st_size if self.plain else 0
+        packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
+        self.plain = status is not None and stat.S_ISREG(status.st_mode) and not packed
+        self.size = status.st_size if status is not None and self.plain else 0
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 
