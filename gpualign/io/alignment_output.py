@@ -16,12 +16,15 @@ from typing import IO
 
 from gpualign.errors import GpualignError, UsageError
 from gpualign.index.reference import Reference
+from gpualign.io.background import part_writer
 from gpualign.io.files import OutputFile, Sink, is_special, open_output
 
 FORMATS = ("sam", "bam", "cram", "paf")
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
 _LONGEST_IN_BAI = 1 << 29
 _COPY_BYTES = 1 << 20
+#: batches' records that may wait to be written
+_TEXTS = 4
 _LETTERS_AT_ONCE = 1 << 24
 
 
@@ -84,13 +87,14 @@ def open_alignments(path: str | None, layout: AlignmentLayout, reference: Refere
     """
     with ExitStack() as stack:
         out = stack.enter_context(open_output(path))
+        beside = path not in (None, "-") and not is_special(str(path))
         if layout.records != "bam":
-            yield out
+            yield stack.enter_context(part_writer(out.write, _TEXTS, beside))
             return
         if layout.format == "bam" and not layout.sort:
             from gpualign.io.bgzf import bgzf_writer
 
-            yield stack.enter_context(bgzf_writer(out.write, threads))
+            yield stack.enter_context(bgzf_writer(out.write, threads, beside))
             return
         from gpualign.io.samtools import run_samtools
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import contextlib
 import io
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
+from gpualign.io.background import PartWriter, part_writer
 from gpualign.io.rewound import Rewound
 from gpualign.stream.runner import run_ordered
 
@@ -165,14 +165,13 @@ class BgzfWriter:
     the bytes come nor on the threads. Use :func:`bgzf_writer`.
 
     Args:
-        write: takes the blocks, in the thread that writes.
+        out: takes the blocks.
+        pool: compresses them.
     """
 
-    def __init__(self, write: Callable[[bytes], None], pool: ThreadPoolExecutor, threads: int) -> None:
-        self._write, self._pool = write, pool
-        self._most_pending = 2 * threads
+    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor) -> None:
+        self._out, self._pool = out, pool
         self._rest = b""
-        self._pending: deque[Future[bytes]] = deque()
 
     def write(self, data: bytes | memoryview) -> None:
         view = memoryview(data).cast("B")
@@ -189,26 +188,30 @@ class BgzfWriter:
         self._rest = bytes(view[end:])
 
     def finish(self) -> None:
-        """Write what is left and the empty block that marks the end."""
+        """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
-        while self._pending:
-            self._write(self._pending.popleft().result())
-        self._write(_block(b""))
+        self._out.write(_block(b""))
 
     def _submit(self, content: bytes | memoryview) -> None:
-        self._pending.append(self._pool.submit(_blocks, content))
-        while len(self._pending) >= self._most_pending or (self._pending and self._pending[0].done()):
-            self._write(self._pending.popleft().result())
+        self._out.write(self._pool.submit(_blocks, content))
 
 
 @contextlib.contextmanager
-def bgzf_writer(write: Callable[[bytes], None], threads: int) -> Iterator[BgzfWriter]:
-    """What is written comes out of ``write`` as a whole BGZF file, unless the block ends with an exception."""
+def bgzf_writer(
+    write: Callable[[bytes | memoryview], object], threads: int, beside: bool = False
+) -> Iterator[BgzfWriter]:
+    """What is written comes out of ``write`` as a whole BGZF file, unless the block ends with an exception.
+
+    Args:
+        threads: that compress.
+        beside: as for :func:`part_writer`.
+    """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
-        writer = BgzfWriter(write, pool, threads)
-        yield writer
-        writer.finish()
+        with part_writer(write, 2 * threads, beside) as out:
+            writer = BgzfWriter(out, pool)
+            yield writer
+            writer.finish()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
