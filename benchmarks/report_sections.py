@@ -31,6 +31,8 @@ def mapping(results: Results) -> str:
             )
     parts += [_pairs(found) for found in results.with_key("pairs_to_sam")]
     parts += [_on_devices(found) for found in results.with_key("map_devices")]
+    parts += [_kernel_alone(found) for found in results.with_key("map_kernels")]
+    parts += [_larger_references(found) for found in results.with_key("references")]
     parts += accuracy(results)
     parts += [_agreement(found) for found in results.with_key("real_reads")]
     parts += [_variants(found) for found in results.with_key("variants")]
@@ -50,10 +52,59 @@ def _on_devices(found: Result) -> str:
     first = next(iter(found.figures["map_devices"].values()))
     text = (
         f"Whole commands, FASTQ to SAM, 16 threads each; the cores and minimap2 map the first {number(first['share'])} "
-        f"reads. Indexes were made before; minimap2's was {found.figures['minimap2_index']}. The kernels' rate is "
-        f"that of the command's batches. {found.source}"
+        "reads, so that starting is a larger part of their time than of the GPU's. Indexes were made before. The "
+        f"kernels' rate is that of the command's batches. {found.source}"
     )
     return f"### On a GPU\n\n{table(header, rows)}\n{text}\n"
+
+
+def _kernel_alone(found: Result) -> str:
+    """The kernel by size of batch, and where its time goes."""
+    figures = dict(found.figures["map_kernels"])
+    profile = figures.pop("profile", None)
+    rows = [(name, number(row["reads_per_s"]), number(row["left_to_cpu"])) for name, row in figures.items()]
+    text = table(("the kernel alone, reads in a batch", "reads/s", "left to the CPU"), rows) + "\n"
+    if profile:
+        rows = [(name, *(row.values())) for name, row in profile["by_file"].items()]
+        text += table(("source", "% of samples", "% of instructions", "lanes at work of 32"), rows)
+        seconds = profile["ns"] * 1e-9
+        text += (
+            f"\nBy Nsight Compute, {number(profile['reads'])} reads: "
+            f"{number(profile['warp_instructions'] / profile['reads'], 3)} warp instructions a read, "
+            f"{profile['instructions_a_cycle_and_multiprocessor']} a cycle and multiprocessor (of 4), "
+            f"{number(profile['dram_bytes'] / seconds / 1e12, 2)} TB/s of memory (of 4.8), L1 hits "
+            f"{profile['l1_hits_percent']} %, L2 hits {profile['l2_hits_percent']} %, occupancy "
+            f"{profile['occupancy_percent']} %: neither memory nor arithmetic is the limit, but waiting, and lanes "
+            "that have nothing to do.\n"
+        )
+    return f"{text}\n{found.source}\n"
+
+
+def _larger_references(found: Result) -> str:
+    rows = []
+    for name, one in found.figures["references"].items():
+        for run in one["runs"]:
+            device = run["devices"][0]
+            rows.append(
+                (
+                    f"{name}, {number(one['bases'] / 1e6, 4)} Mbp",
+                    number(one["index_s"], 2),
+                    one["index_bytes_a_base"],
+                    run["seconds"]["index"],
+                    number(device["peak_vram_mb"]),
+                    number(device["mapped_host_mb"]),
+                    number(run["reads_per_s"]),
+                    number(run["reads_per_s_of_mapping"]),
+                    "yes" if run["same_bytes"] else "NO",
+                )
+            )
+    header = ("reference", "index made, s", "bytes a base", "loaded, s", "device MiB", "host MiB", "reads/s")
+    header += ("once begun", "the CPU's bytes")
+    text = (
+        "Host MiB: of an index for which the device had no room, read over the bus. The synthetic genome is half "
+        "repeats (benchmarks/synthetic_genome.py); its reads go to the CPU, for chaining, more than others do. "
+    )
+    return f"{table(header, rows)}\n{text}{found.source}\n"
 
 
 def _pairs(found: Result) -> str:

@@ -246,6 +246,8 @@ def test_old_devices_are_refused(fake):
         ("cpu", False, None, True),
         ("cuda", True, None, False),
         ("cuda:0,2", True, (0, 2), False),
+        ("cuda:0,cuda:2", True, (0, 2), False),
+        ("cuda:0,cuda:1,cpu", True, (0, 1), True),
         ("cuda,cpu", True, None, True),
         ("cuda:1,cpu", True, (1,), True),
     ],
@@ -255,7 +257,9 @@ def test_device_texts(text, cuda, indices, cpu):
     assert (request.cuda, request.indices, request.cpu) == (cuda, indices, cpu)
 
 
-@pytest.mark.parametrize("text", ["gpu", "cuda:", "cuda:a", "cuda:0,0", "cpu,cuda", "", "cuda:-1"])
+@pytest.mark.parametrize(
+    "text", ["gpu", "cuda:", "cuda:a", "cuda:0,0", "cuda:0,cuda:0", "cuda,cuda:1", "cpu,cuda", "", "cuda:-1"]
+)
 def test_bad_device_texts(text):
     with pytest.raises(UsageError, match="device"):
         parse_device(text)

@@ -31,7 +31,7 @@ class DeviceRequest:
 
 
 def parse_device(text: str) -> DeviceRequest:
-    """Read "auto", "cpu", "cuda", "cuda:0,2", "cuda,cpu" or "cuda:0,2,cpu".
+    """Read "auto", "cpu", "cuda", "cuda:0,2" (or "cuda:0,cuda:2"), "cuda,cpu" or "cuda:0,2,cpu".
 
     Raises:
         UsageError: none of these.
@@ -40,10 +40,10 @@ def parse_device(text: str) -> DeviceRequest:
         return DeviceRequest(cuda=True, indices=None, cpu=False, automatic=True)
     if text == "cpu":
         return DeviceRequest(cuda=False, indices=None, cpu=True)
-    match = re.fullmatch(r"cuda(?::(\d+(?:,\d+)*))?(,cpu)?", text)
+    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(,cpu)?", text)
     if match is None:
         raise UsageError(f"device must be auto, cpu, cuda, cuda:0,1 or cuda,cpu, not {text!r}")
-    indices = tuple(int(number) for number in match[1].split(",")) if match[1] else None
+    indices = tuple(int(number) for number in match[1].replace("cuda:", "").split(",")) if match[1] else None
     if indices is not None and len(set(indices)) < len(indices):
         raise UsageError(f"device {text!r} names a GPU twice")
     return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)

@@ -29,6 +29,9 @@ _LARGEST_BLOCK = 1 << 16
 _BLOCK_CONTENT = 0xFF00
 #: of the blocks that one thread compresses at a time
 _GROUP_CONTENT = 16 * _BLOCK_CONTENT
+#: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each: for every block they come back to Python,
+#: and where there are more they wait for each other
+_MOST_THREADS = 4
 #: one extra field, BC, whose value, two bytes behind this, is the block's size less one; htslib writes the same
 _HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 _HEADER_BYTES = len(_HEADER) + 2
@@ -54,7 +57,7 @@ class BgzfReader(io.RawIOBase):
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
-        self._texts = run_ordered(self._groups(), _inflate_group, threads)
+        self._texts = run_ordered(self._groups(), _inflate_group, min(threads, _MOST_THREADS))
         self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def readable(self) -> bool:
@@ -116,7 +119,7 @@ def compress_blocks(stream: IO[bytes], write: Callable[[bytes], None], threads: 
     Raises:
         ValueError: not whole BGZF blocks.
     """
-    for group in run_ordered(_groups(stream), _compress_group, threads):
+    for group in run_ordered(_groups(stream), _compress_group, min(threads, _MOST_THREADS)):
         write(group)
 
 
@@ -203,9 +206,10 @@ def bgzf_writer(
     """What is written comes out of ``write`` as a whole BGZF file, unless the block ends with an exception.
 
     Args:
-        threads: that compress.
+        threads: that compress, at most.
         beside: as for :func:`part_writer`.
     """
+    threads = min(threads, _MOST_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
         with part_writer(write, 2 * threads, beside) as out:
