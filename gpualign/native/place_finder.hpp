@@ -32,7 +32,7 @@ struct MapParams {
 struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
-    int32_t seeds;     // minimizers, wherever they lie
+    bool any_hits;     // a minimizer occurs in the reference
     bool cut;          // some of their hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
     bool first_of_pair;
@@ -42,7 +42,7 @@ class PlaceFinder {
 public:
     PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : reference_(reference), params_(params), seeder_(index, reference, params.seeding),
-          chainer_(index, reference, chaining(params)) {}
+          chainer_(index, reference, chaining(params, params.seeding.w)), dense_chainer_(index, reference, chaining(params, 1)) {}
 
     // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
     void find(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
@@ -76,7 +76,7 @@ private:
             const uint8_t* text = letters + offsets[from + r];
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == 1 && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), 0, false, 0, first};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), false, false, 0, first};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
@@ -99,7 +99,7 @@ private:
         seeder_.look_up(read_codes_, read_lengths_);
         clear_windows();
         for (size_t r = 0; r < reads_.size(); r++) {
-            reads_[r].seeds = int32_t(seeder_.seeds(r));
+            reads_[r].any_hits = seeder_.any_hits(r);
             add_candidates(r, false);
         }
         search_windows();
@@ -221,14 +221,35 @@ private:
             chained_.push_back(r);
         }
         chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < chained_.size(); i++) locals_[chained_[i]] = std::move(chains_[i]);
+        chain_densely();
         for (size_t i = 0; i < chained_.size(); i++) {
             const size_t r = chained_[i];
-            locals_[r] = std::move(chains_[i]);
             for (size_t c = 0; c < locals_[r].size(); c++)
                 if (locals_[r][c].kind != ChainKind::supplementary) add_local(r, int32_t(c));
             settle(places_[r], reads_[r].limit);
         }
     }
+
+    // The same with all k-mers of the reads that remain without a good alignment: where errors are many, the reference's
+    // minimizers are not always the read's, even where the bases agree.
+    void chain_densely() {
+        queries_.clear();
+        poor_.clear();
+        for (const size_t r : chained_) {
+            const bool good = best_score(locals_[r]) * 2 >= reads_[r].length * params_.scores.match;
+            const bool sure = !locals_[r].empty() && locals_[r][0].mapq >= kSure;
+            if (good || sure || !places_[r].empty() || !reads_[r].any_hits) continue;
+            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length});
+            poor_.push_back(r);
+        }
+        dense_chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < poor_.size(); i++)
+            if (best_score(chains_[i]) > best_score(locals_[poor_[i]])) locals_[poor_[i]] = std::move(chains_[i]);
+    }
+
+    static constexpr uint8_t kSure = 30;
+    static int32_t best_score(const std::vector<ChainRecord>& records) { return records.empty() ? 0 : records[0].score; }
 
     void add_local(size_t r, int32_t c) {
         const ChainRecord& record = locals_[r][size_t(c)];
@@ -240,9 +261,9 @@ private:
         places_[r].push_back({uint32_t(r), record.contig, record.reverse, 0, record.edits, record.score, at - front, at + span + back, c});
     }
 
-    static ChainMapParams chaining(const MapParams& params) {
+    static ChainMapParams chaining(const MapParams& params, int w) {
         ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, params.seeding.w, kDepth * params.seeding.most_hits, kLongestWhole};
+        chains.anchors = {params.seeding.k, w, kDepth * params.seeding.most_hits, kLongestWhole};
         chains.chains.most_gap = 500;
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
@@ -291,10 +312,10 @@ private:
     std::optional<VerifyProfiles> profiles_;
     std::vector<Read> reads_;
     std::vector<std::vector<Place>> places_;
-    ChainMapper chainer_;
+    ChainMapper chainer_, dense_chainer_;
     std::vector<std::vector<ChainRecord>> locals_, chains_;
     std::vector<ChainQuery> queries_;
-    std::vector<size_t> chained_;
+    std::vector<size_t> chained_, poor_;
     std::vector<uint8_t> codes_;
     std::vector<const uint8_t*> read_codes_;
     std::vector<int32_t> read_lengths_;

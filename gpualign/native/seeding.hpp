@@ -106,7 +106,10 @@ public:
         }
     }
 
-    size_t seeds(size_t r) const { return first_seed_[r + 1] - first_seed_[r]; }
+    bool any_hits(size_t r) const {
+        return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
+                           [](const Seed& seed) { return seed.last > seed.first; });
+    }
 
 private:
     struct Seed {
