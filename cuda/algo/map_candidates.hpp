@@ -83,6 +83,22 @@ GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const
     return *counter;
 }
 
+// Most of the sorted hits that lie within a long gap of each other.
+template <class Group>
+GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
+    uint32_t most = 0;
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        uint32_t low = i, high = count;  // the first hit too far away lies behind low, and at or before high
+        while (high - low > 1) {
+            const uint32_t middle = (low + high) / 2;
+            if (hit_line(hits[middle]) - hit_line(hits[i]) <= kLongGap) low = middle;
+            else high = middle;
+        }
+        most = high - i > most ? high - i : most;
+    }
+    return group.largest(most);
+}
+
 // The candidates worth a verification, moved to the front: places with far fewer hits than the best need more edits, as
 // each edit spoils the seeds over it. Returns their number.
 template <class Group>

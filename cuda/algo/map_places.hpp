@@ -20,14 +20,17 @@ GPUALIGN_HD uint32_t place_contig(const MapTarget& target, uint64_t place) { ret
 // What is known of a read once its windows have been searched.
 struct FoundRead {
     uint32_t places;
-    uint32_t failed;  // most seed hits of a candidate that is beyond the limit
-    bool cut;         // hits were left out
+    uint32_t failed;     // most seed hits of a candidate that is beyond the limit
+    uint32_t near_hits;  // most seed hits a long gap apart, where the best place has so many edits that it matters
+    bool cut;            // hits were left out
     bool any_hits;
-    bool too_many;    // more hits than there is room for
+    bool too_many;       // more hits than there is room for
 
-    // Whether chaining may know better: no place explains the read, or only one with fewer seeds than a place that does not.
-    GPUALIGN_HD bool wants_chaining(const uint64_t* list) const {
-        return any_hits && (places == 0 || failed >= place_votes(list[0]));
+    // Whether chaining may know better: no place explains the read as a whole, or none well.
+    GPUALIGN_HD bool wants_chaining(const uint64_t* list, const AffineScores& scores, int32_t limit) const {
+        if (places == 0) return any_hits;
+        const int32_t distance = int32_t(place_distance(list[0])), votes = int32_t(place_votes(list[0]));
+        return chaining_may_be_better(scores, limit, distance, votes, int32_t(failed), int32_t(near_hits));
     }
 };
 
@@ -202,6 +205,9 @@ GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const M
     }
     search_windows(group, read, target, room, profile, room.candidates, candidates, places, found);
     found.places = settle_places(group, read.limit, places, found.places);
+    found.near_hits = 0;
+    if (candidates > 1 && found.places && long_gap_costs_less(rules.scores, read.limit, int32_t(place_distance(places[0]))))
+        found.near_hits = most_near_hits(group, hits, count);
 }
 
 // The places of a read by itself, best first.
@@ -209,7 +215,7 @@ template <int Words, class Group>
 GPUALIGN_HD FoundRead find_places(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                   const MapRoom& room, MapShared<Words>& shared, const uint32_t (*profile)[5][Words],
                                   uint64_t* places) {
-    FoundRead found{0, 0, false, false, false};
+    FoundRead found{0, 0, 0, false, false, false};
     const uint32_t seeds = find_seeds(group, read, target, rules, shared);
     found.any_hits = seeds > 0;
     if (!found.any_hits) return found;

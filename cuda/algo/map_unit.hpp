@@ -52,7 +52,7 @@ private:
         found_[end] = find_places<Words>(group_, reads_[end], batch_.target, batch_.rules, room_, shared_, shared_.profile[end],
                                          room_.places[end]);
         if (found_[end].too_many) return false;
-        return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end]));
+        return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end], batch_.rules.scores, reads_[end].limit));
     }
 
     GPUALIGN_HD bool report(uint32_t r, int end, const MapChoice& choice) {

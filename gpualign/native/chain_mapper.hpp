@@ -41,6 +41,7 @@ struct ChainRecord {
 struct ChainQuery {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
+    int32_t most_rivals;               // other chains of a part of the read that are aligned
 };
 
 class ChainMapper {
@@ -51,7 +52,7 @@ public:
 
     // Records of one read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped.
     void map(const uint8_t* forward, const uint8_t* reverse, int32_t length, std::vector<ChainRecord>& out) {
-        const ChainQuery read{forward, reverse, length};
+        const ChainQuery read{forward, reverse, length, params_.most_rivals};
         map(&read, 1, block_);
         out.swap(block_[0]);
     }
@@ -111,21 +112,21 @@ private:
         queries_.push_back(query);
         finder_.find(query.forward, query.length, found_);
         chainer_.run(found_, found_chains_);
-        select(read, query.length);
+        select(read, query);
     }
 
     // The best chains of each part of the read, and of the others of that part those that come near.
-    void select(size_t read, int32_t length) {
+    void select(size_t read, const ChainQuery& query) {
         const size_t begin = chains_.size();
         for (const Chain& chain : found_chains_) {
             const Anchor *first = chainer_.anchors() + chain.first, *last = chainer_.anchors() + chain.last;
-            cover(first, last, chain.reverse, length);
+            cover(first, last, chain.reverse, query.length);
             size_t parent = begin;
             while (parent < chains_.size() && (chains_[parent].secondary || !same_part(cover_, chains_[parent].cover))) parent++;
             const bool secondary = parent < chains_.size();
             if (secondary) {
                 Selected& best = chains_[parent];
-                if (best.aligned >= params_.most_rivals || chain.score < params_.rival_share * best.score) {
+                if (best.aligned >= query.most_rivals || chain.score < params_.rival_share * best.score) {
                     best.unaligned = std::max(best.unaligned, chain.score);
                     continue;
                 }

@@ -35,6 +35,7 @@ struct Read {
     bool any_hits;     // a minimizer occurs in the reference
     bool cut;          // some of their hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
+    int32_t near_hits; // most seed hits a long gap apart
     bool first_of_pair;
 };
 
@@ -76,7 +77,7 @@ private:
             const uint8_t* text = letters + offsets[from + r];
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == 1 && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), false, false, 0, first};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), false, false, 0, 0, first};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
@@ -112,6 +113,7 @@ private:
         if (params_.local && read.length > kLongestWhole) return;
         if (params_.seeding.full) return add_every_candidate(r);
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
+        read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;
         // A path of at most `limit` edits strays from the diagonal of a seed it meets by at most the limit: the window holds those
         // that meet all the candidate's seeds.
         for (const Candidate& c : candidates_)
@@ -210,14 +212,15 @@ private:
     }
     static constexpr int64_t kOtherStrand = int64_t(1) << 40;  // beyond every position
 
-    // Local alignments of the reads that no place explains as a whole, or only one with fewer seeds than a place that does not:
-    // clipped reads, those with a long gap, and those of several parts.
+    // Local alignments of the reads that no place explains as a whole, or none well: clipped reads, those with a long gap, and
+    // those of several parts.
     void chain() {
         queries_.clear();
         chained_.clear();
         for (size_t r = 0; r < reads_.size(); r++) {
-            if (!places_[r].empty() && reads_[r].failed < places_[r][0].votes) continue;
-            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length});
+            if (fits_well(r)) continue;
+            const int32_t most_rivals = places_[r].empty() ? kMostRivals : kFewRivals;
+            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length, most_rivals});
             chained_.push_back(r);
         }
         chainer_.map(queries_.data(), queries_.size(), chains_);
@@ -231,6 +234,16 @@ private:
         }
     }
 
+    // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
+    static constexpr int32_t kMostRivals = 64, kFewRivals = 10;
+
+    bool fits_well(size_t r) const {
+        if (places_[r].empty()) return false;
+        const Place& best = places_[r][0];
+        return !chaining_may_be_better(params_.scores, reads_[r].limit, best.distance, best.votes, reads_[r].failed,
+                                       reads_[r].near_hits);
+    }
+
     // The same with all k-mers of the reads that remain without a good alignment: where errors are many, the reference's
     // minimizers are not always the read's, even where the bases agree.
     void chain_densely() {
@@ -240,7 +253,7 @@ private:
             const bool good = best_score(locals_[r]) * 2 >= reads_[r].length * params_.scores.match;
             const bool sure = !locals_[r].empty() && locals_[r][0].mapq >= kSure;
             if (good || sure || !places_[r].empty() || !reads_[r].any_hits) continue;
-            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length});
+            queries_.push_back({codes(r, false), codes(r, true), reads_[r].length, kMostRivals});
             poor_.push_back(r);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);

@@ -106,6 +106,16 @@ public:
         }
     }
 
+    // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
+    int32_t most_near_hits() const {
+        size_t most = 0;
+        for (size_t i = 0, stop = 0; i < hits_.size(); i++) {
+            while (stop < hits_.size() && hit_line(hits_[stop]) - hit_line(hits_[i]) <= kLongGap) stop++;
+            most = std::max(most, stop - i);
+        }
+        return int32_t(most);
+    }
+
     bool any_hits(size_t r) const {
         return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
                            [](const Seed& seed) { return seed.last > seed.first; });
