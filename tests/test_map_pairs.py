@@ -106,6 +106,20 @@ def test_golden_pair(cli: Cli, tmp_path: Path, genome: str) -> None:
     ]
 
 
+def test_an_end_with_too_many_errors_is_found_beside_its_mate(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """With a substitution every eight bases it has no seed, and more edits than --end-to-end allows."""
+    first, (name, bases, quality) = pair(genome, 2000, 300, "t")
+    poor = "".join("CGTA"["ACGT".index(base)] if i % 8 == 4 else base for i, base in enumerate(bases))
+    reference = write_fasta(tmp_path / "r.fa", g=genome)
+    ends = write_fastq(tmp_path / "1.fq", first), write_fastq(tmp_path / "2.fq", (name, poor, quality))
+    rows = records(cli("map", "-I", "300,30", "-k", "15", "-w", "5", reference, *ends)[1])
+    check_mate_fields(rows)
+    assert [(row[1], row[3], row[5]) for row in rows] == [("99", "2001", "100M"), ("147", "2201", "100M")]
+    assert [tags(row)["NM"] for row in rows] == ["0", "12"]
+    rows = records(cli("map", "-I", "300,30", "-k", "15", "-w", "5", "--end-to-end", reference, *ends)[1])
+    assert [row[1] for row in rows] == ["73", "133"]
+
+
 def test_one_end_unmapped(cli: Cli, tmp_path: Path, genome: str) -> None:
     first, _ = pair(genome, 500, 300, "t")
     foreign = ("t/2", random_genome(99, 100), "I" * 100)

@@ -22,6 +22,7 @@ public:
         if (here && ends == 2) {
             rescue_mates(group_, reads_, batch_.target, batch_.rules, room_, shared_, found_);
             choose_pair(group_, reads_, batch_.target, batch_.rules, room_, found_, choices);
+            here = !wants_poor_mate();
         } else if (here) {
             choices[0] = choose_single(group_, room_.places[0], found_[0].places, edit());
         }
@@ -53,6 +54,11 @@ private:
                                          room_.places[end]);
         if (found_[end].too_many) return false;
         return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end], batch_.rules.scores, reads_[end].limit));
+    }
+
+    // Whether one end has no place, which the host looks for in parts beside the other.
+    GPUALIGN_HD bool wants_poor_mate() const {
+        return batch_.rules.local && (found_[0].places == 0) != (found_[1].places == 0);
     }
 
     GPUALIGN_HD bool report(uint32_t r, int end, const MapChoice& choice) {

@@ -1,9 +1,9 @@
 // Mapping qualities: how likely a read lies elsewhere, in Phred units from 0 to 60.
 //
-// A posterior over the places that are known, and a term for those that are not. Each edit that a rival needs more makes
-// it less likely by the odds of an error, (1 - e) to e / 3, with e estimated from the read itself. What the seeds did not
-// show is likely only where hits were left out: its terms are fitted to simulated reads (benchmarks/map_accuracy.py shows
-// how well they fit; docs/algorithms.md, "Mapping quality").
+// A posterior over the places that are known, and a term for those that are not: their weights beside the chosen place's, which
+// is 1. Each edit that a rival needs more makes it less likely by the odds of an error, (1 - e) to e / 3, with e estimated
+// from the read itself. What the seeds did not show is likely only where hits were left out: its terms are fitted to
+// simulated reads (benchmarks/map_accuracy.py shows how well they fit; docs/algorithms.md, "Mapping quality").
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -56,7 +56,7 @@ public:
             const double rate = (chosen.distance + 1.0) / (chosen.length + 2.0);
             wrong += rivals.count * std::pow(3 * rate / (1 - rate), edits);
         }
-        return uint8_t(std::clamp(-10 * std::log10(wrong), 1.0, 60.0));
+        return uint8_t(std::clamp(-10 * std::log10(wrong / (1 + wrong)), 1.0, 60.0));
     }
 
 private:

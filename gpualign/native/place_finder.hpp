@@ -42,7 +42,7 @@ struct Read {
 class PlaceFinder {
 public:
     PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : reference_(reference), params_(params), seeder_(index, reference, params.seeding),
+        : reference_(reference), params_(params), seeder_(index, reference, params.seeding), aligner_(reference, params.scores),
           chainer_(index, reference, chaining(params, params.seeding.w)), dense_chainer_(index, reference, chaining(params, 1)) {}
 
     // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
@@ -52,6 +52,7 @@ public:
         verify();
         if (params_.local) chain();
         if (mates) rescue();
+        if (mates && params_.local) rescue_poor();
     }
 
     size_t size() const { return reads_.size(); }
@@ -281,7 +282,7 @@ private:
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
         chains.chains.min_anchors = 1;
-        chains.align = {params.scores, 8, 1 << 12, 100, 30};
+        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore};
         return chains;
     }
     // Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.
@@ -300,6 +301,50 @@ private:
         search_windows();
         for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
     }
+
+    // Ends that still have no place: within twice the limit, then aligned with clipped ends as a chain would be.
+    void rescue_poor() {
+        clear_windows();
+        for (size_t r = 0; r + 1 < reads_.size(); r++) {
+            if (!reads_[r].first_of_pair) continue;
+            if (places_[r + 1].empty()) search_mate(r, r + 1);
+            if (places_[r].empty()) search_mate(r + 1, r);
+        }
+        if (windows_.empty()) return;
+        for (VerifyTask& window : windows_) window.limit *= 2;
+        VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_);
+        tasks_.clear();
+        aligned_windows_.clear();
+        for (size_t w = 0; w < windows_.size(); w++)
+            if (results_[w].distance <= windows_[w].limit) add_poor(w);
+        aligner_.run(tasks_, aligned_);
+        for (size_t t = 0; t < tasks_.size(); t++) keep_poor(aligned_windows_[t], aligned_[t]);
+    }
+
+    void add_poor(size_t w) {
+        const Place& place = searched_[w];
+        const Read& read = reads_[place.read];
+        const int64_t begin = int64_t(windows_[w].begin) + results_[w].end - read.length;
+        tasks_.push_back({codes(place.read, place.reverse), read.length, 2 * windows_[w].limit + 1, begin - windows_[w].limit,
+                          reference_.contig_offsets[place.contig], reference_.contig_offsets[place.contig + 1]});
+        aligned_windows_.push_back(w);
+    }
+
+    // The best of those of a read, if it is worth as much as a chain's must be.
+    void keep_poor(size_t w, const AffineResult& found) {
+        const Place& place = searched_[w];
+        const size_t r = place.read;
+        if (found.score < std::max(kLeastLocalScore, best_score(locals_[r]) + 1)) return;
+        const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
+        int32_t before = clipped(found.cigar.front()), behind = clipped(found.cigar.back());
+        if (place.reverse) std::swap(before, behind);
+        const int64_t position = found.begin - reference_.contig_offsets[place.contig];
+        locals_[r] = {{place.contig, place.reverse, ChainKind::primary, 0, position, before, reads_[r].length - behind, found.score,
+                       results_[w].distance, 0, found.cigar}};
+        places_[r].clear();
+        add_local(r, 0);
+    }
+    static constexpr int32_t kLeastLocalScore = 30;
 
     // Windows for `mate`, seen from the best places of read r.
     void search_mate(size_t r, size_t mate) {
@@ -325,6 +370,10 @@ private:
     std::optional<VerifyProfiles> profiles_;
     std::vector<Read> reads_;
     std::vector<std::vector<Place>> places_;
+    AffineBatch aligner_;
+    std::vector<AffineTask> tasks_;
+    std::vector<size_t> aligned_windows_;  // of each task
+    std::vector<AffineResult> aligned_;
     ChainMapper chainer_, dense_chainer_;
     std::vector<std::vector<ChainRecord>> locals_, chains_;
     std::vector<ChainQuery> queries_;
