@@ -157,17 +157,19 @@ private:
 
     void put_letters(std::string_view letters) {
         const size_t n = letters.size();
-        for (size_t i = 0; i + 1 < n; i += 2)
-            out_.put(char(bam_codes.base[uint8_t(letters[i])] << 4 | bam_codes.base[uint8_t(letters[i + 1])]));
-        if (n % 2) out_.put(char(bam_codes.base[uint8_t(letters[n - 1])] << 4));
+        char* packed = out_.extend((n + 1) / 2);
+        const auto code = [&](size_t i) { return bam_codes.base[uint8_t(letters[i])]; };
+        for (size_t i = 0; i + 1 < n; i += 2) packed[i / 2] = char(code(i) << 4 | code(i + 1));
+        if (n % 2) packed[n / 2] = char(code(n - 1) << 4);
     }
     void put_qualities(std::string_view qualities, size_t length) {
+        char* out = out_.extend(length);
         if (qualities == "*") {
-            for (size_t i = 0; i < length; i++) out_.put('\xff');
+            std::memset(out, 0xff, length);
             return;
         }
         if (qualities.size() != length) refuse("a SAM line's letters and qualities differ in number");
-        for (const char c : qualities) out_.put(char(c - 33));
+        for (size_t i = 0; i < length; i++) out[i] = char(qualities[i] - 33);
     }
 
     void tag(std::string_view text) {

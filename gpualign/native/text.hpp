@@ -24,6 +24,11 @@ public:
     void put(const char (&text)[N]) {
         put(text, N - 1);
     }
+    // Room for n letters more, to be written by the caller.
+    char* extend(size_t n) {
+        size_ += n;
+        return data_.get() + size_ - n;
+    }
     // n letters, the last one first.
     void put_backwards(const char* text, size_t n) {
         char* out = data_.get() + size_;
