@@ -5,6 +5,7 @@
 // diagonals holds what the next steps need.
 #pragma once
 #include "algo/map_choice.hpp"
+#include "algo/sam_codes.hpp"
 
 namespace gpualign {
 
@@ -100,8 +101,6 @@ struct CigarEnd {
     }
 };
 
-constexpr uint32_t kMatchOperation = 0, kInsertionOperation = 1, kDeletionOperation = 2, kSoftClipOperation = 4;  // as in BAM
-
 // Fills what the alignment says in the record; false where the CIGAR has too many operations.
 //
 // No edit, or one that is no gap, needs no dynamic program: a gap costs at least gap_open + gap_extend, and clipping up to
@@ -122,7 +121,7 @@ GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t p
     if (distance == 0 || (distance == 1 && provable && begin >= left && mismatches(group, read, reverse, target, begin) == 1)) {
         record.position = uint32_t(begin - left);
         record.score = (read.length - distance) * s.match - distance * s.mismatch;
-        cigar.push(kMatchOperation, uint32_t(read.length));
+        cigar.push(kCigarM, uint32_t(read.length));
     } else {
         const int32_t width = read.limit + 1;  // of 2 * limit + 1 diagonals every second
         const AffineBand band{2 * read.limit + 1, width, read.length, shared.affine, shared.letters,
@@ -131,11 +130,11 @@ GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t p
         const AffineEnd end = fill_band(group, s, band);
         int row = end.row, diagonal = end.diagonal;
         const uint32_t clip_end = uint32_t(read.length - 1 - row);
-        cigar.push(kSoftClipOperation, clip_end);
+        cigar.push(kCigarS, clip_end);
         affine_traceback([&](int i, int b) { return room.trace[(2 * i + b) * width + (b >> 1)]; }, row, diagonal, [&](char op) {
-            cigar.push(op == 'M' ? kMatchOperation : op == 'I' ? kInsertionOperation : kDeletionOperation, 1);
+            cigar.push(op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, 1);
         });
-        cigar.push(kSoftClipOperation, uint32_t(row));
+        cigar.push(kCigarS, uint32_t(row));
         record.position = uint32_t(begin - read.limit + row + diagonal - left);
         record.score = end.value + (clip_end ? s.clip : 0) + (row ? s.clip : 0);
     }

@@ -4,8 +4,6 @@
 
 namespace gpualign {
 
-constexpr uint16_t kProperFlag = 2, kUnmappedFlag = 4, kReverseFlag = 16, kSecondaryFlag = 256;  // as in SAM
-
 template <int Words, class Group>
 class MapUnit {
 public:
@@ -67,7 +65,7 @@ private:
         MapRecord record{};
         record.pair_least = record.alone_least = MapRecord::kNotAsked;
         if (found.places == 0) {
-            record.flag = kUnmappedFlag;
+            record.flag = kFlagUnmapped;
             write(r, 0, record);
             return clear(r, 1);
         }
@@ -80,20 +78,20 @@ private:
             record.alone_least = choice.alone.least;
             record.alone_count = uint16_t(choice.alone.count);
         }
-        if (!add(r, 0, end, places[choice.place], choice.proper ? kProperFlag : uint16_t(0), record)) return false;
+        if (!add(r, 0, end, places[choice.place], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
         const int32_t chosen = int32_t(place_distance(places[choice.place]));
         uint32_t written = 1;
         for (uint32_t p = 0; p < found.places && written < records_per_read(); p++) {
             if (p == choice.place || int32_t(place_distance(places[p])) - chosen > batch_.rules.strata) continue;
             MapRecord further{};
             further.pair_least = further.alone_least = MapRecord::kNotAsked;
-            if (!add(r, written++, end, places[p], kSecondaryFlag, further)) return false;
+            if (!add(r, written++, end, places[p], kFlagSecondary, further)) return false;
         }
         return clear(r, written);
     }
 
     GPUALIGN_HD bool add(uint32_t r, uint32_t number, int end, uint64_t place, uint16_t flag, MapRecord& record) {
-        record.flag = uint16_t(flag | (place_reverse(place) ? kReverseFlag : 0));
+        record.flag = uint16_t(flag | (place_reverse(place) ? kFlagReverse : 0));
         if (!align_place<Words>(group_, reads_[end], place, batch_.target, batch_.rules, room_, shared_, record)) return false;
         write(r, number, record);
         return true;

@@ -3,15 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-namespace gpualign {
+#include "algo/sam_codes.hpp"
 
-constexpr uint16_t kFlagPaired = 1, kFlagProper = 2, kFlagUnmapped = 4, kFlagMateUnmapped = 8, kFlagReverse = 16;
-constexpr uint16_t kFlagMateReverse = 32, kFlagFirst = 64, kFlagSecond = 128, kFlagSecondary = 256, kFlagSupplementary = 2048;
+namespace gpualign {
 
 // Which end of a pair a read is; the ends of a pair are neighbours.
 enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
-
-constexpr uint32_t kCigarM = 0, kCigarI = 1, kCigarD = 2, kCigarS = 4, kCigarH = 5;  // as in BAM
 
 // One record. An unmapped read has contig -1.
 struct Alignment {

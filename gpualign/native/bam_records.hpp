@@ -85,7 +85,6 @@ public:
     Text release() { return std::move(out_); }
 
 private:
-    static constexpr uint32_t kCigarN = 3;
     static constexpr size_t kFixedBytes = 64, kMostOperations = 65535;
 
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }

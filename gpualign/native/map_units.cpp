@@ -222,6 +222,7 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
 
 void bind_map_units(nb::module_& m) {
     m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
+    m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_room_bytes", &map_room_bytes, nb::arg("hits"), nb::arg("places"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_batch_bytes", &map_batch_bytes, nb::arg("target"), nb::arg("rules"), nb::arg("arrays"), nb::arg("sizes"),

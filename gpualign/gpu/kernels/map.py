@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 MOST_SECONDARY = 16
 #: hits of a read beyond which the CPU maps it: a candidate's number has 14 bits
 _MOST_HITS = 1 << 14
-#: times as many hits and candidates are followed where the best place is in doubt (map_thresholds.hpp)
-_DEPTH = 4
 #: windows beside a mate's places
 _MATE_WINDOWS = 8
 #: shared memory that the driver keeps of each block
@@ -66,8 +64,8 @@ class Room:
         limit = int(_limits(params, length)[-1])
         return cls(
             words,
-            _power_of_two(min(_MOST_HITS, _DEPTH * params.most_hits)),
-            _power_of_two(_DEPTH * params.most_candidates + _MATE_WINDOWS),
+            _power_of_two(min(_MOST_HITS, int(_native.MAP_DEPTH) * params.most_hits)),
+            _power_of_two(int(_native.MAP_DEPTH) * params.most_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
 
@@ -189,6 +187,9 @@ class MapKernel:
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None) -> None:
         self.device, self.index, self.params, self.pairs = device, index, params, pairs
         self._model = pairs or PairModel()
+        attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
+        self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
+        self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
 
     def submit(self, slot: Slot, batch: SequenceBatch) -> None:
         units = units_of(batch, self.pairs is not None)
@@ -233,11 +234,7 @@ class MapKernel:
 
     def _blocks(self, shape: tuning.MapShape, shared: int, room: int) -> int:
         """As many blocks as run at once, or as there is memory for."""
-        attribute = self.device.driver.device_attribute
-        card = self.device.driver.Device(self.device.info.index)
-        memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
-        multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
-        at_once = multiprocessors * max(1, min(shape.blocks, memory // (shared + _BLOCK_SHARED)))
+        at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
         return max(1, min(at_once, int(_ROOM_SHARE * self.device.budget) // (shape.warps * room)))
 
     def _target(self) -> tuple[int, ...]:
