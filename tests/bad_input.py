@@ -148,6 +148,10 @@ def _wrong_checksum(data: bytes) -> bytes:
     return bytes(packed)
 
 
+def _with_empty_member(data: bytes) -> bytes:
+    return gzip.compress(b"") + gzip.compress(data[:70]) + gzip.compress(b"") + gzip.compress(data[70:])
+
+
 def _damaged(data: bytes) -> bytes:
     """A gzip file with a byte changed in the middle of its compressed block."""
     packed = bytearray(gzip.compress(data))
@@ -186,6 +190,11 @@ def _bam(role: Role) -> bytes:
         return path.read_bytes()
 
 
+def _bam_without_end(role: Role) -> bytes:
+    """Cut between two blocks: the last one, which is empty, is what tells."""
+    return _bam(role)[:-28]
+
+
 _EMPTY = {"": NONE, "reference": INVALID, "query": INVALID, "pairwise matrix": INVALID} | {
     # the other side has 21 records
     "verify queries": INVALID,
@@ -201,6 +210,8 @@ ROWS = [
     Row("HTML page", _bytes(lambda data: b"<!DOCTYPE html>\n<html>\n"), {"": INVALID}, ":1: "),
     Row("other bytes", _bytes(lambda data: bytes(range(256)) * 4), {"": INVALID}),
     Row("BAM", _bam, {"": INVALID, "map reads": SAME, "mems queries": SAME}, "neither FASTA nor FASTQ"),
+    Row("BAM without its end", _bam_without_end, {"": INVALID}),
+    Row("UTF-16", _bytes(lambda data: data.decode().encode("utf-16")), {"": INVALID}),
     Row("FASTQ cut in a record", _fastq(lambda data: data[:-60]), {"": INVALID}, "cut short"),
     Row(
         "FASTQ cut between lines",
@@ -213,6 +224,14 @@ ROWS = [
     Row("wrong CRC in .gz", _bytes(_wrong_checksum), {"": INVALID}, "damaged"),
     Row("damaged block in .gz", _bytes(_damaged), {"": INVALID}, ""),
     Row("garbage behind .gz", _bytes(lambda data: gzip.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"),
+    Row(
+        "cut .gz behind a whole one",
+        _bytes(lambda data: gzip.compress(data) + b"\x1f\x8b"),
+        {"": INVALID},
+        "ended early",
+    ),
+    Row("zeros behind .gz", _bytes(lambda data: gzip.compress(data) + bytes(512)), {"": SAME}),
+    Row("empty .gz member inside", _bytes(_with_empty_member), {"": SAME}),
     Row("truncated .xz", _bytes(lambda data: lzma.compress(data)[:-20]), {"": INVALID}, "ended early"),
     Row("truncated .bz2", _bytes(lambda data: bz2.compress(data)[:-9]), {"": INVALID}, "ended early"),
     Row("several .gz members", _bytes(lambda data: gzip.compress(data[:70]) + gzip.compress(data[70:])), {"": SAME}),
@@ -221,6 +240,7 @@ ROWS = [
     Row(".xz", _bytes(lzma.compress), {"": SAME}),
     Row("too few qualities", _fastq(lambda data: data[:-2] + b"\n"), {"": INVALID}),
     Row("too many qualities", _fastq(lambda data: data[:-1] + b"I\n"), {"": INVALID}, "qualities"),
+    Row("a quality beyond '~'", _fastq(lambda data: data[:-2] + b"\xff\n"), {"": INVALID}, "not a printable character"),
     Row("CR LF", _bytes(lambda data: data.replace(b"\n", b"\r\n")), {"": SAME}),
     Row("no final newline", _bytes(lambda data: data[:-1]), {"": SAME}),
     Row("lower case", _records(lambda records: [(n, s.lower(), q) for n, s, q in records]), {"": SAME}),

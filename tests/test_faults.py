@@ -290,6 +290,36 @@ def test_signals_at_random_times(place: Place, soaking: bool, seed: int, number:
     print(f"{number.name}: exit codes {outcomes}")
 
 
+_SIGNAL_IN_A_FINALIZER = """
+import os, signal, sys, time
+from gpualign import cli
+from gpualign.workflows import map as workflow
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+
+def open_index(*arguments):
+    Dropped()
+    time.sleep(60)
+
+workflow.open_index = open_index
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_while_a_finalizer_runs(place: Place, number: signal.Signals) -> None:
+    """Python drops an exception there, and the signal was lost with it."""
+    program = _SIGNAL_IN_A_FINALIZER.format(number=int(number))
+    words = [sys.executable, "-c", program, *f"map {place.folder}/ref.fa {place.folder}/reads.fq".split()]
+    begun = time.monotonic()
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert time.monotonic() - begun < 30
+    assert (done.returncode, done.stdout) == (128 + number, "")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_reader_that_goes_away(
     place: Place, soaking: bool, seed: int, monkeypatch: pytest.MonkeyPatch, unbuffered: str
@@ -299,7 +329,7 @@ def test_reader_that_goes_away(
     rng = random.Random(seed)
     commands = many_reads(place)
     for name in list(commands) * 5 if soaking else ["map", "lcs-filter"]:
-        process = start(place, commands[name], stdout=subprocess.PIPE)
+        process = start(place, commands[name], stdout=subprocess.PIPE, pipesize=4096)  # which holds no output whole
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.read(rng.choice([0, 1, 100, 10_000]))

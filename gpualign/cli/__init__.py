@@ -87,6 +87,31 @@ def _handle_signals() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, _terminate)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _raise_again
+
+
+def _raise_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """A signal may come while a finalizer runs, where Python drops what its handler raises: raise it once more, in a
+    moment."""
+    error = unraisable.exc_value
+    if not isinstance(error, (_Terminated, KeyboardInterrupt)):
+        sys.__unraisablehook__(unraisable)
+        return
+
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        raise error
+
+    signal.signal(signal.SIGALRM, raise_it)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+
+def _open_closed_streams() -> None:
+    """Where a standard stream was closed by who called us, Python has None for it, and the next file that is opened
+    takes its place. What is opened here instead cannot be read or written, as it was; messages are lost."""
+    for name, flags, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -98,6 +123,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(importlib.import_module("gpualign.cli.completion").answer(wanted))
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
+    _open_closed_streams()
     _handle_signals()
     # NumPy's linear algebra is not used; its threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

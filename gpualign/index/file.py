@@ -21,7 +21,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
-from gpualign.io.files import open_output
+from gpualign.io.files import is_special, open_output
 
 MAGIC = b"gpualign"
 VERSION = 1
@@ -42,8 +42,9 @@ _ARRAYS = {
 
 
 def is_index(path: str) -> bool:
-    """Whether a file begins like an index. False for what cannot be opened: the reader will say why."""
-    if path == "-":
+    """Whether a file begins like an index. False for what cannot be opened: the reader will say why; and for pipes,
+    which would not give what was read of them again."""
+    if path == "-" or is_special(path):
         return False
     try:
         with open(path, "rb") as file:

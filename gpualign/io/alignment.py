@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import struct
 import threading
 from collections.abc import Iterator
@@ -25,6 +24,11 @@ _REVERSE = 0x10
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
+_PUMPED = 1 << 20
+#: an empty block
+_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+#: what stands in a container without records, whose length differs by version; and the longest of them
+_CRAM_END, _LONGEST_END = b"EOF", 38
 
 
 class AlignmentReads:
@@ -48,8 +52,11 @@ class AlignmentReads:
         self.path, self._keep_read_groups = file.path, keep_read_groups
         pysam.set_verbosity(0)  # its messages would stand beside ours
         try:
-            with htslib_source(file) as source:
-                self._file = pysam.AlignmentFile(source, "r", check_sq=False, reference_filename=reference_path)
+            self._input = HtslibInput(file)
+            with contextlib.closing(self._input):
+                self._file = pysam.AlignmentFile(
+                    self._input.source, "r", check_sq=False, reference_filename=reference_path
+                )
             # which may refuse what htslib takes, and text that is not UTF-8
             self.header: dict[str, Any] = self._file.header.to_dict()
         except (OSError, ValueError, AssertionError) as error:
@@ -83,6 +90,7 @@ class AlignmentReads:
                 if bases >= bases_per_batch:
                     yield _batch(rows)
                     rows, bases = [], 0
+            self._input.check_end()
         except (OSError, ValueError) as error:
             raise InputError(f"truncated or damaged after {count} reads: {error}", self.path) from error
         if rows:
@@ -105,27 +113,45 @@ class AlignmentReads:
         self._file.close()
 
 
-@contextlib.contextmanager
-def htslib_source(file: InputFile) -> Iterator[Any]:
-    """What pysam opens: a file's path, which htslib opens again, or a pipe that gives standard input, of which htslib
-    takes a descriptor of its own."""
-    if file.path != "-":
-        yield file.path
-        return
-    with _piped(file) as pipe:
-        yield pipe
+class HtslibInput:
+    """What pysam opens: a file's path, which htslib opens again, or a pipe that gives what can be read but once.
 
+    Attributes:
+        source: the path or the pipe; htslib takes a descriptor of its own.
+    """
 
-def _piped(file: InputFile) -> BinaryIO:
-    """A pipe that gives the whole of ``file``, whose first bytes have been looked at; htslib wants a descriptor."""
-    reading, writing = os.pipe()
+    def __init__(self, file: InputFile) -> None:
+        self._file = file
+        self._thread: threading.Thread | None = None
+        self.source: str | BinaryIO = file.path
+        if not file.regular:
+            reading, writing = os.pipe()
+            self.source, self._end = os.fdopen(reading, "rb"), b""
+            self._thread = threading.Thread(target=self._pump, args=(writing,), daemon=True, name="gpualign-htslib")
+            self._thread.start()
 
-    def pump() -> None:
+    def _pump(self, writing: int) -> None:
         with os.fdopen(writing, "wb") as out, contextlib.suppress(OSError):
-            shutil.copyfileobj(file.raw(), out, 1 << 20)
+            while data := self._file.raw().read(_PUMPED):
+                self._end = (self._end + data[-_LONGEST_END:])[-_LONGEST_END:]
+                out.write(data)
 
-    threading.Thread(target=pump, daemon=True, name="gpualign-stdin").start()
-    return os.fdopen(reading, "rb")
+    def check_end(self) -> None:
+        """After all has been read: BAM and CRAM end in a marker, which htslib looks for in files alone.
+
+        Raises:
+            OSError: it is missing.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            if (self._file.bgzf and not self._end.endswith(_BGZF_END)) or (
+                self._file.magic.startswith(b"CRAM") and _CRAM_END not in self._end
+            ):
+                raise OSError("no end-of-file marker; it may be truncated")
+
+    def close(self) -> None:
+        if not isinstance(self.source, str):
+            self.source.close()
 
 
 def _batch(rows: list[tuple[bytes, bytes, bytes | None, bytes]]) -> SequenceBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -141,14 +142,15 @@ def _read_lines(
 def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
     import pysam
 
-    from gpualign.io.alignment import htslib_source
+    from gpualign.io.alignment import HtslibInput
 
     path = file.path
     rows: list[tuple[int, int, int, int, int, int, int]] = []
     try:
         # the message about a missing index or EOF block goes to standard error otherwise
         verbosity = pysam.set_verbosity(0)
-        with htslib_source(file) as source, pysam.AlignmentFile(source, check_sq=False) as alignments:
+        source = HtslibInput(file)
+        with contextlib.closing(source), pysam.AlignmentFile(source.source, check_sq=False) as alignments:
             numbers = {contig: targets.find(contig) for contig in alignments.references}
             last = None
             for record in alignments:
@@ -159,6 +161,7 @@ def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any)
                     rows = []
                 last = record.query_name
                 rows.append(_row(record, numbers, queries, path))
+            source.check_end()
         pysam.set_verbosity(verbosity)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", path) from error

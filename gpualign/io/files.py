@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import io
 import lzma
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
@@ -42,8 +43,10 @@ class InputFile:
 
     Attributes:
         magic: the first bytes of the decompressed content (not consumed).
-        plain: a file on disk that is not compressed, so that its bytes can be read again elsewhere.
-        size: of such a file, bytes; 0 of any other.
+        regular: a file on disk, which can be opened again, unlike pipes and devices.
+        plain: one that is not compressed, so that its bytes can be read again elsewhere.
+        size: of a plain file, bytes; 0 of any other.
+        bgzf: gzip in blocks, as BAM is.
     """
 
     def __init__(self, path: str, threads: int = 1) -> None:
@@ -54,12 +57,13 @@ class InputFile:
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
             raise InputError(_os_reason(error), path) from error
+        self.regular = status is not None and stat.S_ISREG(status.st_mode)
         self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
-        packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
-        self.plain = status is not None and stat.S_ISREG(status.st_mode) and not packed
+        self.plain = self.regular and not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
+        self.bgzf = False
         self.size = status.st_size if status is not None and self.plain else 0
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
@@ -71,8 +75,8 @@ class InputFile:
             def open_gzip(stream: Any) -> Any:
                 return igzip.IGzipFile(fileobj=stream, mode="rb")
 
-            parallel = threads > 1 and is_bgzf(head)
-            stream = BgzfReader(self._raw, threads, open_gzip) if parallel else open_gzip(self._raw)
+            self.bgzf = is_bgzf(head)
+            stream = BgzfReader(self._raw, threads, open_gzip) if self.bgzf and threads > 1 else open_gzip(self._raw)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
@@ -162,12 +166,18 @@ class OutputFile:
         self.bytes_written += len(data)
 
 
-def check_paths(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
-    """Refuse before a run to write over what it reads, or two outputs into one file; None and "-" are no files.
+def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
+
+    Args:
+        inputs, outputs: None and "-" are no files.
 
     Raises:
-        UsageError: an output is an input, or another output.
+        UsageError: an output is an input, or another output, or a name is empty.
+        GpualignError: there cannot be such an output.
     """
+    if "" in (*inputs, *outputs):
+        raise UsageError("a file's name is empty (is a variable of the shell unset?)")
     read = [path for path in inputs if path not in (None, "-")]
     written: list[str] = []
     for path in outputs:
@@ -177,7 +187,22 @@ def check_paths(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> 
             raise UsageError(f"the output {path} is also an input")
         if not is_special(path) and any(_are_same(path, other) for other in written):
             raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
+        _check_place(path)
         written.append(path)
+
+
+def _check_place(path: str) -> None:
+    """A file of that name can be, as far as its folder tells."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(target)  # a name too long, a file where a folder should be
+        os.stat(folder)
+    except OSError as error:
+        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+    if not (is_special(path) or os.access(folder, os.W_OK)):
+        raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
 def _are_same(one: str, other: str) -> bool:
@@ -259,8 +284,11 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
                 stream.close()
             raise
         _checked_close(stream.close, path)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        try:
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except OSError as error:
+            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -278,7 +306,7 @@ def _created(temporary: str, path: str) -> BinaryIO:
 
 def _cut(name: str, most: int) -> str:
     """The first bytes of a name: file systems limit bytes, not letters."""
-    return os.fsencode(name)[:most].decode("utf-8", "ignore")
+    return os.fsencode(name)[:most].decode(sys.getfilesystemencoding(), "ignore")
 
 
 def _checked_close(close: object, path: str) -> None:
