@@ -78,6 +78,9 @@ def test_every_benchmark_is_in_the_harness() -> None:
     scripts = [path.name for path in sorted(BENCHMARKS.glob("*.py")) if writing.search(path.read_text())]
     assert len(scripts) > 5
     assert [script for script in scripts if f'"{script}"' not in table] == []
+    named = set(re.findall(r"`(\w+\.py)`", (BENCHMARKS / "README.md").read_text()))
+    assert named <= {path.name for path in BENCHMARKS.glob("*.py")}
+    assert set(scripts) <= named
 
 
 def test_quick_benchmark_writes_a_result(tmp_path: Path) -> None:
