@@ -147,7 +147,7 @@ def main() -> None:
                 row |= judged[tool].beside(judged["gpualign"])
             wrong = {q: row["wrong_at_mapq"][q] for q in (0, 1, 10, 20, 30, 60)}
             print(f"{name:8} {tool:9} correct {row['correct_percent']:8.4f} %  wrong at MAPQ {wrong}", flush=True)
-    harness.save("map-accuracy", harness.machine([tool for tool in tools if tool != "gpualign"]), figures)
+        harness.save("map-accuracy", harness.machine([tool for tool in tools if tool != "gpualign"]), figures)
 
 
 def map_and_judge(
