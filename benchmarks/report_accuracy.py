@@ -31,7 +31,9 @@ def _simulated(found: Result) -> str:
     header = ("simulated", "by", "reads", "correct %", "gpualign's lead", *(f"wrong at MAPQ ≥ {q}" for q in _LEVELS))
     interval = (
         "gpualign's lead: how many percent of the reads more gpualign has right, with the 95 % interval of that "
-        "difference, from the reads that only one of the two has right.\n"
+        "difference, from the reads that only one of the two has right. Beside bwa nearly all of those have several "
+        "equally good places, of which each mapper reports one (gpualign the first, bwa any): of n such places either "
+        "choice is right one time in n, so these differences are chance where the interval holds 0.\n"
     )
     promise = (
         "A MAPQ of q promises at most one wrong read in 10^(q/10). Of gpualign's reads of at least MAPQ q, these are "
