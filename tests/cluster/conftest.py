@@ -53,10 +53,13 @@ class Cluster:
             os.kill(pid, signal.SIGKILL)
 
     def settle(self, workers: int = 2) -> None:
-        """Wait until so many workers are there."""
+        """Wait until so many workers are there, and those that were killed are gone."""
         self.dask.scale(workers)
         end = time.monotonic() + PATIENCE_S
-        while len(self.dask.scheduler_info["workers"]) != workers:
+        while True:
+            known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
+            if len(known) == workers and known == {nanny.worker_address for nanny in self.dask.workers.values()}:
+                return
             assert time.monotonic() < end
             time.sleep(0.05)
 
