@@ -11,7 +11,7 @@ import pytest
 
 from gpualign.backends.base import Stage
 from gpualign.backends.cuda import CudaBackend
-from gpualign.backends.select import Opening, open_backend, parse_device
+from gpualign.backends.select import Opening, open_backend
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.gpu import device as device_module
 from gpualign.gpu.buffers import DeviceMemoryExceeded
@@ -237,32 +237,6 @@ def test_buffers_grow_and_are_reused(fake):
 def test_old_devices_are_refused(fake):
     with pytest.raises(DeviceError, match=r"6\.1; gpualign needs 7\.0"):
         Device(DeviceInfo(0, "Old", (6, 1), 1 << 30, "11.0"))
-
-
-@pytest.mark.parametrize(
-    ("text", "cuda", "indices", "cpu"),
-    [
-        ("auto", True, None, False),
-        ("cpu", False, None, True),
-        ("cuda", True, None, False),
-        ("cuda:0,2", True, (0, 2), False),
-        ("cuda:0,cuda:2", True, (0, 2), False),
-        ("cuda:0,cuda:1,cpu", True, (0, 1), True),
-        ("cuda,cpu", True, None, True),
-        ("cuda:1,cpu", True, (1,), True),
-    ],
-)
-def test_device_texts(text, cuda, indices, cpu):
-    request = parse_device(text)
-    assert (request.cuda, request.indices, request.cpu) == (cuda, indices, cpu)
-
-
-@pytest.mark.parametrize(
-    "text", ["gpu", "cuda:", "cuda:a", "cuda:0,0", "cuda:0,cuda:0", "cuda,cuda:1", "cpu,cuda", "", "cuda:-1"]
-)
-def test_bad_device_texts(text):
-    with pytest.raises(UsageError, match="device"):
-        parse_device(text)
 
 
 def test_devices_are_chosen_by_index(fake):
