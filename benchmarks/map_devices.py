@@ -27,14 +27,12 @@ from typing import Any
 import data
 import harness
 import numpy as np
+from bases import BASES, complement
 from numpy.typing import NDArray
 
 from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
-COMPLEMENT = np.arange(256, dtype=np.uint8)
-COMPLEMENT[[65, 67, 71, 84]] = [84, 71, 67, 65]
 _PART = 500_000
 _NAME_DIGITS = 9
 
@@ -55,7 +53,7 @@ def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Ge
     shift = np.where(columns >= rng.integers(10, LENGTH - 10, n)[:, None], gap[:, None], 0)
     reads = genome[starts[:, None] + columns + shift]
     wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < 0.004)
-    reads.reshape(-1)[wrong] = LETTERS[rng.integers(0, 4, len(wrong))]
+    reads.reshape(-1)[wrong] = BASES[rng.integers(0, 4, len(wrong))]
     return reads
 
 
@@ -77,20 +75,30 @@ def fastq(reads: NDArray[np.uint8], first: int) -> bytes:
 
 
 def reverse(reads: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return COMPLEMENT[reads[:, ::-1]]
+    return complement(reads[:, ::-1])
+
+
+def known_starts(genome: NDArray[np.uint8], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Up to ``count`` places, of reads and of pairs, that are no runs of N."""
+    starts = rng.integers(0, len(genome) - 1000, 2 * count)
+    return starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
+
+
+def single(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """uint8 (n, LENGTH): reads of either strand."""
+    reads = draw(genome, starts, rng)
+    back = rng.random(len(reads)) < 0.5
+    reads[back] = reverse(reads[back])
+    return reads
 
 
 def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
     """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's letters in a .npy file."""
     genome, rng = np.load(letters, mmap_mode="r"), np.random.default_rng([17, part, paired])
-    starts = rng.integers(0, len(genome) - 1000, 2 * count)
-    starts = starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
+    starts = known_starts(genome, count, rng)
     first = part * _PART
     if not paired:
-        reads = draw(genome, starts, rng)
-        back = rng.random(len(reads)) < 0.5
-        reads[back] = reverse(reads[back])
-        return (fastq(reads, first),)
+        return (fastq(single(genome, starts, rng), first),)
     inserts = np.clip(rng.normal(400, 50, len(starts)), 200, 600).astype(np.int64)
     left, right = draw(genome, starts, rng), reverse(draw(genome, starts + inserts - LENGTH, rng))
     swap = rng.random(len(starts)) < 0.5
@@ -129,6 +137,11 @@ def pack(path: Path, threads: int) -> Path:
         while text := file.read(1 << 26):
             writer.write(text)
     return packed
+
+
+def without_program(path: Path) -> list[bytes]:
+    """The lines of a SAM file but @PG, which holds the options."""
+    return [line for line in open(path, "rb") if not line.startswith(b"@PG")]
 
 
 class Set:
@@ -183,9 +196,8 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         rates = [run["reads_per_s"] for run in runs]
         figures[name] = {"reads_per_s": round(float(np.median(rates))), "runs": runs}
         if name in devices:
-            same = [line for line in open(folder / f"{name}.sam", "rb") if not line.startswith(b"@PG")]
-            other = [line for line in open(folder / "cpu.sam", "rb") if not line.startswith(b"@PG")]
-            figures[name]["same_bytes"] = same == other
+            outputs = [without_program(folder / f"{tool}.sam") for tool in (name, "cpu")]
+            figures[name]["same_bytes"] = outputs[0] == outputs[1]
             slowest = max(device["kernel_s"] for device in runs[-1]["devices"])
             figures[name]["kernel_reads_per_s"] = round(one.reads / max(1e-9, slowest))
     for name in found:

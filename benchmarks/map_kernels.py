@@ -21,7 +21,7 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from map_devices import LENGTH, draw, letters_of, reverse
+from map_devices import LENGTH, draw, known_starts, letters_of, reverse, single
 from numpy.typing import NDArray
 
 from gpualign.gpu.device import Device, list_devices
@@ -56,16 +56,12 @@ def batch_of(reads: NDArray[np.uint8], paired: bool) -> SequenceBatch:
 
 def drawn(genome: NDArray[np.uint8], count: int, paired: bool) -> NDArray[np.uint8]:
     rng = np.random.default_rng(5)
-    starts = rng.integers(0, len(genome) - 1000, 2 * count)
-    starts = starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
-    if paired:
-        reads = np.empty((count, LENGTH), np.uint8)
-        reads[0::2] = draw(genome, starts[: count // 2], rng)
-        reads[1::2] = reverse(draw(genome, starts[: count // 2] + 400 - LENGTH, rng))
-        return reads
-    reads = draw(genome, starts, rng)
-    back = rng.random(count) < 0.5
-    reads[back] = reverse(reads[back])
+    starts = known_starts(genome, count, rng)
+    if not paired:
+        return single(genome, starts, rng)
+    reads = np.empty((count, LENGTH), np.uint8)
+    reads[0::2] = draw(genome, starts[: count // 2], rng)
+    reads[1::2] = reverse(draw(genome, starts[: count // 2] + 400 - LENGTH, rng))
     return reads
 
 

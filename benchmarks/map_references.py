@@ -19,7 +19,7 @@ from typing import Any
 import data
 import harness
 import synthetic_genome
-from map_devices import head, letters_of, simulate
+from map_devices import head, letters_of, simulate, without_program
 
 GPUALIGN = [sys.executable, "-m", "gpualign"]
 
@@ -29,10 +29,6 @@ def together(paths: list[Path], output: Path) -> Path:
         for path in paths:
             file.write(path.read_bytes())
     return output
-
-
-def without_program(path: Path) -> list[bytes]:
-    return [line for line in open(path, "rb") if not line.startswith(b"@PG")]
 
 
 def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Path, limits: list[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class _Tasks(Generic[Item, Result]):
     """The one queue of a run, with its end."""
 
     def __init__(self) -> None:
-        # no SimpleQueue: its get waits for ever where the time is up between two of its tries (CPython up to 3.13)
+        # no SimpleQueue: its get waits for ever where the time is up between two of its tries (CPython 3.11 and 3.12)
         self.queue: queue.Queue[tuple[Item, Future[Result]] | None] = queue.Queue()
         self.ended = threading.Event()
 

@@ -64,7 +64,7 @@ class AlignmentLayout:
             raise UsageError("PAF is not sorted (leave out --sort, or sort -k6,6 -k8,8n)")
         if layout.write_index and layout.format == "sam":
             raise UsageError("only BAM and CRAM have an index (write to a .bam or .cram file)")
-        if layout.write_index and (path in (None, "-") or is_special(str(path))):
+        if layout.write_index and not _is_file(path):
             raise UsageError("an index wants an output file (give -o)")
         return layout
 
@@ -72,6 +72,11 @@ class AlignmentLayout:
     def records(self) -> str:
         """How records are handed over: "paf" or "sam", lines of text, or "bam", their binary form."""
         return "bam" if self.sort or self.format == "cram" else str(self.format)
+
+
+def _is_file(path: str | None) -> bool:
+    """Whether an output is a regular file: not standard output, a device or a named pipe."""
+    return path is not None and path != "-" and not is_special(path)
 
 
 @contextlib.contextmanager
@@ -87,14 +92,13 @@ def open_alignments(path: str | None, layout: AlignmentLayout, reference: Refere
     """
     with ExitStack() as stack:
         out = stack.enter_context(open_output(path))
-        beside = path not in (None, "-") and not is_special(str(path))
         if layout.records != "bam":
-            yield stack.enter_context(part_writer(out.write, _TEXTS, beside))
+            yield stack.enter_context(part_writer(out.write, _TEXTS, beside=_is_file(path)))
             return
         if layout.format == "bam" and not layout.sort:
             from gpualign.io.bgzf import bgzf_writer
 
-            yield stack.enter_context(bgzf_writer(out.write, threads, beside))
+            yield stack.enter_context(bgzf_writer(out.write, threads, beside=_is_file(path)))
             return
         from gpualign.io.samtools import run_samtools
 
@@ -135,10 +139,7 @@ def _as_it_is(out: OutputFile, threads: int, stream: IO[bytes]) -> None:
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
     """A folder for temporary files beside the output, where there is room for it; removed at the end."""
-    if path in (None, "-") or is_special(str(path)):
-        beside = tempfile.gettempdir()
-    else:
-        beside = os.path.dirname(os.path.realpath(str(path)))
+    beside = os.path.dirname(os.path.realpath(str(path))) if _is_file(path) else tempfile.gettempdir()
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
     folder = os.path.join(beside, f".gpualign.{os.urandom(8).hex()}.tmp")
     try:
