@@ -12,18 +12,18 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.io.background import PartWriter, part_writer
 from gpualign.io.rewound import Rewound
 from gpualign.stream.runner import run_ordered
 
 _GROUP_BYTES = 1 << 20
-_TRAILER_BYTES = 8
 _LARGEST_BLOCK = 1 << 16
 #: content of a block, as htslib cuts it: it fits a block even where it cannot be compressed
 _BLOCK_CONTENT = 0xFF00
@@ -36,12 +36,26 @@ _MOST_THREADS = 4
 _HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 _HEADER_BYTES = len(_HEADER) + 2
 _LEVEL = 2
-_RAW_DEFLATE = -15
+#: wbits of a gzip member: its checksum is made and compared in the same call, outside the interpreter's lock
+_GZIP = 31
+_GZIP_HEADER_BYTES = 10
 
 
 def is_bgzf(head: bytes) -> bool:
     """Whether a file that begins so is BGZF."""
     return head[:4] == _HEADER[:4] and head[len(_HEADER) - 6 : len(_HEADER)] == _HEADER[-6:]
+
+
+class Inflated(NamedTuple):
+    """A piece of text (uint8) and the number of newlines in it, counted by the thread that inflated it."""
+
+    text: NDArray[np.uint8]
+    newlines: int
+
+    @classmethod
+    def of(cls, text: bytes) -> Inflated:
+        array = np.frombuffer(text, np.uint8)
+        return cls(array, int(_native.count_newlines(array)))
 
 
 class BgzfReader(io.RawIOBase):
@@ -57,7 +71,7 @@ class BgzfReader(io.RawIOBase):
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
-        self._texts = run_ordered(self._groups(), _inflate_group, min(threads, _MOST_THREADS))
+        self._texts = run_ordered(self._groups(), _inflated, min(threads, _MOST_THREADS))
         self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def readable(self) -> bool:
@@ -65,14 +79,20 @@ class BgzfReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not len(self._text):
-            text = next(self._texts, None)
-            if text is None:
+            inflated = next(self._texts, None)
+            if inflated is None:
                 return self._rest.readinto(buffer) if self._rest is not None else 0  # type: ignore[attr-defined]
-            self._text = np.frombuffer(text, np.uint8)
+            self._text = inflated.text
         count = min(len(buffer), len(self._text))
         np.frombuffer(buffer, np.uint8)[:count] = self._text[:count]
         self._text = self._text[count:]
         return count
+
+    def pieces(self) -> Iterator[Inflated]:
+        """The whole text as it was inflated, instead of :meth:`readinto`."""
+        yield from self._texts
+        while self._rest is not None and (text := self._rest.read(_GROUP_BYTES)):
+            yield Inflated.of(text)
 
     def close(self) -> None:
         self._texts.close()  # type: ignore[attr-defined]
@@ -99,18 +119,21 @@ class BgzfReader(io.RawIOBase):
             raise EOFError("a block is cut short")
 
 
-def _inflate_group(group: bytes) -> bytes:
+def _inflated(group: bytes) -> Inflated:
     contents = []
     at = 0
     while at < len(group):
         size = _block_size(group, at)
-        end = at + size - _TRAILER_BYTES
-        content = isal_zlib.decompress(memoryview(group)[at + _HEADER_BYTES : end], _RAW_DEFLATE, _LARGEST_BLOCK)
-        if group[end : at + size] != _trailer(content):
-            raise zlib.error("a block's checksum or length is wrong")
-        contents.append(content)
+        contents.append(_inflate_block(memoryview(group)[at : at + size]))
         at += size
-    return b"".join(contents)
+    return Inflated.of(b"".join(contents))
+
+
+def _inflate_block(block: memoryview) -> bytes:
+    content: bytes = isal_zlib.decompress(block, _GZIP, _LARGEST_BLOCK)
+    if int.from_bytes(block[-4:], "little") != len(content):
+        raise zlib.error("a block ends elsewhere than it says")
+    return content
 
 
 def compress_blocks(stream: IO[bytes], write: Callable[[bytes], None], threads: int) -> None:
@@ -159,8 +182,7 @@ def _compress_group(group: bytes) -> bytes:
 
 def _compress_block(block: bytes) -> bytes:
     """The block with the same content; as it was where compression gains nothing (the empty end marker, noise)."""
-    content = zlib.decompress(block[_HEADER_BYTES:-_TRAILER_BYTES], _RAW_DEFLATE, _LARGEST_BLOCK)
-    return min(block, _block(content), key=len)
+    return min(block, _block(_inflate_block(memoryview(block))), key=len)
 
 
 class BgzfWriter:
@@ -225,10 +247,5 @@ def _blocks(content: bytes | memoryview) -> bytes:
 
 
 def _block(content: bytes | memoryview) -> bytes:
-    deflated = isal_zlib.compress(content, _LEVEL, _RAW_DEFLATE)
-    size = _HEADER_BYTES + len(deflated) + _TRAILER_BYTES
-    return _HEADER + (size - 1).to_bytes(2, "little") + deflated + _trailer(content)
-
-
-def _trailer(content: bytes | memoryview) -> bytes:
-    return isal_zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    member = memoryview(isal_zlib.compress(content, _LEVEL, _GZIP))[_GZIP_HEADER_BYTES:]
+    return b"".join((_HEADER, (_HEADER_BYTES + len(member) - 1).to_bytes(2, "little"), member))

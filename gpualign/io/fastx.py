@@ -2,7 +2,8 @@
 
 Reading and parsing are apart so that the reader (one thread, in order) only looks for the last record border of a
 block, and the workers parse. Of a plain file the reader looks at the borders alone, and the workers read what lies
-between them. FASTQ has four lines a record; FASTA sequences may run over any number of lines.
+between them; of a bgzf file the workers join what other threads have inflated. FASTQ has four lines a record; FASTA
+sequences may run over any number of lines.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Chunk:
     """Whole records of one file, unparsed.
 
     Attributes:
-        data: uint8 text (or bytes) that begins and ends at record borders, or where it is.
+        data: uint8 text (or bytes) that begins and ends at record borders, or its pieces, or where it is.
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
@@ -54,7 +55,7 @@ class Chunk:
         offset: where the text begins in a file that can be read there again; None: it cannot.
     """
 
-    data: NDArray[np.uint8] | bytes | StoredText
+    data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText
     kind: FastxFormat
     path: str
     line: int | None
@@ -62,12 +63,14 @@ class Chunk:
     offset: int | None = None
 
     def text(self) -> NDArray[np.uint8] | bytes:
-        """The text, read now where it is not at hand.
+        """The text, read or joined now where it is not at hand.
 
         Raises:
             InputError: it cannot be read (any more).
         """
-        return self.data.file.part(self.data.offset, self.data.size) if isinstance(self.data, StoredText) else self.data
+        if isinstance(self.data, StoredText):
+            return self.data.file.part(self.data.offset, self.data.size)
+        return np.concatenate(self.data) if isinstance(self.data, tuple) else self.data
 
     def first_line(self) -> int:
         """Number of the first line."""
@@ -172,6 +175,28 @@ def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
         want = chunk_bytes
         yield Chunk(StoredText(file, begin, end - begin), kind, file.path, None, offset=begin)
         begin = end
+
+
+def inflated_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+    """The same of a bgzf file that comes in pieces, which are not joined yet; up to a piece more than ``chunk_bytes``.
+
+    Raises:
+        InputError: neither FASTA nor FASTQ, or damaged compression.
+    """
+    kind: FastxFormat | None = None
+    held: list[NDArray[np.uint8]] = []
+    size, newlines, line = 0, 0, 1
+    for text, count in file.pieces():
+        held.append(text)
+        size, newlines = size + len(text), newlines + count
+        kind = kind or sniff(b"".join(map(bytes, held)), file.path)
+        if kind and size >= chunk_bytes and (cut := _native.last_record_border(text, kind == "fastq")):
+            rest = text[cut:].copy()  # a few bytes, which should keep no more alive
+            of_rest = int(_native.count_newlines(rest))
+            yield Chunk((*held[:-1], text[:cut]), kind, file.path, line)
+            held, size, newlines, line = [rest], len(rest), of_rest, line + newlines - of_rest
+    if kind and size:
+        yield Chunk(tuple(held), kind, file.path, line)
 
 
 def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> int:

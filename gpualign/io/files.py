@@ -12,13 +12,16 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.io.rewound import Rewound
+
+if TYPE_CHECKING:
+    from gpualign.io.bgzf import BgzfReader, Inflated
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
@@ -47,6 +50,7 @@ class InputFile:
         plain: one that is not compressed, so that its bytes can be read again elsewhere.
         size: of a plain file, bytes; 0 of any other.
         bgzf: gzip in blocks, as BAM is.
+        in_pieces: such a one that is inflated by threads: :meth:`pieces` can be used.
     """
 
     def __init__(self, path: str, threads: int = 1) -> None:
@@ -63,7 +67,7 @@ class InputFile:
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
         self.plain = self.regular and not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
-        self.bgzf = False
+        self.bgzf = self.in_pieces = False
         self.size = status.st_size if status is not None and self.plain else 0
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
@@ -76,7 +80,8 @@ class InputFile:
                 return igzip.IGzipFile(fileobj=stream, mode="rb")
 
             self.bgzf = is_bgzf(head)
-            stream = BgzfReader(self._raw, threads, open_gzip) if self.bgzf and threads > 1 else open_gzip(self._raw)
+            self.in_pieces = self.bgzf and threads > 1
+            stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._raw)
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
@@ -98,6 +103,16 @@ class InputFile:
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
         return self._checked(_fill, view)
+
+    def pieces(self) -> Iterator[Inflated]:
+        """The text of a bgzf file in the pieces in which threads inflate it; instead of :meth:`read`.
+
+        Raises:
+            InputError: damaged compression.
+        """
+        pieces = cast("BgzfReader", self._stream).pieces()
+        while (piece := self._checked(_next_piece, pieces)) is not None:
+            yield piece
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Bytes of a plain file, from any thread; :meth:`read` goes on where it was.
@@ -243,6 +258,10 @@ def open_output(path: str | None) -> Iterator[OutputFile]:
         return
     with _temporary_beside(path) as stream:
         yield OutputFile(stream, path)
+
+
+def _next_piece(_: Any, pieces: Iterator[Inflated]) -> Inflated | None:
+    return next(pieces, None)
 
 
 def _raw_standard_input() -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from gpualign.io.fastx import Chunk, LongRecord, parse, read_chunks, stored_chunks
+from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch
 
@@ -27,7 +27,7 @@ class ReadSource:
         reference_path, keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what stands behind the names of FASTA and FASTQ records.
         threads: that inflate bgzf.
-        by_parser: the text of a plain file is read where it is parsed, in this process while this is open.
+        by_parser: the text is read or joined where it is parsed, in this process while this is open.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
@@ -79,9 +79,13 @@ class ReadSource:
         elif long_records:
             yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
-            for chunk in read(self._file, batch_bases * _BYTES_PER_BASE):
+            for chunk in self._reader()(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
+
+    def _reader(self) -> Callable[[InputFile, int], Iterator[Chunk]]:
+        if self._by_parser and self._file.size > _HELD:
+            return stored_chunks
+        return inflated_chunks if self._by_parser and self._file.in_pieces else read_chunks
 
     def close(self) -> None:
         if self._alignments is not None:
