@@ -45,6 +45,7 @@ class Allocation:
 
 
 class host_alloc_flags:
+    PORTABLE = 1
     DEVICEMAP = 2
 
 

@@ -30,11 +30,11 @@ class FaultyDriver(FakeDriver):
             setattr(self, name, self._counted(name, getattr(self, name)))
 
     def _counted(self, name, call):
-        def counted(*arguments):
+        def counted(*arguments, **options):
             self.calls += 1
             if self.first <= self.calls <= self.last:
                 raise MemoryError(f"{name}: out of memory") if name in ALLOCATIONS else Error(f"{name} failed")
-            return call(*arguments)
+            return call(*arguments, **options)
 
         return counted
 

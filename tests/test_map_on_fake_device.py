@@ -15,7 +15,11 @@ import gpualign
 from gpualign import _native
 from gpualign.gpu import compiler
 from gpualign.gpu import device as device_module
+from gpualign.gpu.buffers import Slot
+from gpualign.gpu.host_memory import is_lent
+from gpualign.gpu.kernels.map import MapKernel
 from gpualign.params import RunOptions
+from gpualign.sequences import SequenceBatch
 from gpualign.workflows.map import MapParams, run_map
 from gpualign.workflows.map_records import MapOutputs, MappedText
 from tests.fake_cuda import FakeDriver
@@ -83,6 +87,23 @@ def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tup
     driver = use(FakeDriver())
     assert sam_of(cli, some_reads, *options, "--device", "cuda") == expected
     assert driver.contexts == []
+
+
+def test_host_threads_stage_the_letters(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those of the first batches, for which no page-locked memory has been made yet."""
+    in_place: list[bool] = []
+    submit = MapKernel.submit
+
+    def watched(self: MapKernel, slot: Slot, batch: SequenceBatch) -> None:
+        in_place.append(is_lent(batch.bases))
+        submit(self, slot, batch)
+
+    monkeypatch.setattr(MapKernel, "submit", watched)
+    use(FakeDriver())
+    sam_of(cli, some_reads, "--device", "cuda", "-t", 2, "--batch-size", "4K")
+    assert len(in_place) > 50
+    assert not in_place[0]
+    assert sum(in_place) > len(in_place) // 2
 
 
 def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> None:

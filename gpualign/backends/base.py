@@ -6,6 +6,9 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
     from gpualign.gpu.runner import Kernel
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Self = TypeVar("Self")
+
+#: bytes -> a page-locked uint8 array of that many, or None where there is none at present
+Lend = Callable[[int], "NDArray[np.uint8] | None"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class HostedStage(Stage[Item, Result]):
         before: item -> (what ``after`` needs, the kernel's item).
         cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
         after: (what ``before`` left for it, the kernel's result) -> result.
+        staged: (the kernel's item, what lends page-locked memory) -> the item with its large arrays there.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 
@@ -47,6 +54,7 @@ class HostedStage(Stage[Item, Result]):
     before: Callable[[Item], tuple[Any, Any]]
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result]
+    staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
     slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:

@@ -8,6 +8,9 @@ from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign.backends.base import HostedStage, Item, Result, Stage
 from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
@@ -70,10 +73,20 @@ class CudaBackend:
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             # some threads wait for a device: one more for each batch that a device may have under way
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            yield from run_ordered(items, partial(stage.around, pool.run), workers)
+            yield from run_ordered(items, partial(stage.around, partial(self._run_staged, pool, stage)), workers)
         finally:
             sys.setswitchinterval(interval)
             pool.close()
+
+    def _run_staged(self, pool: DevicePool[Any, Any], stage: HostedStage[Any, Any], item: Any) -> Any:
+        return pool.run(stage.staged(item, self._lend))
+
+    def _lend(self, nbytes: int) -> NDArray[np.uint8] | None:
+        """Page-locked memory of any device: the others can copy from it as well."""
+        for device in self.devices:
+            if (memory := device.host_memory.lend(nbytes)) is not None:
+                return memory
+        return None
 
     def report(self) -> dict[str, Any]:
         devices = [

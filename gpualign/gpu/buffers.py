@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpualign.gpu.host_memory import is_lent
 from gpualign.stream.clock import HOST
 
 if TYPE_CHECKING:
@@ -62,11 +63,20 @@ class Slot:
         nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         buffer = self._pinned.get(key)
         if buffer is None or buffer.nbytes < nbytes:
-            self._pinned.pop(key, None)
-            buffer = None
-            buffer = self._allocate(lambda size: self._driver.pagelocked_empty(size, np.uint8), nbytes)[0]
-            self._pinned[key] = buffer
+            if self._pinned.pop(key, None) is not None:
+                del buffer
+                self.device.host_memory.clear()  # of what batches have outgrown
+            try:
+                buffer = self._pinned[key] = self.device.host_memory.make(nbytes)
+            except self._driver.MemoryError as error:
+                raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be page-locked") from error
         return buffer[:nbytes].view(dtype).reshape(shape)
+
+    def part_with(self, key: str) -> NDArray[np.uint8] | None:
+        """The page-locked array under ``key``, None where there is none. It is not the slot's any more: its content
+        stays until nobody has a view of it, then it serves another batch.
+        """
+        return self._pinned.pop(key, None)
 
     def device_array(self, key: str, nbytes: int) -> Any:
         """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
@@ -99,9 +109,14 @@ class Slot:
     # -- work on the stream
 
     def upload(self, key: str, array: NDArray[Any]) -> Any:
-        """Copy ``array`` through pinned memory to the device array ``key``; returns the device pointer."""
-        staged = self.pinned(key, array.shape, array.dtype)
-        if not np.shares_memory(staged, array):
+        """Copy ``array``, through pinned memory where it is not there, to the device array ``key``.
+
+        Returns:
+            The device pointer.
+        """
+        staged = array
+        if not is_lent(array):
+            staged = self.pinned(key, array.shape, array.dtype)
             np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
         if staged.nbytes:

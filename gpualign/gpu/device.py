@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
 from gpualign.gpu.driver import load_driver
+from gpualign.gpu.host_memory import HostMemory
 from gpualign.gpu.timeline import Timeline
 from gpualign.stream.clock import HOST
 
@@ -92,6 +93,7 @@ class Device:
         self._resident: dict[str, Any] = {}
         self._context: Any = None
         self.driver: Any = None
+        self.host_memory: HostMemory
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
         try:
             self.call(self._open, max_memory).result()
@@ -124,6 +126,7 @@ class Device:
         free, _ = self.driver.mem_get_info()
         usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
+        self.host_memory = HostMemory(self.driver)
         HOST.listen(self._host_waited)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
@@ -208,6 +211,7 @@ class Device:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self._slots:
             slot.release()
+        self.host_memory.clear()
 
     def close(self) -> None:
         """Stop the driving loop, release everything in the right order and end the thread. Safe to call twice."""
@@ -227,6 +231,7 @@ class Device:
             for item in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
+        self.host_memory.clear()
         self._slots.clear()
         self._resident.clear()
         self._modules.clear()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpualign.backends.base import HostedStage
+from gpualign.backends.base import HostedStage, Lend
 from gpualign.backends.map import map_batch
 from gpualign.errors import check_count
 from gpualign.gpu.kernels.map import DeviceRecords, MapKernel
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 Mapped = tuple[MappedText, MapStatistics]
 
 
+def staged(batch: SequenceBatch, lend: Lend) -> SequenceBatch:
+    """The batch with its letters in page-locked memory, where there is any."""
+    bases = lend(len(batch.bases))
+    if bases is None:
+        return batch
+    np.copyto(bases, batch.bases)
+    return replace(batch, bases=bases)
+
+
 class Mapping:
     """What a run does with each chunk; pickles with the index."""
 
@@ -38,6 +47,7 @@ class Mapping:
             before=self.parse,
             cpu_kernel=self.map_on_cpu,
             after=self.write,
+            staged=staged,
         )
 
     def map_chunk(self, item: Chunk | PairedParts | SequenceBatch) -> Mapped:

@@ -218,7 +218,10 @@ class MapKernel:
         per_read = 1 + self.params.secondary
         if not len(batch):
             return DeviceRecords(np.zeros(0, np.uint8), per_read)
-        return DeviceRecords(slot.pinned("records", self._record_bytes(batch), np.uint8).copy(), per_read)
+        slot.part_with("letters")  # where they had to be staged here: a host thread may stage the next ones
+        records = slot.part_with("records")
+        assert records is not None
+        return DeviceRecords(records[: self._record_bytes(batch)], per_read)
 
     def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
         """Halves of a batch, pairs whole."""

@@ -1,0 +1,112 @@
+"""Page-locked memory that is lent: by size, to any thread, and back when nobody has a view of it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from gpualign.gpu.host_memory import HostMemory, is_lent
+
+
+class Driver:
+    """Counts what is allocated, as a driver that has page-locked memory for so many buffers."""
+
+    class host_alloc_flags:
+        PORTABLE = 1
+
+    def __init__(self, most: int = 100) -> None:
+        self.sizes: list[int] = []
+        self.most = most
+
+    def pagelocked_empty(self, size: int, dtype: type, mem_flags: int) -> np.ndarray:
+        if len(self.sizes) == self.most:
+            raise MemoryError
+        self.sizes.append(size)
+        return np.empty(size, dtype)
+
+
+def test_a_buffer_comes_back_when_its_last_view_goes() -> None:
+    driver = Driver()
+    memory = HostMemory(driver)
+    assert memory.lend(1000) is None
+    array = memory.make(1000)
+    array[:] = 7
+    view = array[10:20].view(np.uint16)
+    del array
+    gc.collect()
+    assert memory.lend(1000) is None
+    assert (view == 0x0707).all()
+    del view
+    again = memory.lend(1000)
+    assert again is not None
+    assert len(again) == 1000
+    assert memory.lend(1000) is None
+    assert len(driver.sizes) == 1
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 255, 256, 257, 1000, 1025, 4_000_001, 5_000_000, (1 << 22), (1 << 22) + 1])
+def test_buffers_are_large_enough_and_not_much_larger(nbytes: int) -> None:
+    driver = Driver()
+    memory = HostMemory(driver)
+    assert len(memory.make(nbytes)) == nbytes
+    assert nbytes <= driver.sizes[0] <= max(256, 1.25 * nbytes) + 256
+
+
+def test_there_are_few_sizes() -> None:
+    driver = Driver(most=10_000)
+    memory = HostMemory(driver)
+    for nbytes in range(1 << 20, 1 << 21, 1000):
+        memory.make(nbytes)
+    assert len(driver.sizes) == len(range(1 << 20, 1 << 21, 1000)) or len(set(driver.sizes)) <= 5
+    assert len(set(driver.sizes)) <= 5
+
+
+def test_it_is_known_among_other_arrays() -> None:
+    memory = HostMemory(Driver())
+    array = memory.make(64)
+    assert all(map(is_lent, (array, array[3:], array.view(np.uint32).reshape(4, 4))))
+    other = np.zeros(64, np.uint8)
+    assert not any(map(is_lent, (other, other[3:], np.frombuffer(b"abc", np.uint8))))
+
+
+def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
+    driver = Driver(most=2)
+    memory = HostMemory(driver)
+    lent, free = memory.make(100), memory.make(100)
+    lent[:] = 3
+    del free
+    memory.clear()
+    assert memory.lend(100) is None
+    with pytest.raises(MemoryError):
+        memory.make(100)
+    assert (lent == 3).all()
+    del lent
+    assert memory.lend(100) is not None
+
+
+def test_threads_never_get_one_buffer_at_a_time() -> None:
+    memory = HostMemory(Driver())
+    buffers = [memory.make(4096) for _ in range(3)]
+    del buffers
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(2000):
+            array = memory.lend(4096)
+            if array is not None:
+                array[:] = number
+                if (array != number).any():
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert wrong == []
+    assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
+    held = [memory.lend(4096) for _ in range(4)]
+    assert [array is None for array in held] == [False, False, False, True]
