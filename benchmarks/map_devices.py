@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import repeat
@@ -172,8 +173,10 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
             "mib": timing.peak_mib,
         }
 
-    def on_device(device: str, files: list[Path] = one.files, output: Path | str = os.devnull) -> dict[str, Any]:
-        options = ["-t", threads, "--device", device, "-q", "--json", report, "-o", output]
+    def on_device(
+        device: str, files: list[Path] = one.files, output: Path | str = os.devnull, more: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        options = ["-t", threads, "--device", device, "-q", "--json", report, "-o", output, *more]
         taken = rate(one.reads, [*gpualign, *files, *options])
         facts = json.loads(report.read_text())
         return taken | {
@@ -184,7 +187,10 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
     if arguments.packed:
         packed = [pack(path, arguments.threads) for path in one.files]
         cases[f"{devices[0]} bgzf to SAM"] = partial(on_device, devices[0], packed)
-        cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, folder / "packed.bam")
+        cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, os.devnull, ["--bam"])
+        cases[f"{devices[0]} bgzf to BAM file"] = partial(on_device, devices[0], packed, folder / "packed.bam")
+    for options in arguments.also:
+        cases[f"{devices[0]} {options}"] = partial(on_device, devices[0], one.files, os.devnull, options.split())
     cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
     if shutil.which("minimap2"):
         cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
@@ -201,7 +207,7 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
             slowest = max(device["kernel_s"] for device in runs[-1]["devices"])
             figures[name]["kernel_reads_per_s"] = round(one.reads / max(1e-9, slowest))
     for name in found:
-        print(f"{one.name:<10} {name:<12} {figures[name]['reads_per_s']:>12,} reads/s", flush=True)
+        print(f"{one.name:<10} {name:<22} {figures[name]['reads_per_s']:>12,} reads/s", flush=True)
     for device in devices:
         row = figures[device]
         print(f"  {device}: kernels {row['kernel_reads_per_s']:,} reads/s, same bytes: {row['same_bytes']}")
@@ -222,6 +228,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--packed", action="store_true", help="from bgzf to SAM and BAM as well")
+    parser.add_argument("--also", action="append", default=[], metavar="OPTIONS", help="a case with options of map")
     parser.add_argument("--folder", type=Path, help="for reads and index, kept")
     arguments = parser.parse_args()
     genome = arguments.genome or data.genome("chr20")
