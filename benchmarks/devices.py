@@ -1,101 +1,179 @@
 """How a command's speed grows with the devices of one machine: 1 … n GPUs, and n GPUs beside the cores.
 
-    python benchmarks/devices.py [--rounds 3] [--reads 400000] [--sequences 6000] [--commands pairwise,verify]
+    python benchmarks/devices.py [--rounds 3] [--work 1.0] [--commands pairwise,lcs-filter,verify] [--devices cuda:0+…]
 
-Needs gpualign[cuda] and one or more GPUs. Inputs are random with a fixed seed, so that nothing is fetched. Rounds are
-interleaved; a case's speed is its ratio to one GPU within a round, then the median. Outputs are compared byte for byte.
+Needs gpualign[cuda] and one or more GPUs. Inputs are random with a fixed seed, so that nothing is fetched; at --work 1
+they keep one H200 busy for more than ten seconds, so that starting is a small part. Rounds are interleaved; a case's
+speed is its ratio to the first case (one GPU) within a round, then the median: of whole commands by the clock, and of
+the devices alone by the time in which the busiest of them ran kernels. Outputs are compared byte for byte.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import harness
 import numpy as np
+from bases import BASES
+from numpy.typing import NDArray
 
 from gpualign.gpu.device import list_devices
 
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
+_NAME_DIGITS = 8
+#: rows written at once
+_PART = 200_000
+#: of a read's candidates, bases beside its true place
+_SHIFT = 40
 
 
-def write_sequences(path: Path, prefix: str, sequences: list[Any]) -> None:
+def random_rows(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    return BASES[rng.integers(0, 4, (rows, columns), dtype=np.uint8)]
+
+
+def mutated(rows: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A copy with a share of its letters drawn anew."""
+    changed = rows.copy()
+    places = np.flatnonzero(rng.random(rows.size, dtype=np.float32) < rate)
+    changed.reshape(-1)[places] = BASES[rng.integers(0, 4, len(places), dtype=np.uint8)]
+    return changed
+
+
+def write_fasta(path: Path, parts: Iterator[NDArray[np.uint8]]) -> Path:
+    """Sequences of one length, named by their number, so that records are rows of one array."""
+    first = 0
     with open(path, "wb") as out:
-        for i, sequence in enumerate(sequences):
-            out.write(f">{prefix}{i}\n".encode() + sequence.tobytes() + b"\n")
+        for part in parts:
+            rows = np.full((len(part), _NAME_DIGITS + 3 + part.shape[1]), ord("\n"), np.uint8)
+            rows[:, 0] = ord(">")
+            for digit in range(_NAME_DIGITS):
+                rows[:, _NAME_DIGITS - digit] = ord("0") + np.arange(first, first + len(part)) // 10**digit % 10
+            rows[:, _NAME_DIGITS + 2 : -1] = part
+            out.write(rows.tobytes())
+            first += len(part)
+    return path
 
 
-def mutated(sequence: Any, rate: float, random: np.random.Generator) -> Any:
-    """A copy with substitutions."""
-    copy = sequence.copy()
-    places = random.random(len(copy)) < rate
-    copy[places] = LETTERS[random.integers(0, 4, int(places.sum()))]
-    return copy
+def name(number: int) -> str:
+    return f"{number:0{_NAME_DIGITS}}"
 
 
-def make_inputs(folder: Path, reads: int, sequences: int) -> dict[str, list[str | Path]]:
-    """The commands, with their inputs written."""
-    random = np.random.default_rng(11)
-    reference = LETTERS[random.integers(0, 4, 1 << 24)]
-    write_sequences(folder / "reference.fa", "chromosome", [reference])
-    starts = random.integers(0, len(reference) - 400, reads)
-    write_sequences(folder / "reads.fa", "r", [mutated(reference[s + 50 : s + 350], 0.03, random) for s in starts])
-    with open(folder / "candidates.tsv", "w") as out:
-        for i, start in enumerate(starts):
-            for shift in (-20, 0, 20):
-                out.write(f"r{i}\tchromosome0\t{max(1, start + 50 + shift)}\t{start + 350 + shift}\t+\n")
-    family = LETTERS[random.integers(0, 4, 400)]
-    write_sequences(folder / "family.fa", "s", [mutated(family, 0.2, random) for _ in range(sequences)])
-    write_sequences(folder / "query.fa", "q", [reference[:2000]])
-    return {
-        "verify": ["verify", folder / "reference.fa", folder / "reads.fa", "-c", folder / "candidates.tsv"],
-        "pairwise": ["pairwise", folder / "family.fa", "--score-only"],
-        "lcs-filter": ["lcs-filter", "-q", folder / "query.fa", folder / "reads.fa", "-n", "100"],
-    }
+def pairwise(folder: Path, work: float) -> list[str | Path]:
+    """Genes of 1,500 bases, families of ten: all are scored against all, and families aligned."""
+    rng = np.random.default_rng(11)
+    families = random_rows(rng, max(1, round(800 * work**0.5)), 1500)
+    genes = mutated(np.repeat(families, 10, axis=0), 0.05, rng)
+    return ["pairwise", write_fasta(folder / "genes.fa", iter([genes])), "--id", "0.8"]
+
+
+def lcs_filter(folder: Path, work: float) -> list[str | Path]:
+    """Three million subjects of 300 bases, and a query of two million bases."""
+    rng = np.random.default_rng(12)
+    subjects = max(1, round(3_000_000 * work))
+    parts = (random_rows(rng, min(_PART, subjects - first), 300) for first in range(0, subjects, _PART))
+    query = write_fasta(folder / "query.fa", iter([random_rows(rng, 1, 2_000_000)]))
+    path = write_fasta(folder / "subjects.fa", parts)
+    return ["lcs-filter", "-q", query, path, "-n", "100", "--batch-size", "2M"]
+
+
+def verify(folder: Path, work: float) -> list[str | Path]:
+    """Reads of 20,000 bases with 300 candidate regions each, of which some hold the read."""
+    rng = np.random.default_rng(13)
+    length, candidates, reads = 20_000, 300, max(1, round(5000 * work))
+    reference = random_rows(rng, 1, 1 << 24)
+    starts = rng.integers(_SHIFT, reference.size - length - _SHIFT, reads)
+    windows = np.lib.stride_tricks.sliding_window_view(reference[0], length)
+    parts = (mutated(windows[starts[first : first + 500]], 0.03, rng) for first in range(0, reads, 500))
+    path = folder / "candidates.tsv"
+    with open(path, "w") as out:
+        for read, start in enumerate(starts.tolist()):
+            places = rng.integers(1, reference.size - length - _SHIFT, candidates)
+            places[0] = start + 1 - _SHIFT // 2
+            out.writelines(f"{name(read)}\t{name(0)}\t{at}\t{at + length + _SHIFT}\t+\n" for at in places.tolist())
+    files = write_fasta(folder / "reference.fa", iter([reference])), write_fasta(folder / "reads.fa", parts)
+    return ["verify", *files, "-c", path, "-k", "-1", "--batch-size", "512K"]
+
+
+COMMANDS = {"pairwise": pairwise, "lcs-filter": lcs_filter, "verify": verify}
+
+
+def run(command: list[str | Path], device: str, folder: Path) -> tuple[harness.Timing, dict[str, Any]]:
+    """A run's times, and what its report says of the devices."""
+    report = folder / "report.json"
+    program = [sys.executable, "-m", "gpualign", *command, "--quiet", "--json", report, "--device", device]
+    timing = harness.run_timed(program, output_of(folder, device))
+    facts = json.loads(report.read_text())
+    return timing, {key: facts.get(key) for key in ("cpu_batches", "gpu_batches", "devices")}
+
+
+def output_of(folder: Path, device: str) -> Path:
+    return folder / f"{device.replace(':', '-').replace(',', '-')}.out"
+
+
+def kernel_s(facts: dict[str, Any]) -> float:
+    """Seconds of the busiest device."""
+    return max((device["kernel_s"] for device in facts["devices"] or ()), default=0.0)
 
 
 def measure(command: list[str | Path], devices: list[str], folder: Path, rounds: int) -> dict[str, Any]:
-    program = [sys.executable, "-m", "gpualign", *command, "--quiet", "--device"]
-    outputs = {device: folder / f"{device.replace(':', '-').replace(',', '-')}.out" for device in devices}
-    cases = {device: partial(harness.run_timed, [*program, device], outputs[device]) for device in devices}
-    timings = harness.interleave(cases, rounds)
+    cases = {device: partial(run, command, device, folder) for device in devices}
+    runs = harness.interleave(cases, rounds)
     first = devices[0]
+    walls = {device: [timing.wall_s for timing, _ in runs[device]] for device in devices}
+    kernels = {device: [max(1e-9, kernel_s(facts)) for _, facts in runs[device]] for device in devices}
     return {
-        device: harness.summary(runs)
+        device: harness.summary([timing for timing, _ in runs[device]])
         | {
-            "speed_to_one": harness.ratio([t.wall_s for t in runs], [t.wall_s for t in timings[first]]),
-            "same_bytes": filecmp.cmp(outputs[first], outputs[device], shallow=False),
+            "speed_to_one": harness.ratio(walls[device], walls[first]),
+            "kernel_s": round(float(np.median(kernels[device])), 3),
+            "kernel_speed_to_one": harness.ratio(kernels[device], kernels[first]),
+            "same_bytes": filecmp.cmp(output_of(folder, first), output_of(folder, device), shallow=False),
+            "reports": [facts for _, facts in runs[device]],
         }
-        for device, runs in timings.items()
+        for device in devices
     }
+
+
+def show(command: str, device: str, row: dict[str, Any]) -> None:
+    print(
+        f"{command:<11} {device:<16} {row['wall_s']:8.2f} s  speed {row['speed_to_one']:5.2f}  "
+        f"kernels {row['kernel_s']:8.2f} s  speed {row['kernel_speed_to_one']:5.2f}  "
+        f"by cores {row['reports'][-1]['cpu_batches']} of "
+        f"{row['reports'][-1]['cpu_batches'] + row['reports'][-1]['gpu_batches']}  "
+        f"{'same bytes' if row['same_bytes'] else 'OTHER BYTES'}",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--reads", type=int, default=400_000)
-    parser.add_argument("--sequences", type=int, default=6000)
-    parser.add_argument("--commands", default="pairwise,lcs-filter,verify")
+    parser.add_argument("--work", type=float, default=1.0, help="share of the work")
+    parser.add_argument("--commands", default=",".join(COMMANDS))
+    parser.add_argument("--devices", help="cases joined by +, the first the one to compare with; 1 … n GPUs by default")
     arguments = parser.parse_args()
-    infos = list_devices()
-    devices = ["cuda:" + ",".join(str(i) for i in range(count)) for count in range(1, len(infos) + 1)]
-    devices.append(devices[-1] + ",cpu")
+    infos = list_devices() if arguments.devices != "cpu" else []
+    counts = range(1, len(infos) + 1)
+    devices = ["cuda:" + ",".join(str(info.index) for info in infos[:count]) for count in counts]
+    devices = arguments.devices.split("+") if arguments.devices else [*devices, f"{devices[-1]},cpu"]
     figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        every = make_inputs(folder, arguments.reads, arguments.sequences)
-        for command in arguments.commands.split(","):
-            figures[command] = measure(every[command], devices, folder, arguments.rounds)
-            for device, row in figures[command].items():
-                same = "same bytes" if row["same_bytes"] else "OTHER BYTES"
-                print(f"{command:<11} {device:<20} {row['wall_s']:8.2f} s  speed {row['speed_to_one']:.2f}  {same}")
     facts = harness.machine(packages=("pycuda",), gpus=[info.name for info in infos])
-    harness.save("devices", facts, {"commands": figures}, harness.slug(infos[0].name))
+    for command in arguments.commands.split(","):
+        with tempfile.TemporaryDirectory() as path:
+            folder = Path(path)
+            words = COMMANDS[command](folder, arguments.work)
+            figures[command] = measure(words, devices, folder, arguments.rounds)
+        for device, row in figures[command].items():
+            show(command, device, row)
+        results = {"work": arguments.work, "commands": figures}
+        harness.save("devices", facts, results, harness.slug(infos[0].name) if infos else None)
 
 
 if __name__ == "__main__":

@@ -152,11 +152,29 @@ def several(results: Results) -> str:
 
 def _side_by_side(found: Result) -> str:
     rows = [
-        (command, case, row["wall_s"], row["cpu_s"], row["speed_to_one"], "yes" if row["same_bytes"] else "no")
+        (
+            command,
+            case,
+            row["wall_s"],
+            row["speed_to_one"],
+            row["kernel_s"],
+            row["kernel_speed_to_one"],
+            row["reports"][-1]["cpu_batches"],
+            "yes" if row["same_bytes"] else "no",
+        )
         for command, cases in found.figures["commands"].items()
         for case, row in cases.items()
     ]
-    header = ("command", "on", "s", "s of CPU", "speed to one GPU", "same bytes")
+    header = (
+        "command",
+        "on",
+        "s",
+        "speed to one GPU",
+        "s of kernels, busiest GPU",
+        "speed of kernels to one GPU",
+        "batches by the cores",
+        "same bytes",
+    )
     return f"{table(header, rows)}\n{found.source}\n"
 
 

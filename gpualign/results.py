@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -42,6 +43,20 @@ class Alignments:
     def __len__(self) -> int:
         return len(self.record_offsets) - 1
 
+    @classmethod
+    def join(cls, parts: Sequence[Alignments]) -> Alignments:
+        """The parts' reads one behind the other; at least one part."""
+        columns = {
+            field.name: np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(cls)
+            if not field.name.endswith("_offsets")
+        }
+        return cls(
+            **columns,
+            cigar_offsets=_join_offsets([part.cigar_offsets for part in parts]),
+            record_offsets=_join_offsets([part.record_offsets for part in parts]),
+        )
+
     @property
     def native(self) -> tuple[NDArray[Any], ...]:
         """The fields as native functions take them."""
@@ -61,3 +76,8 @@ class Alignments:
     def mapped(self) -> int:
         """Reads with a place."""
         return int(np.count_nonzero(self.contig[self.primary] >= 0))
+
+
+def _join_offsets(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Offsets into each part's texts as those into all of them."""
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(offsets) for offsets in parts]))])

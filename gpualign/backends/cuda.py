@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.base import HostedStage, Item, Result, Stage
+from gpualign.gpu.cores import Cores
 from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
 from gpualign.stream.runner import run_ordered
@@ -26,7 +26,7 @@ class CudaBackend:
     Args:
         infos: devices to use.
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
-        cpu_threads: host threads that take items as well; 0: none.
+        cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
         host_threads: threads for the host's part of hosted stages.
     """
 
@@ -37,8 +37,7 @@ class CudaBackend:
     ) -> None:
         self.devices: list[Device] = []
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
-        self.cpu_items = 0
-        self._counting = threading.Lock()
+        self._cores: list[Cores[Any, Any]] = []
         try:
             for info in infos:
                 self.devices.append(Device(info, max_memory))
@@ -52,21 +51,11 @@ class CudaBackend:
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        cpu = stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu
-
-        def on_cpu(item: Any) -> Any:
-            result = cpu(item)
-            with self._counting:
-                self.cpu_items += 1
-            return result
-
-        cpu_work, cpu_workers = on_cpu if self.cpu_threads else None, max(1, self.cpu_threads)
+        cores = self.cores_for(stage)
         if not isinstance(stage, HostedStage):
-            yield from run_on_devices(
-                items, stage.make_kernel, self.devices, stage.slots, cpu_work=cpu_work, cpu_workers=cpu_workers
-            )
+            yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
             return
-        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cpu_work, cpu_workers, stage.slots)
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cores, stage.slots)
         interval = sys.getswitchinterval()
         try:
             # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
@@ -88,6 +77,13 @@ class CudaBackend:
                 return memory
         return None
 
+    def cores_for(self, stage: Stage[Any, Any]) -> Cores[Any, Any] | None:
+        """The cores for what the stage's kernels do, where they are wanted."""
+        if not self.cpu_threads:
+            return None
+        self._cores.append(Cores(stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu, self.cpu_threads))
+        return self._cores[-1]
+
     def report(self) -> dict[str, Any]:
         devices = [
             {
@@ -101,7 +97,8 @@ class CudaBackend:
             for device in self.devices
         ]
         batches = sum(device.timeline.items for device in self.devices)
-        return {"device": self.name, "cpu_batches": self.cpu_items, "gpu_batches": batches, "devices": devices}
+        by_cores = sum(cores.items for cores in self._cores)
+        return {"device": self.name, "cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
 
     def close(self) -> None:
         for device in self.devices:

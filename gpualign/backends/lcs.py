@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.base import Stage
 from gpualign.lcs_query import LcsQuery, common_subsequences
-from gpualign.sequences import SequenceBatch
+from gpualign.sequences import SequenceBatch, join_batches
 
 if TYPE_CHECKING:
     from gpualign.gpu.device import Device
@@ -41,6 +41,21 @@ class ScoredBatch:
     @property
     def residues(self) -> int:
         return len(self.batch.bases) if self.places is None else self.of[1]
+
+    @classmethod
+    def join(cls, parts: Sequence[ScoredBatch]) -> ScoredBatch:
+        """The parts of a batch as the whole of it."""
+        batch = join_batches([part.batch for part in parts])
+        lengths = np.concatenate([part.lengths for part in parts], axis=1)
+        if all(part.places is None for part in parts):
+            return cls(batch, lengths)
+        subjects = [part.subjects for part in parts]
+        starts = np.cumsum([0, *subjects[:-1]])
+        places = [
+            start + (np.arange(count) if part.places is None else part.places)
+            for part, start, count in zip(parts, starts, subjects, strict=True)
+        ]
+        return cls(batch, lengths, np.concatenate(places), (sum(subjects), sum(part.residues for part in parts)))
 
     def only(self, places: NDArray[np.int64]) -> ScoredBatch:
         """Without the other subjects, unless these are most of them."""

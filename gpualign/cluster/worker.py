@@ -105,11 +105,7 @@ class _Engine:
             self.run: Callable[[Any], Any] = stage.cpu
             return
         try:
-            cpu_work = stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu
-            cpu_threads = self._backend.cpu_threads
-            self._pool = DevicePool(
-                stage.make_kernel, self._backend.devices, cpu_work if cpu_threads else None, max(1, cpu_threads)
-            )
+            self._pool = DevicePool(stage.make_kernel, self._backend.devices, self._backend.cores_for(stage))
         except BaseException:
             self._backend.close()
             raise

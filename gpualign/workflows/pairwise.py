@@ -141,9 +141,7 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
         return min(max(total // _CPU_SHARE, least), most), _CPU_CELLS
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
-    pairs = 1 << 20 if filtered else 1 << 16
-    # a core must not sit on the last block long after the GPU has done all others
-    return (pairs >> 5 if "cpu" in backend.name else pairs), 1 << 42
+    return (1 << 20 if filtered else 1 << 16), 1 << 42
 
 
 def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:

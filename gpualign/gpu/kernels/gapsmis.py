@@ -156,7 +156,18 @@ def direction_words(model: GapModel, width: int) -> int:
     return width * cell_bits // 32
 
 
-class GapsmisKernel:
+class _Halves:
+    """How a block is cut and its results joined."""
+
+    def split(self, item: PairBlock) -> list[PairBlock]:
+        half = len(item) // 2
+        return [item.part(slice(0, half)), item.part(slice(half, None))] if half else [item]
+
+    def join(self, results: list[GapAlignments]) -> GapAlignments:
+        return GapAlignments.join(results)
+
+
+class GapsmisKernel(_Halves):
     """The device side of ``pairwise --max-gaps``; see ``gpu.runner.Kernel``.
 
     Args:
@@ -237,13 +248,6 @@ class GapsmisKernel:
                 np.copyto(gap_list, slot.pinned("gap_list", shape, np.int32))
         return GapAlignments(score, gaps, start, end, gap_list)
 
-    def split(self, item: PairBlock) -> list[PairBlock]:
-        half = len(item) // 2
-        return [item.part(slice(0, half)), item.part(slice(half, None))] if half else [item]
-
-    def join(self, results: list[GapAlignments]) -> GapAlignments:
-        return GapAlignments.join(results)
-
 
 def _grid(warps: int) -> tuple[int, int]:
     """Blocks and threads a block."""
@@ -251,7 +255,7 @@ def _grid(warps: int) -> tuple[int, int]:
     return max(1, warps // warps_per_block), 32 * min(warps, warps_per_block)
 
 
-class OnCpu:
+class OnCpu(_Halves):
     """What the device side does with more gaps than its kernels are made for: the CPU aligns."""
 
     def __init__(self, model: GapModel) -> None:

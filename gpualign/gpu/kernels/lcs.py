@@ -14,7 +14,7 @@ from gpualign.backends.lcs import ScoredBatch, score_on_cpu
 from gpualign.errors import DeviceError
 from gpualign.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.lcs_query import LcsQuery, encode_query
-from gpualign.sequences import SequenceBatch, join_batches, join_bytes
+from gpualign.sequences import SequenceBatch, join_bytes
 
 if TYPE_CHECKING:
     from gpualign.gpu.buffers import Slot
@@ -288,8 +288,7 @@ class LcsKernel:
 
     def join(self, results: Sequence[ScoredBatch]) -> ScoredBatch:
         """The halves' lengths as those of the whole batch."""
-        batch = join_batches([result.batch for result in results])
-        return ScoredBatch(batch, np.concatenate([result.lengths for result in results], axis=1))
+        return ScoredBatch.join(results)
 
 
 def _key(shape: LcsShape, long: bool) -> str:

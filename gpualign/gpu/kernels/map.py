@@ -229,7 +229,10 @@ class MapKernel:
         middle = int(units[len(units) // 2])
         return [batch.part(0, middle), batch.part(middle, len(batch))] if 0 < middle < len(batch) else [batch]
 
-    def join(self, results: Sequence[DeviceRecords]) -> DeviceRecords:
+    def join(self, results: Sequence[Any]) -> DeviceRecords | Alignments:
+        """The parts' results, all of this kernel or all of the CPU's."""
+        if isinstance(results[0], Alignments):
+            return Alignments.join(results)
         return DeviceRecords(np.concatenate([result.records for result in results]), results[0].per_read)
 
     def _record_bytes(self, batch: SequenceBatch) -> int:
