@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from gpualign import __version__
+from gpualign.cli.messages import lose_messages_rather_than_results
 from gpualign.errors import GpualignError
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
@@ -124,6 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     _open_closed_streams()
+    lose_messages_rather_than_results()
     _handle_signals()
     # NumPy's linear algebra is not used; its threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
