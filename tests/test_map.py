@@ -137,6 +137,17 @@ def test_both_strands_indels_and_ends(cli: Cli, tmp_path: Path, length: int) -> 
         assert tags(record)["ed"] == ("0" if kind in ("exact", "reverse") else "1")
 
 
+def test_a_deletion_counts_in_full_beside_a_short_tandem_repeat(cli: Cli, tmp_path: Path) -> None:
+    """Seeds that the repeat shifts by its period, the limit, must not hide the diagonal behind the deletion."""
+    genome = random_genome(109, 300) + (random_genome(110, 11) * 5)[:51] + random_genome(111, 300)
+    read = genome[301:439] + genome[441:453]
+    for strand, letters in (("+", read), ("-", reverse_complement(read))):
+        reads = write_fastq(tmp_path / "r.fq", (strand, letters, "I" * 150))
+        _, sam, _ = cli("map", write_fasta(tmp_path / "r.fa", g=genome), reads)
+        (row,) = records(sam)
+        assert (row[3], row[5], tags(row)["ed"]) == ("302", "138M2D12M", "2")
+
+
 def test_n_matches_nothing(cli: Cli, tmp_path: Path) -> None:
     genome = random_genome(8, 3000)
     reference = write_fasta(tmp_path / "r.fa", g=genome[:1000] + "N" * 4 + genome[1004:])

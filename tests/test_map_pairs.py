@@ -168,6 +168,21 @@ def test_mate_decides_between_repeats_and_is_rescued(cli: Cli, tmp_path: Path) -
         assert int(rows[1][4]) > 0
 
 
+def test_copies_apart_only_by_the_rounding_of_an_insert_size_are_ambiguous(cli: Cli, tmp_path: Path) -> None:
+    copy = random_genome(11, 700)
+    other = copy[:300] + copy[301:]  # a base less between the ends
+    genome = random_genome(12, 2000) + copy + random_genome(13, 3000) + other + random_genome(14, 2000)
+    one, two = pair(genome, 2000 + 100, 359, "p")
+    # mean 300, sd 50: half of (59/50)^2 is 0.502 log 4, (58/50)^2 0.485 log 4: costs of 1 and 0
+    _, sam, _ = cli(
+        "map", write_fasta(tmp_path / "r.fa", g=genome), write_fastq(tmp_path / "1.fq", one),
+        write_fastq(tmp_path / "2.fq", two), "--insert-size", "300,50"
+    )  # fmt: skip
+    rows = records(sam)
+    assert [row[4] for row in rows] == ["0", "0"]
+    assert all(int(row[1]) & PROPER for row in rows)
+
+
 def test_orientations(cli: Cli, tmp_path: Path, genome: str) -> None:
     left, right = genome[100:200], genome[400:500]
     forms = {

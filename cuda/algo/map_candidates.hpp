@@ -8,6 +8,7 @@
 namespace gpualign {
 
 constexpr uint32_t kMostWindows = 1 << 14;
+constexpr uint32_t kSeveralDiagonals = 1u << 31;  // beside the columns of a window whose seeds lie on more than one
 constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
 
 GPUALIGN_HD uint64_t make_candidate(uint32_t votes, int64_t diagonal, bool reverse, uint32_t window) {
@@ -20,14 +21,14 @@ GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (
 // Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
 template <class Group>
 GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter, uint32_t contig,
-                            bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
+                            bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end, uint32_t several = 0) {
     const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
     begin = begin > left ? begin : left;
     end = end < right ? end : right;
     if (begin >= end) return;
     const uint32_t window = group.take(counter);
     room.window_begin[window] = uint32_t(begin);
-    room.window_columns[window] = uint32_t(end - begin);
+    room.window_columns[window] = uint32_t(end - begin) | several;
     room.candidates[window] = make_candidate(votes, diagonal, reverse, window);
 }
 
@@ -54,9 +55,10 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
             last_diagonal = hit_diagonal(hits[h]);
         }
         const int64_t diagonal = hit_diagonal(hits[first]);
-        // a path within the limit that meets all these seeds strays from none of their diagonals by more than the limit
-        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, last_diagonal - read.limit,
-                   diagonal + read.limit + read.length);
+        // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
+        // meets is not known
+        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, diagonal - read.limit,
+                   last_diagonal + read.limit + read.length, diagonal == last_diagonal ? 0 : kSeveralDiagonals);
     }
 }
 

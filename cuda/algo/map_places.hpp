@@ -97,7 +97,7 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
         if (c < count) {
             const uint64_t candidate = candidates[c];
             const uint32_t begin = room.window_begin[candidate_window(candidate)];
-            const uint32_t columns = room.window_columns[candidate_window(candidate)];
+            const uint32_t columns = room.window_columns[candidate_window(candidate)] & ~kSeveralDiagonals;
             const bool reverse = candidate_reverse(candidate);
             const uint32_t votes = candidate_votes(candidate);
             const WindowBest best = search_window<Words>(target, read.length, begin, columns, profile[reverse]);

@@ -148,12 +148,9 @@ public:
 private:
     uint8_t quality(const MapRecord& record, int32_t length) const {
         const Evidence evidence{length, record.cut != 0, record.distance, record.votes};
-        uint8_t quality = 0;
-        if (record.alone_least != MapRecord::kNotAsked)
-            quality = quality_.of(evidence, {record.alone_least, record.alone_count});
-        if (record.pair_least != MapRecord::kNotAsked)
-            quality = std::max(quality, quality_.of(evidence, {record.pair_least, record.pair_count}));
-        return quality;
+        const Rivals alone{record.alone_least, record.alone_count}, pairs{record.pair_least, record.pair_count};
+        if (record.pair_least == MapRecord::kNotAsked) return record.alone_least == MapRecord::kNotAsked ? 0 : quality_.of(evidence, alone);
+        return quality_.paired(evidence, record.alone_least == MapRecord::kNotAsked ? nullptr : &alone, pairs);
     }
 
     const MappingQuality quality_;

@@ -28,6 +28,13 @@ struct Rivals {
     }
 };
 
+// The places of a read but the best one.
+inline Rivals rivals_alone(const std::vector<Place>& places) {
+    Rivals rivals;
+    for (size_t i = 1; i < places.size(); i++) rivals.add(places[0].score - places[i].score);
+    return rivals;
+}
+
 // What speaks for a place.
 struct Evidence {
     int32_t length;    // of the read
@@ -42,10 +49,11 @@ class MappingQuality {
 public:
     explicit MappingQuality(const AffineScores& scores) : edit_(scores.match + scores.mismatch) {}
 
-    uint8_t single(const Read& read, const std::vector<Place>& places) const {
-        Rivals rivals;
-        for (size_t i = 1; i < places.size(); i++) rivals.add(places[0].score - places[i].score);
-        return of(evidence(read, places[0]), rivals);
+    // Of an end of a proper pair: `alone` are the other places of the read, null where the place is not the best of them; `pairs`
+    // put the end elsewhere. Pairs that lose no more than rounding does are as good, whatever speaks for the end by itself.
+    uint8_t paired(const Evidence& chosen, const Rivals* alone, const Rivals& pairs) const {
+        if (pairs.least >= 0 && pairs.least <= kRounding) return 0;
+        return std::max(alone ? of(chosen, *alone) : uint8_t(0), of(chosen, pairs));
     }
 
     uint8_t of(const Evidence& chosen, const Rivals& rivals) const {
@@ -60,6 +68,9 @@ public:
     }
 
 private:
+    // What an insert size costs is a whole number, and it is taken from places whose gaps are not known yet.
+    static constexpr int32_t kRounding = 1;
+
     // The chance of a better place among those that were not verified. The more seeds speak for the chosen place, the more
     // of them a better one would have shown; where hits were left out, a rival close by is a sign of a family of repeats
     // whose other members were not met.

@@ -115,18 +115,21 @@ private:
         if (params_.seeding.full) return add_every_candidate(r);
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
         read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;
-        // A path of at most `limit` edits strays from the diagonal of a seed it meets by at most the limit: the window holds those
-        // that meet all the candidate's seeds.
-        for (const Candidate& c : candidates_)
-            add_window(r, c.contig, c.reverse, c.votes, c.last_diagonal - read.limit, c.first_diagonal + read.limit + read.length);
+        for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 
-    // Windows that hold the paths that meet any of a candidate's seeds. In low complexity there are millions of them: they are
-    // searched as they come.
+    // A path within the limit strays from the diagonal of a seed that it meets by no more than the limit: the window holds the
+    // paths that meet any of the candidate's seeds.
+    void add_candidate(size_t r, const Candidate& c) {
+        const Read& read = reads_[r];
+        add_window(r, c.contig, c.reverse, c.votes, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
+    }
+
+    // In low complexity there are millions of candidates: they are searched as they come.
     void add_every_candidate(size_t r) {
         const Read& read = reads_[r];
         seeder_.every_candidate(r, read.length, read.limit, [&](const Candidate& c) {
-            add_window(r, c.contig, c.reverse, c.votes, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
+            add_candidate(r, c);
             if (windows_.size() < kMostWindows) return;
             search_windows();
             clear_windows();

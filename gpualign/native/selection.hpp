@@ -42,7 +42,7 @@ private:
         const std::vector<Place>& places = found_.places(r);
         if (places.empty()) return {r, nullptr, kFlagUnmapped, 0};
         if (places[0].local >= 0) return {r, &places[0], 0, found_.locals(r)[size_t(places[0].local)].mapq};
-        return {r, &places[0], 0, quality_.single(found_.read(r), places)};
+        return {r, &places[0], 0, quality_.of(evidence(found_.read(r), places[0]), rivals_alone(places))};
     }
 
     // A pair's places by the sum of both scores, less what an unlikely insert size or an unpaired choice costs.
@@ -88,8 +88,8 @@ private:
         const bool own_best = mine[0].same_as(*chosen, read.limit);
         for (size_t i = own_best ? 1 : 0; i < mine.size() && i < kMostPairedPlaces; i++)
             if (!mine[i].same_as(*chosen, read.limit)) rivals.add(best - (apart - (mine[0].score - mine[i].score)));
-        const uint8_t alone = own_best ? quality_.single(read, mine) : 0;
-        return {r, chosen, kFlagProper, std::max(alone, quality_.of(evidence(read, *chosen), rivals))};
+        const Rivals alone = rivals_alone(mine);
+        return {r, chosen, kFlagProper, quality_.paired(evidence(read, *chosen), own_best ? &alone : nullptr, rivals)};
     }
 
     // The chosen record, and the secondary ones that are asked for.
