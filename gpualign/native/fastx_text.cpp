@@ -137,11 +137,14 @@ nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const st
     std::vector<uint8_t> tags;
     std::vector<int64_t> tag_offsets{0};
     int64_t invalid = 0;
-    for (size_t i = 0; i + 1 < offsets.size(); i++) {
-        const auto text = reinterpret_cast<const char*>(comments.data());
-        const std::string_view comment(text + offsets.data()[i], size_t(offsets.data()[i + 1] - offsets.data()[i]));
-        if (!comment.empty()) invalid += !tags_of(comment, dropped, tags);
-        tag_offsets.push_back(int64_t(tags.size()));
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i + 1 < offsets.size(); i++) {
+            const auto text = reinterpret_cast<const char*>(comments.data());
+            const std::string_view comment(text + offsets.data()[i], size_t(offsets.data()[i + 1] - offsets.data()[i]));
+            if (!comment.empty()) invalid += !tags_of(comment, dropped, tags);
+            tag_offsets.push_back(int64_t(tags.size()));
+        }
     }
     return nb::make_tuple(to_numpy(std::move(tags)), to_numpy(std::move(tag_offsets)), invalid);
 }

@@ -79,14 +79,17 @@ nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int le
     const RecordsView records = arrays.view();
     std::vector<int64_t> sizes;
     std::vector<uint8_t> orientations;
-    for (size_t read = 0; read + 1 < mates.size(); read++) {
-        const size_t i = records.primary(read), j = records.primary(read + 1);
-        if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
-        if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
-        const bool i_left = records.position[i] <= records.position[j];
-        const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
-        sizes.push_back(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
-        orientations.push_back(left_reverse == right_reverse ? 2 : left_reverse ? 1 : 0);
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read + 1 < mates.size(); read++) {
+            const size_t i = records.primary(read), j = records.primary(read + 1);
+            if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
+            if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
+            const bool i_left = records.position[i] <= records.position[j];
+            const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
+            sizes.push_back(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
+            orientations.push_back(left_reverse == right_reverse ? 2 : left_reverse ? 1 : 0);
+        }
     }
     return nb::make_tuple(to_numpy(std::move(sizes)), to_numpy(std::move(orientations)));
 }

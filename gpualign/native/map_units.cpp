@@ -162,7 +162,11 @@ private:
 Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
     const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
     std::vector<uint8_t> on_host(bytes.size() / sizeof(MapRecord) / per_read);
-    for (size_t read = 0; read < on_host.size(); read++) on_host[read] = (records[read * per_read].flag & MapRecord::kOnHost) != 0;
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read < on_host.size(); read++)
+            on_host[read] = (records[read * per_read].flag & MapRecord::kOnHost) != 0;
+    }
     return to_numpy(std::move(on_host));
 }
 
@@ -171,10 +175,13 @@ nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, Input<uint8
     if (chosen.size() + 1 != offsets.size()) throw nb::value_error("one choice per read");
     std::vector<uint8_t> taken;
     std::vector<int64_t> ends{0};
-    for (size_t read = 0; read < chosen.size(); read++) {
-        if (!chosen.data()[read]) continue;
-        taken.insert(taken.end(), letters.data() + offsets.data()[read], letters.data() + offsets.data()[read + 1]);
-        ends.push_back(int64_t(taken.size()));
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read < chosen.size(); read++) {
+            if (!chosen.data()[read]) continue;
+            taken.insert(taken.end(), letters.data() + offsets.data()[read], letters.data() + offsets.data()[read + 1]);
+            ends.push_back(int64_t(taken.size()));
+        }
     }
     return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)));
 }
@@ -188,9 +195,6 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
     const RecordArrays host(of_host);
     const RecordsView found = host.view();
     const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    size_t left = 0;
-    for (size_t read = 0; read < reads; read++) left += (records[read * per_read].flag & MapRecord::kOnHost) != 0;
-    if (left != host.reads()) throw nb::value_error("the host's records are not those of the reads that were left to it");
     AffineScores s;
     s.match = nb::cast<int>(scores[0]);
     s.mismatch = nb::cast<int>(scores[1]);
@@ -203,6 +207,7 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
         for (size_t read = 0; read < reads; read++) {
             const MapRecord* mine = records + read * per_read;
             if (mine->flag & MapRecord::kOnHost) {
+                if (next == host.reads()) throw nb::value_error("the device left more reads to the host than it mapped");
                 out.copy(found, next++);
             } else {
                 const int32_t length = int32_t(read_offsets.data()[read + 1] - read_offsets.data()[read]);
@@ -210,6 +215,7 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
             }
             builder.end_read();
         }
+        if (next != host.reads()) throw nb::value_error("the host mapped reads that were not left to it");
         if (mates) builder.set_pair_flags(mates->data());
     }
     return builder.arrays();

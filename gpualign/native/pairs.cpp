@@ -40,6 +40,14 @@ struct Joined {
     std::vector<uint8_t> names, bases, qualities, comments, mates;
     std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
 
+    void reserve(size_t reads, size_t name_bytes, size_t letters) {
+        names.reserve(name_bytes);
+        bases.reserve(letters);
+        if (with_qualities) qualities.reserve(letters);
+        mates.reserve(reads);
+        for (auto* offsets : {&name_offsets, &base_offsets, &comment_offsets}) offsets->reserve(reads + 1);
+    }
+
     void add(const ReadsView& reads, size_t i, Name name, Mate mate) {
         names.insert(names.end(), name.first, name.first + name.second);
         name_offsets.push_back(int64_t(names.size()));
@@ -65,14 +73,21 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
     if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
         throw nb::index_error("more pairs than records");
     Joined joined(a.qualities && b.qualities, a.comments || b.comments);
-    for (int64_t i = 0; i < count; i++) {
-        bool dots;
-        const size_t x = size_t(from1 + i), y = size_t(from2 + i);
-        if (!one_template(a, x, b, y, dots) && check_names)
-            throw nb::value_error(("the ends of a pair are named '" + shown(whole_name(a, x)) + "' and '" + shown(whole_name(b, y)) +
-                                   "' (sort both files alike, or give --no-check-names)").c_str());
-        joined.add(a, x, template_name(a, x, dots), kFirstMate);
-        joined.add(b, y, template_name(b, y, dots), kSecondMate);
+    {
+        nb::gil_scoped_release release;
+        const auto bytes = [&](const int64_t* ReadsView::*offsets) {
+            return size_t((a.*offsets)[from1 + count] - (a.*offsets)[from1] + (b.*offsets)[from2 + count] - (b.*offsets)[from2]);
+        };
+        joined.reserve(size_t(2 * count), bytes(&ReadsView::name_offsets), bytes(&ReadsView::base_offsets));
+        for (int64_t i = 0; i < count; i++) {
+            bool dots;
+            const size_t x = size_t(from1 + i), y = size_t(from2 + i);
+            if (!one_template(a, x, b, y, dots) && check_names)
+                throw nb::value_error(("the ends of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
+                                       shown(whole_name(b, y)) + "' (sort both files alike, or give --no-check-names)").c_str());
+            joined.add(a, x, template_name(a, x, dots), kFirstMate);
+            joined.add(b, y, template_name(b, y, dots), kSecondMate);
+        }
     }
     return joined.arrays();
 }
@@ -82,14 +97,18 @@ nb::tuple pair_neighbours(const nb::tuple& reads) {
     const ReadsView s = arrays.view();
     const size_t n = arrays.reads();
     Joined joined(s.qualities != nullptr, s.comments != nullptr);
-    for (size_t i = 0; i < n; i++) {
-        bool dots = false;
-        if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
-            joined.add(s, i, template_name(s, i, dots), kFirstMate);
-            i++;
-            joined.add(s, i, template_name(s, i, dots), kSecondMate);
-        } else {
-            joined.add(s, i, whole_name(s, i), kSingle);
+    {
+        nb::gil_scoped_release release;
+        joined.reserve(n, size_t(s.name_offsets[n] - s.name_offsets[0]), size_t(s.base_offsets[n] - s.base_offsets[0]));
+        for (size_t i = 0; i < n; i++) {
+            bool dots = false;
+            if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
+                joined.add(s, i, template_name(s, i, dots), kFirstMate);
+                i++;
+                joined.add(s, i, template_name(s, i, dots), kSecondMate);
+            } else {
+                joined.add(s, i, whole_name(s, i), kSingle);
+            }
         }
     }
     return joined.arrays();
