@@ -147,7 +147,7 @@ private:
             }
         if (windows_.empty()) return;
         search_windows();
-        for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
+        settle_searched();
     }
 
     bool in_doubt(const std::vector<Place>& places) const {
@@ -185,6 +185,15 @@ private:
             place.end = int64_t(windows_[w].begin) + found.end;
             place.begin = place.end - read.length;
             places_[place.read].push_back(place);
+        }
+    }
+
+    // The reads for which windows were searched; the windows of each lie one behind the other.
+    void settle_searched() {
+        size_t last = ~size_t(0);
+        for (const Place& place : searched_) {
+            if (place.read != last) settle(places_[place.read], reads_[place.read].limit);
+            last = place.read;
         }
     }
 
@@ -302,7 +311,7 @@ private:
         }
         if (windows_.empty()) return;
         search_windows();
-        for (const Place& place : searched_) settle(places_[place.read], reads_[place.read].limit);
+        settle_searched();
     }
 
     // Ends that still have no place: within twice the limit, then aligned with clipped ends as a chain would be.
