@@ -218,15 +218,24 @@ def _collect(kernel: Kernel[Item, Result], pace: Pace, slot: Slot, item: Item, f
     return slot
 
 
+def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
+    """One item's result, by a kernel made for it: for self-tests."""
+    return device.call(lambda: _run(make_kernel(device), device.slots(1)[0], item)).result()
+
+
+def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
+    kernel.submit(slot, item)
+    slot.submitted()
+    slot.wait()
+    slot.device.timeline.items += 1
+    return kernel.collect(slot, item)
+
+
 def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
     """Run one item alone; where it does not fit, halve it as far as the kernel can."""
     device.release_buffers()
     try:
-        kernel.submit(slot, item)
-        slot.submitted()
-        slot.wait()
-        device.timeline.items += 1
-        return kernel.collect(slot, item)
+        return _run(kernel, slot, item)
     except DeviceMemoryExceeded as error:
         slot.wait()
         parts = kernel.split(item) if hasattr(kernel, "split") else [item]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.lcs import ScoredBatch, score_on_cpu
 from gpualign.errors import DeviceError
+from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.lcs_query import LcsQuery, encode_query
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -307,13 +308,6 @@ def self_test(device: Device) -> None:
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    def on_device() -> ScoredBatch:
-        kernel = LcsKernel(device, [query], "crochemore", lambda item: item)
-        slot = device.slots(1)[0]
-        kernel.submit(slot, batch)
-        slot.submitted()
-        slot.wait()
-        return kernel.collect(slot, batch)
-
-    if not np.array_equal(device.call(on_device).result().lengths, score_on_cpu([query], "crochemore", batch).lengths):
+    found = run_alone(device, lambda device: LcsKernel(device, [query], "crochemore", lambda item: item), batch)
+    if not np.array_equal(found.lengths, score_on_cpu([query], "crochemore", batch).lengths):
         raise DeviceError("LCS lengths differ from the CPU's")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpualign.backends.lcs import Winners, score_on_cpu
 from gpualign.errors import DeviceError
 from gpualign.gpu.kernels.lcs import query_masks
+from gpualign.gpu.runner import run_alone
 from gpualign.lcs_query import common_subsequences, cut_subsequences, encode_query
 from gpualign.sequences import SequenceBatch, join_bytes
 
@@ -110,13 +111,5 @@ def self_test(device: Device) -> None:
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
     winners = Winners(query, subjects, score_on_cpu([query], "crochemore", batch).lengths[0].tolist())
 
-    def on_device() -> list[bytes]:
-        kernel = LcsTraceKernel(device)
-        slot = device.slots(1)[0]
-        kernel.submit(slot, winners)
-        slot.submitted()
-        slot.wait()
-        return kernel.collect(slot, winners)
-
-    if device.call(on_device).result() != common_subsequences(query, subjects, winners.lengths):
+    if run_alone(device, LcsTraceKernel, winners) != common_subsequences(query, subjects, winners.lengths):
         raise DeviceError("common subsequences differ from the CPU's")

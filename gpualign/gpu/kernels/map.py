@@ -14,6 +14,7 @@ from gpualign.backends.map import NO_STRATA
 from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
 from gpualign.gpu.resident import ResidentArrays, ResidentText
+from gpualign.gpu.runner import run_alone
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
@@ -319,14 +320,6 @@ def self_test(device: Device) -> None:
     offsets = np.arange(0, len(bases) + 1, 150, dtype=np.int64)
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    def on_device() -> DeviceRecords:
-        kernel = MapKernel(device, index, params, None)
-        slot = device.slots(1)[0]
-        kernel.submit(slot, batch)
-        slot.submitted()
-        slot.wait()
-        return kernel.collect(slot, batch)
-
-    found = device.call(on_device).result()
+    found = run_alone(device, lambda device: MapKernel(device, index, params, None), batch)
     if not np.array_equal(found.records, map_on_one_lane(index, batch, params).records):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import DeviceError
 from gpualign.gpu.resident import ResidentArrays
+from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
 from gpualign.index.minimizers import build_index
 from gpualign.index.pages import Page, cut_pages, index_bytes
@@ -304,15 +305,8 @@ def self_test(device: Device) -> None:
     )
     piece = Piece(source, 0, source.text.length)
 
-    def on_device() -> Matches:
-        kernel = MemsKernel(device, search)
-        slot = device.slots(1)[0]
-        kernel.submit(slot, piece)
-        slot.submitted()
-        slot.wait()
-        return kernel.collect(slot, piece)
-
-    found, expected = device.call(on_device).result().columns, search.find(piece).columns
+    found = run_alone(device, lambda device: MemsKernel(device, search), piece).columns
+    expected = search.find(piece).columns
     assert found is not None
     assert expected is not None
     if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
