@@ -15,6 +15,7 @@ struct ChainAlignParams {
     int32_t reach;       // bases an end is extended by
     int32_t drop;        // an alignment whose score falls by more (long gaps and unknown letters are forgiven) is two
     int32_t min_score;   // of a local alignment
+    int32_t doubt = 0;   // where a gap earns no more than that, its sides are aligned by themselves, too; 0: they never are
 };
 
 // A chain to align.
@@ -47,7 +48,7 @@ public:
         cut();
         aligner_.run(end_tasks_, end_results_);
         alignments.clear();
-        for (const Run& run : runs_) finish(run, alignments);
+        for (size_t r = 0; r < runs_.size();) r = finish(r, alignments);
     }
 
 private:
@@ -69,6 +70,7 @@ private:
     struct Run {
         size_t chain, first_point, last_point;
         int32_t left, right;  // tasks, from kOwnTask on of end_tasks_
+        bool side;            // of a gap of the last run that is none
     };
     static constexpr int64_t kMostCells = int64_t(1) << 26;  // of one dynamic program, a byte each
 
@@ -178,7 +180,10 @@ private:
             const Plan& plan = plans_[c];
             for (size_t from = plan.first_point; from <= plan.last_point;) {
                 const size_t to = run_end(plan, from);
-                if (to > from || from == plan.first_point || from == plan.last_point) add_run(c, from, to);
+                if (to > from || from == plan.first_point || from == plan.last_point) {
+                    add_run(c, from, to);
+                    if (params_.doubt) add_sides(runs_.back());
+                }
                 from = to + 1;
             }
         }
@@ -207,10 +212,48 @@ private:
     void add_run(size_t c, size_t from, size_t to) {
         const Plan& plan = plans_[c];
         const ChainTask& chain = (*chains_)[c];
-        Run run{c, from, to, plan.left, plan.right};
+        Run run{c, from, to, plan.left, plan.right, false};
         if (from != plan.first_point) run.left = kOwnTask + left_task(chain, points_[from], points_[from - 1].query, end_tasks_);
         if (to != plan.last_point) run.right = kOwnTask + right_task(chain, points_[to], points_[to + 1].query, end_tasks_);
         runs_.push_back(run);
+    }
+    // The sides of each doubtful gap of a run, each with the rest of the read, which may have a better place there: beside the
+    // next copy of a tandem repeat, or none.
+    void add_sides(const Run whole) {
+        const Plan& plan = plans_[whole.chain];
+        const ChainTask& chain = (*chains_)[whole.chain];
+        const size_t from = whole.first_point, to = whole.last_point;
+        int32_t before = from == plan.first_point && plan.left >= 0 ? results_[size_t(plan.left)].score : 0;
+        int32_t behind = to == plan.last_point ? results_[size_t(plan.right)].score : 0;
+        for (size_t p = from; p < to; p++) behind += segments_[p].score;
+        for (size_t p = from; p < to; p++) {
+            behind -= segments_[p].score;
+            if (doubtful(segments_[p], before, behind)) {
+                const int32_t right = kOwnTask + right_task(chain, points_[p], chain.length, end_tasks_);
+                const int32_t left = kOwnTask + left_task(chain, points_[p + 1], 0, end_tasks_);
+                runs_.push_back({whole.chain, from, p, whole.left, right, true});
+                runs_.push_back({whole.chain, p + 1, to, left, whole.right, true});
+            }
+            before += segments_[p].score;
+        }
+    }
+
+    // Whether a stretch costs more than one gap of its length, or its gap as much as one of its sides is worth; `before` and
+    // `behind` are the scores of the sides without the stretch.
+    bool doubtful(const Segment& segment, int32_t before, int32_t behind) const {
+        if (segment.task < 0) return false;
+        const AffineScores& s = params_.scores;
+        const Cigar& cigar = results_[size_t(segment.task)].cigar;
+        int32_t matches = 0, gap = 0;
+        for (const uint32_t entry : cigar) {
+            const int32_t length = int32_t(entry >> 4);
+            if ((entry & 15) == kCigarM) matches += length * s.match;
+            else gap += (entry & 15) == kCigarD ? length : -length;
+        }
+        const int32_t cost = gap ? s.gap_open + std::abs(gap) * s.gap_extend : 0;
+        if (segment.score < matches - cost - params_.doubt) return true;
+        const auto outer = [&](uint32_t entry) { return int32_t(entry >> 4) * s.match; };
+        return gap && std::min(before + outer(cigar.front()), behind + outer(cigar.back())) < cost + params_.doubt;
     }
     static constexpr int32_t kOwnTask = 1 << 30;  // added to a task of end_tasks_, which are not those of tasks_
     const AffineTask& end_task(int32_t t) const { return t >= kOwnTask ? end_tasks_[size_t(t - kOwnTask)] : tasks_[size_t(t)]; }
@@ -218,7 +261,31 @@ private:
         return t >= kOwnTask ? end_results_[size_t(t - kOwnTask)] : results_[size_t(t)];
     }
 
-    void finish(const Run& run, std::vector<LocalAlignment>& alignments) {
+    // Adds run r as a whole, or its sides where one of them is worth as much; returns the next run.
+    size_t finish(size_t r, std::vector<LocalAlignment>& alignments) {
+        const size_t first = alignments.size();
+        LocalAlignment whole = align(runs_[r]);
+        int32_t best = 0;
+        for (r++; r < runs_.size() && runs_[r].side; r++) {
+            alignments.push_back(align(runs_[r]));
+            best = std::max(best, worth(alignments.back()));
+        }
+        if (worth(whole) > best) {
+            alignments.resize(first);
+            alignments.push_back(std::move(whole));
+        }
+        const auto poor = [&](const LocalAlignment& a) { return a.path.score < params_.min_score; };
+        alignments.erase(std::remove_if(alignments.begin() + int64_t(first), alignments.end(), poor), alignments.end());
+        return r;
+    }
+
+    // Its score, and what clipping would cost at the ends of the read that it reaches.
+    int32_t worth(const LocalAlignment& a) const {
+        const int32_t ends = (a.query_begin == 0) + (a.query_end == (*chains_)[a.task].length);
+        return a.path.score + ends * params_.scores.clip;
+    }
+
+    LocalAlignment align(const Run& run) {
         const ChainTask& chain = (*chains_)[run.chain];
         LocalAlignment a{run.chain, points_[run.first_point].reference, 0, 0, 0, 0, {}, {}};
         const auto append = [&](const std::vector<uint32_t>& cigar) {
@@ -237,7 +304,7 @@ private:
         const AffineTask& right = end_task(run.right);
         push_cigar(a.cigar, kCigarS, uint32_t(chain.codes + chain.length - (right.codes + right.length)));
         complete(chain, a);
-        if (a.path.score >= params_.min_score) alignments.push_back(std::move(a));
+        return a;
     }
 
     // All that follows from the CIGAR and the letters.

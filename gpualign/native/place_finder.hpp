@@ -294,7 +294,7 @@ private:
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
         chains.chains.min_anchors = 1;
-        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore};
+        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore, 10};
         return chains;
     }
     // Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.

@@ -1,0 +1,92 @@
+"""Short reads that go on to chaining: what sends them there and what comes of it, by hand and beside Smith-Waterman."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import parasail
+import pytest
+
+from tests.map_files import random_genome, records, tags, write_fasta, write_fastq
+from tests.reference.alignment import affine_score, replay
+from tests.reference.minimizers import reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+SCORES = (1, 4, 6, 1, 5)  # match, mismatch, gap open and extension, clip
+
+
+def mapped(cli: Cli, folder: Path, genome: str, reads: list[str], *options: str) -> list[list[str]]:
+    """The primary records."""
+    reads_file = write_fastq(folder / "r.fq", *((str(i), read, "I" * len(read)) for i, read in enumerate(reads)))
+    code, sam, _ = cli("map", write_fasta(folder / "r.fa", g=genome), reads_file, *options)
+    assert code == 0
+    return [row for row in records(sam) if not int(row[1]) & 0x900]
+
+
+def changed(text: str, *positions: int) -> str:
+    letters = list(text)
+    for at in positions:
+        letters[at] = "CGTA"["ACGT".index(letters[at])]
+    return "".join(letters)
+
+
+def test_a_long_gap_is_preferred_to_the_edits_of_another_copy(cli: Cli, tmp_path: Path) -> None:
+    """Seven mismatches cost 35, which is within the limit; a gap of 20, beyond the limit, costs 26."""
+    left, right = random_genome(1, 75), random_genome(2, 75)
+    copy = changed(left + right, 9, 29, 49, 69, 89, 109, 129)
+    genome = (
+        random_genome(3, 1000)
+        + copy
+        + random_genome(4, 1000)
+        + left
+        + random_genome(5, 20)
+        + right
+        + random_genome(6, 1000)
+    )
+    (row,) = mapped(cli, tmp_path, genome, [left + right])
+    assert (row[3], tags(row)["AS"]) == ("2151", "124")
+    assert "20D" in row[5]
+    (row,) = mapped(cli, tmp_path, genome, [left + right], "--end-to-end")
+    assert (row[3], row[5], tags(row)["ed"]) == ("1001", "150M", "7")
+    few = copy[:60] + left[60:] + right  # three mismatches cost less than the gap
+    (row,) = mapped(cli, tmp_path, genome.replace(copy, few), [left + right])
+    assert (row[3], row[5], tags(row)["AS"]) == ("1001", "150M", "135")
+
+
+@pytest.mark.parametrize(("side", "cigar"), [(20, "40S110M"), (21, "41S109M"), (22, "22M20I108M")])
+def test_a_gap_has_to_earn_more_than_clipping_its_side(cli: Cli, tmp_path: Path, side: int, cigar: str) -> None:
+    """A gap of 20 costs 26, and an end that is not clipped is worth 5."""
+    genome = random_genome(7, 3000)
+    before, behind = genome[1000 : 1000 + side], genome[1000 + side : 1130]
+    inserted = next(base for base in "ACGT" if base not in (before[-1], behind[0])) * 20
+    read = before + inserted + behind
+    (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5")
+    assert row[5] == cigar
+
+
+def test_long_gaps_in_tandem_repeats_are_aligned_as_well_as_smith_waterman_does(cli: Cli, tmp_path: Path) -> None:
+    """An anchor's diagonal may be that of another copy: each side of a doubtful gap is aligned by itself, too."""
+    rng = random.Random(11)
+    genome, reads = "", []
+    for seed in range(40):
+        genome += random_genome(100 + seed, 400)
+        repeat = random_genome(200 + seed, rng.randrange(22, 40)) * 12
+        repeat = changed(repeat, *(rng.randrange(len(repeat)) for _ in range(8)))
+        at = rng.randrange(0, len(repeat) - 130)
+        half = rng.randrange(45, 85)
+        reads.append(repeat[at : at + half] + random_genome(300 + seed, 20) + repeat[at + half : at + 130])
+        genome += repeat
+    matrix = parasail.matrix_create("ACGT", SCORES[0], -SCORES[1])
+    rows = mapped(cli, tmp_path, genome, reads)
+    for read, row in zip(reads, rows, strict=True):
+        sequence = reverse_complement(read) if int(row[1]) & 16 else read
+        _, _, columns = replay(sequence, genome, int(row[3]) - 1, row[5])
+        score = affine_score(columns, SCORES)
+        assert score == int(tags(row)["AS"])
+        best = max(
+            parasail.sw_striped_16(each, genome, 7, 1, matrix).score for each in (read, reverse_complement(read))
+        )
+        ends = sum(SCORES[4] for end in (columns[0], columns[-1]) if end != "S")  # what clipping them would have cost
+        assert best <= score + ends
