@@ -45,11 +45,8 @@ class Allocation:
 
 
 class host_alloc_flags:
-    DEVICEMAP = 2
-
-
-class mem_host_register_flags:
     PORTABLE = 1
+    DEVICEMAP = 2
 
 
 class MappedArray(np.ndarray):
@@ -107,7 +104,7 @@ class FakeDriver:
 
     Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
     device_attribute, function_attribute = device_attribute, function_attribute
-    host_alloc_flags, mem_host_register_flags = host_alloc_flags, mem_host_register_flags
+    host_alloc_flags = host_alloc_flags
     Event = Event
     #: as a kernel leaves its context behind that wrote where it must not: no call of it works any more
     broken = False
@@ -174,13 +171,6 @@ class FakeDriver:
         if mem_flags & host_alloc_flags.DEVICEMAP:
             return np.full(size, 0x5A, dtype).view(MappedArray)
         return np.full(size, 0x5A, dtype)
-
-    def aligned_empty(self, size, dtype):
-        return np.full(size, 0x5A, dtype)
-
-    def register_host_memory(self, memory, flags):
-        self.check_context()
-        return memory
 
     def memcpy_htod(self, pointer, array):
         self.memcpy_htod_async(pointer, array, None)

@@ -16,7 +16,7 @@ from gpualign.gpu.device import list_devices
 from tests.fake_cuda import Context, Error, FakeDriver, MemoryError
 from tests.test_gpu_runtime import Doubler, batches
 
-ALLOCATIONS = ("mem_alloc", "register_host_memory", "pagelocked_empty")
+ALLOCATIONS = ("mem_alloc", "pagelocked_empty")
 COPIES = ("memcpy_htod_async", "memcpy_dtoh_async")
 
 

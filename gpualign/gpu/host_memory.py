@@ -1,8 +1,8 @@
 """Page-locked host memory of a device, lent to whoever fills or reads it.
 
-Copies to and from a device want page-locked memory, and only a device's own thread can lock it. Lent out, it is filled
-and read by the host's threads, and the device's thread, which must keep the device busy, copies nothing. It is the
-process's own memory, registered with the driver, so that what is lent stays valid when the device is closed.
+Copies to and from a device want page-locked memory, and only a device's own thread can allocate it. Lent out, it is
+filled and read by the host's threads, and the device's thread, which must keep the device busy, copies nothing. It goes
+with the device: nobody may look into what was lent once the device is closed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class HostMemory:
         array = self.lend(nbytes)
         if array is None:
             size = _rounded(nbytes)
-            memory = self._driver.aligned_empty(size, np.uint8)
-            buffer = self._driver.register_host_memory(memory, self._driver.mem_host_register_flags.PORTABLE)
+            buffer = self._driver.pagelocked_empty(size, np.uint8, mem_flags=self._driver.host_alloc_flags.PORTABLE)
             array = np.asarray(_Loan(buffer, self._free.setdefault(size, deque())))[:nbytes]
         return array
 

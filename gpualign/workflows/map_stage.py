@@ -62,7 +62,7 @@ class Mapping:
         return (batch, clock), batch
 
     def make_kernel(self, device: Device) -> MapKernel:
-        return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs)
+        return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
 
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)

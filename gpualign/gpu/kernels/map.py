@@ -183,10 +183,14 @@ class MapKernel:
 
     Args:
         pairs: how the pairs that a batch's mates name should lie; None: every read by itself.
+        lent: results lie in the device's page-locked memory and are used before the device is closed; otherwise they
+            are copied.
     """
 
-    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None) -> None:
-        self.device, self.index, self.params, self.pairs = device, index, params, pairs
+    def __init__(
+        self, device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, lent: bool = False
+    ) -> None:
+        self.device, self.index, self.params, self.pairs, self._lent = device, index, params, pairs, lent
         self._model = pairs or PairModel()
         attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
@@ -222,7 +226,8 @@ class MapKernel:
         slot.part_with("letters")  # where they had to be staged here: a host thread may stage the next ones
         records = slot.part_with("records")
         assert records is not None
-        return DeviceRecords(records[: self._record_bytes(batch)], per_read)
+        records = records[: self._record_bytes(batch)]
+        return DeviceRecords(records if self._lent else records.copy(), per_read)
 
     def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
         """Halves of a batch, pairs whole."""
