@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import pytest
 
-from gpualign.gpu.driver import Driver as CudaDriver
 from gpualign.gpu.host_memory import HostMemory, is_lent
 
 
@@ -111,52 +110,3 @@ def test_threads_never_get_one_buffer_at_a_time() -> None:
     assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
     held = [memory.lend(4096) for _ in range(4)]
     assert [array is None for array in held] == [False, False, False, True]
-
-
-class Library:
-    """The driver's two calls; it knows what is page-locked."""
-
-    def __init__(self, status: int = 0) -> None:
-        self.status = status
-        self.locked: dict[int, tuple[int, int]] = {}
-
-    def cuMemHostRegister_v2(self, address: object, nbytes: object, flags: object) -> int:
-        if self.status == 0:
-            self.locked[address.value] = (nbytes.value, flags.value)  # type: ignore[attr-defined]
-        return self.status
-
-    def cuMemHostUnregister(self, address: object) -> int:
-        del self.locked[address.value]  # type: ignore[attr-defined]
-        return 0
-
-
-class PyCuda:
-    class Error(Exception):
-        pass
-
-    class MemoryError(Error):
-        pass
-
-    mem_host_register_flags = Driver.mem_host_register_flags
-    aligned_empty = staticmethod(np.empty)
-
-
-def test_memory_is_registered_while_a_view_of_it_is_left() -> None:
-    library = Library()
-    memory = HostMemory(CudaDriver(PyCuda, library))
-    array = memory.make(1000)
-    array[:] = 5
-    assert list(library.locked.values()) == [(1024, 1)]
-    assert is_lent(array)
-    memory.clear()
-    assert len(library.locked) == 1  # still lent
-    del array
-    memory.clear()
-    gc.collect()
-    assert library.locked == {}
-
-
-@pytest.mark.parametrize(("status", "error"), [(2, PyCuda.MemoryError), (712, PyCuda.Error)])
-def test_memory_that_cannot_be_registered(status: int, error: type[Exception]) -> None:
-    with pytest.raises(error, match="cuMemHostRegister"):
-        HostMemory(CudaDriver(PyCuda, Library(status))).make(1000)
