@@ -291,3 +291,13 @@ def test_too_few_pairs_to_estimate(cli: Cli, tmp_path: Path, files, library) -> 
     assert code == 0
     assert "too few pairs to estimate insert sizes: taking 1 to 1000" in error
     check_mate_fields(records(sam))
+
+
+def test_a_clipped_end_is_as_sure_as_its_seeds(cli: Cli, tmp_path: Path, genome: str) -> None:
+    one, two = pair(genome, 1000, 350, "t")
+    clipped = (two[0], two[1][:70] + random_genome(77, 30), two[2])
+    paths = write_fastq(tmp_path / "1.fq", one), write_fastq(tmp_path / "2.fq", clipped)
+    rows = records(cli("map", "-I", "350,30", write_fasta(tmp_path / "r.fa", g=genome), *paths)[1])
+    assert [row[4] for row in rows] == ["60", "60"]
+    assert all(int(row[1]) & PROPER for row in rows)
+    assert "S" in rows[1][5]

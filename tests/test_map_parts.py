@@ -90,3 +90,28 @@ def test_long_gaps_in_tandem_repeats_are_aligned_as_well_as_smith_waterman_does(
         )
         ends = sum(SCORES[4] for end in (columns[0], columns[-1]) if end != "S")  # what clipping them would have cost
         assert best <= score + ends
+
+
+@pytest.mark.parametrize(("shared", "least", "most"), [(98, 0, 0), (97, 1, 5), (94, 10, 30)])
+def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, least: int, most: int) -> None:
+    """Of 100 bases that a read has in common with one place, another place has the first 98, 97 or 94."""
+    start, rest = random_genome(21, 100), random_genome(22, 50)
+    copy = start[:shared] + changed(start, *range(shared, 100))[shared:]
+    genome = (
+        random_genome(23, 1000) + copy + random_genome(24, 1000) + start + changed(rest, 0) + random_genome(25, 1000)
+    )
+    read = start + "".join("TGAC"["ACGT".index(base)] for base in changed(rest, 0))
+    (row,) = mapped(cli, tmp_path, genome, [read])
+    assert (row[3], row[5]) == ("2101", "100M50S")
+    assert least <= int(row[4]) <= most
+
+
+@pytest.mark.parametrize(("aligned", "most"), [(74, 10), (76, 60)])
+def test_reads_of_which_little_is_explained_are_not_trusted(cli: Cli, tmp_path: Path, aligned: int, most: int) -> None:
+    """Three tenths of 250 bases are 75."""
+    genome = random_genome(31, 3000)
+    other = random_genome(32, 250 - aligned)
+    (row,) = mapped(
+        cli, tmp_path, genome, [genome[1000 : 1000 + aligned] + changed(genome[1000 + aligned], 0) + other[1:]]
+    )
+    assert (row[3], row[5], row[4]) == ("1001", f"{aligned}M{250 - aligned}S", str(most))

@@ -1,6 +1,7 @@
 // Reads to local alignments by chaining: for long reads, and for short ones that no full-length place explains.
 // One ChainMapper serves one thread.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -35,6 +36,7 @@ struct ChainRecord {
     int32_t score;                   // affine, without clip penalties
     int32_t edits;                   // of the aligned part
     int32_t second_score;            // of the best other place of this part, 0 where there is none
+    int32_t anchors;                 // within the alignment
     std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
 };
 
@@ -228,27 +230,28 @@ private:
         const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(place, chain);
         return {chain.contig, chain.reverse != swapped, kind, mapq, a.begin - reference_.contig_offsets[chain.contig],
                 swapped ? length - place.part.end : place.part.begin, swapped ? length - place.part.begin : place.part.end,
-                a.path.score, a.path.edits(), place.second, std::move(a.cigar)};
+                a.path.score, a.path.edits(), place.second, a.anchors, std::move(a.cigar)};
     }
 
     // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
     // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
     // difference is large even between copies of a repeat. A place with few anchors is trusted less, and one with many
-    // rivals.
+    // rivals. A lead of half an edit is none: as much lies in where an end is clipped, or a gap that is some bases longer.
     uint8_t mapping_quality(const Place& place, const Selected& chain) const {
         const LocalAlignment& a = *place.alignment;
         const int32_t match = params_.align.scores.match;
-        const double score = a.path.score, identity = double(a.path.matches) / a.path.columns;
+        const double score = a.path.score, edit = match + params_.align.scores.mismatch, identity = double(a.path.matches) / a.path.columns;
         const double unaligned = std::min(1.0, double(chain.unaligned) / chain.score) * score;
         const double second = std::max({double(place.second), unaligned, double(params_.anchors.k * match)});
-        if (second >= score) return 0;
+        if (score - second <= edit / 2) return 0;
         const double length = std::max(50.0, double(a.path.columns));
         const double weight = identity * std::log(50.0) / std::log(length);
         const double by_difference = 6.02 * (score - second) / match * weight * weight;
         const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
         const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));  // of three times the least
         const double quality = std::min(by_difference, by_ratio) * support - 4.343 * std::log(1.0 + place.rivals);
-        return uint8_t(std::max(0.0, std::min(60.0, quality + 0.499)));
+        const double sure = score - second < edit ? quality / 2 : quality;
+        return uint8_t(std::clamp(sure + 0.499, 0.0, 60.0));
     }
 
     const ReferenceView& reference_;

@@ -122,12 +122,13 @@ class DeviceRecords {
 public:
     DeviceRecords(const AffineScores& scores, RecordsBuilder& out) : quality_(scores), out_(out) {}
 
-    void add(const MapRecord& record, int32_t length) {
+    // `mate`: the primary record of the other end of a pair, or null.
+    void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
         Alignment a;
         cigar_.clear();
         a.flag = record.flag;
         if (!(record.flag & kFlagUnmapped)) {
-            a.mapq = quality(record, length);
+            a.mapq = quality(record, length, mate);
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
@@ -146,11 +147,16 @@ public:
     }
 
 private:
-    uint8_t quality(const MapRecord& record, int32_t length) const {
-        const Evidence evidence{length, record.cut != 0, record.distance, record.votes};
+    static Evidence evidence(const MapRecord& record, int32_t length) {
+        return {length, record.cut != 0, record.distance, record.votes};
+    }
+
+    uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
+        const Evidence own = evidence(record, length);
         const Rivals alone{record.alone_least, record.alone_count}, pairs{record.pair_least, record.pair_count};
-        if (record.pair_least == MapRecord::kNotAsked) return record.alone_least == MapRecord::kNotAsked ? 0 : quality_.of(evidence, alone);
-        return quality_.paired(evidence, record.alone_least == MapRecord::kNotAsked ? nullptr : &alone, pairs);
+        const bool best = record.alone_least != MapRecord::kNotAsked;
+        if (!mate || record.pair_least == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
+        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs);
     }
 
     const MappingQuality quality_;
@@ -211,7 +217,10 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
                 out.copy(found, next++);
             } else {
                 const int32_t length = int32_t(read_offsets.data()[read + 1] - read_offsets.data()[read]);
-                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i], length);
+                const MapRecord* mate = nullptr;
+                if (mates && mates->data()[read] != kSingle)
+                    mate = mates->data()[read] == kFirstMate ? mine + per_read : mine - per_read;
+                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i], length, mate);
             }
             builder.end_read();
         }

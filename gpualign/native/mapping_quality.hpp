@@ -1,8 +1,8 @@
 // Mapping qualities: how likely a read lies elsewhere, in Phred units from 0 to 60.
 //
 // A posterior over the places that are known, and a term for those that are not: their weights beside the chosen place's, which
-// is 1. Each edit that a rival needs more makes it less likely by the odds of an error, (1 - e) to e / 3, with e estimated
-// from the read itself. What the seeds did not show is likely only where hits were left out: its terms are fitted to
+// is 1. Each edit that a rival needs more multiplies its weight by 3 e / (1 - e), with e estimated from the read itself. What
+// the seeds did not show is likely only where hits were left out: its terms are fitted to
 // simulated reads (benchmarks/map_accuracy.py shows how well they fit; docs/algorithms.md, "Mapping quality").
 #pragma once
 #include <algorithm>
@@ -40,24 +40,37 @@ struct Evidence {
     int32_t length;    // of the read
     bool cut;          // some of its hits were not followed
     int32_t distance;  // at the place
-    int32_t votes;     // seed hits on its diagonals
+    int32_t votes;     // seed hits on its diagonals, anchors of a local alignment
 };
 
 inline Evidence evidence(const Read& read, const Place& place) { return {read.length, read.cut, place.distance, place.votes}; }
+
+// An end that was found through its mate has no seeds of its own: the mate's speak for both.
+inline Evidence beside(Evidence end, const Evidence& mate) {
+    if (end.votes) return end;
+    end.votes = mate.votes;
+    end.cut = mate.cut;
+    return end;
+}
 
 class MappingQuality {
 public:
     explicit MappingQuality(const AffineScores& scores) : edit_(scores.match + scores.mismatch) {}
 
+    // Of a read by itself. A lead of half an edit is none, as in chain_mapper.hpp.
+    uint8_t single(const Evidence& chosen, const Rivals& rivals) const {
+        return rivals.least >= 0 && 2 * rivals.least <= edit_ ? 0 : of(chosen, rivals);
+    }
+
     // Of an end of a proper pair: `alone` are the other places of the read, null where the place is not the best of them; `pairs`
     // put the end elsewhere. Pairs that lose no more than rounding does are as good, whatever speaks for the end by itself.
     uint8_t paired(const Evidence& chosen, const Rivals* alone, const Rivals& pairs) const {
         if (pairs.least >= 0 && pairs.least <= kRounding) return 0;
-        return std::max(alone ? of(chosen, *alone) : uint8_t(0), of(chosen, pairs));
+        return std::max(alone ? single(chosen, *alone) : uint8_t(0), of(chosen, pairs));
     }
 
+private:
     uint8_t of(const Evidence& chosen, const Rivals& rivals) const {
-        if (rivals.least == 0) return 0;
         const double edits = rivals.least < 0 ? 0 : double(rivals.least) / edit_;
         double wrong = unseen(chosen, rivals.least < 0, edits);
         if (rivals.least > 0) {
@@ -67,7 +80,6 @@ public:
         return uint8_t(std::clamp(-10 * std::log10(wrong / (1 + wrong)), 1.0, 60.0));
     }
 
-private:
     // What an insert size costs is a whole number, and it is taken from places whose gaps are not known yet.
     static constexpr int32_t kRounding = 1;
 

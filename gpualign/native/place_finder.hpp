@@ -284,7 +284,7 @@ private:
         const int64_t span = reference_span(record.cigar.data(), record.cigar.data() + record.cigar.size());
         const int32_t front = record.reverse ? length - record.query_end : record.query_begin;
         const int32_t back = record.reverse ? record.query_begin : length - record.query_end;
-        places_[r].push_back({uint32_t(r), record.contig, record.reverse, 0, record.edits, record.score, at - front, at + span + back, c});
+        places_[r].push_back({uint32_t(r), record.contig, record.reverse, record.anchors, record.edits, record.score, at - front, at + span + back, c});
     }
 
     static ChainMapParams chaining(const MapParams& params, int w) {
@@ -352,7 +352,7 @@ private:
         if (place.reverse) std::swap(before, behind);
         const int64_t position = found.begin - reference_.contig_offsets[place.contig];
         locals_[r] = {{place.contig, place.reverse, ChainKind::primary, 0, position, before, reads_[r].length - behind, found.score,
-                       results_[w].distance, 0, found.cigar}};
+                       results_[w].distance, 0, 0, found.cigar}};
         places_[r].clear();
         add_local(r, 0);
     }

@@ -41,9 +41,21 @@ private:
     Choice single(size_t r) const {
         const std::vector<Place>& places = found_.places(r);
         if (places.empty()) return {r, nullptr, kFlagUnmapped, 0};
-        if (places[0].local >= 0) return {r, &places[0], 0, found_.locals(r)[size_t(places[0].local)].mapq};
-        return {r, &places[0], 0, quality_.of(evidence(found_.read(r), places[0]), rivals_alone(places))};
+        if (places[0].local >= 0) return {r, &places[0], 0, local_quality(r)};
+        return {r, &places[0], 0, quality_.single(evidence(found_.read(r), places[0]), rivals_alone(places))};
     }
+
+    // A read of which all parts together explain so little is rather one with many errors that was not found where it belongs.
+    uint8_t local_quality(size_t r) const {
+        const std::vector<ChainRecord>& locals = found_.locals(r);
+        int32_t explained = 0;
+        for (const ChainRecord& part : locals)
+            if (part.kind != ChainKind::secondary) explained += part.score;
+        const bool enough = explained >= kLeastExplained * found_.read(r).length * params_.scores.match;
+        return std::min(locals[size_t(found_.places(r)[0].local)].mapq, enough ? uint8_t(60) : kMostUnexplained);
+    }
+    static constexpr double kLeastExplained = 0.3;
+    static constexpr uint8_t kMostUnexplained = 10;
 
     // A pair's places by the sum of both scores, less what an unlikely insert size or an unpaired choice costs.
     std::pair<Choice, Choice> pair(size_t r) const {
@@ -60,8 +72,8 @@ private:
         });
         const int32_t apart = a[0].score + b[0].score - params_.pairs.unpaired;
         if (!best_first || best < apart) return ends;
-        ends.first = proper(r, best_first, best, apart, true);
-        ends.second = proper(r + 1, best_second, best, apart, false);
+        ends.first = proper(r, best_first, best_second, best, apart, true);
+        ends.second = proper(r + 1, best_second, best_first, best, apart, false);
         return ends;
     }
 
@@ -75,7 +87,7 @@ private:
     }
 
     // One end of the best pair. Its rivals are the pairs, or the choices without a pair, that put this end elsewhere.
-    Choice proper(size_t r, const Place* chosen, int32_t best, int32_t apart, bool first) const {
+    Choice proper(size_t r, const Place* chosen, const Place* mate, int32_t best, int32_t apart, bool first) const {
         const Read& read = found_.read(r);
         const std::vector<Place>& mine = found_.places(r);
         const std::vector<Place>& others = found_.places(first ? r + 1 : r - 1);
@@ -89,7 +101,8 @@ private:
         for (size_t i = own_best ? 1 : 0; i < mine.size() && i < kMostPairedPlaces; i++)
             if (!mine[i].same_as(*chosen, read.limit)) rivals.add(best - (apart - (mine[0].score - mine[i].score)));
         const Rivals alone = rivals_alone(mine);
-        return {r, chosen, kFlagProper, quality_.paired(evidence(read, *chosen), own_best ? &alone : nullptr, rivals)};
+        const Evidence evident = beside(evidence(read, *chosen), evidence(found_.read(first ? r + 1 : r - 1), *mate));
+        return {r, chosen, kFlagProper, quality_.paired(evident, own_best ? &alone : nullptr, rivals)};
     }
 
     // The chosen record, and the secondary ones that are asked for.
