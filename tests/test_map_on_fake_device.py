@@ -100,7 +100,7 @@ def test_host_threads_stage_the_letters(cli: Cli, use, some_reads: Path, monkeyp
 
     monkeypatch.setattr(MapKernel, "submit", watched)
     use(FakeDriver())
-    sam_of(cli, some_reads, "--device", "cuda", "-t", 2, "--batch-size", "4K")
+    sam_of(cli, some_reads, "--device", "cuda", "-t", 2, "--batch-size", "2K")
     assert len(in_place) > 50
     assert not in_place[0]
     assert sum(in_place) > len(in_place) // 2

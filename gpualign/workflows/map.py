@@ -38,6 +38,8 @@ from gpualign.workflows.map_statistics import MapStatistics
 
 #: more places than there are
 ALL_PLACES = (1 << 31) - 1
+#: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
+_DEVICE_BATCH = 2
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
 #: seeds of ``full``: (k, w) up to an error rate; pieces of a read then have at least k + w - 1 bases
@@ -199,11 +201,14 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         if params.save_index is not None:
             save_index(index, params.save_index)
         report.stage("index")
-        pairs, items = _pairs(index, source, params, options)
+        backend = opening.backend()
+        report.stage("device")
+        batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
+        pairs, items = _pairs(index, source, params, options, batch_bases)
         report.stage("insert sizes")
         header = _header(index.reference, params, layout, source.first.header)
         mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
-        statistics, backend = MapStatistics(), opening.backend()
+        statistics = MapStatistics()
         with (
             MapOutputs(params, options, layout, index.reference) as out,
             Progress(options, "read") as progress,
@@ -271,12 +276,12 @@ class _Source:
 
 
 def _pairs(
-    index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions
+    index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions, batch_bases: int
 ) -> tuple[PairModel | None, Iterator[Chunk | PairedParts | SequenceBatch]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
     if not source.paired or params.long_reads:
-        return None, source.unpaired_items(options.batch_size)
-    batches = source.pairs(options.batch_size, options.threads)
+        return None, source.unpaired_items(batch_bases)
+    batches = source.pairs(batch_bases, options.threads)
     if params.insert_size is not None:
         return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
     model, batches = estimate_pairs(
