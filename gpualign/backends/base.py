@@ -80,6 +80,9 @@ class Backend(Protocol):
     def report(self) -> dict[str, Any]:
         """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
 
+    def sees(self, path: str) -> bool:
+        """Whether all workers can read the file at this path."""
+
     def close(self) -> None: ...
 
     def __enter__(self: Self) -> Self: ...

@@ -27,6 +27,9 @@ class CpuBackend:
     def report(self) -> dict[str, Any]:
         return {"device": self.name, "cpu_batches": self.items, "gpu_batches": 0}
 
+    def sees(self, path: str) -> bool:
+        return True
+
     def close(self) -> None:
         pass
 

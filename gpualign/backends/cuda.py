@@ -100,6 +100,9 @@ class CudaBackend:
         by_cores = sum(cores.items for cores in self._cores)
         return {"device": self.name, "cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
 
+    def sees(self, path: str) -> bool:
+        return True
+
     def close(self) -> None:
         for device in self.devices:
             device.close()

@@ -93,6 +93,7 @@ class Opening:
 
     def __init__(self, options: RunOptions, command: str) -> None:
         self._future: Future[Backend] = Future()
+        self._here = options.cluster is None
         if options.cluster is None and parse_device(options.device).cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
             self._future = thread.submit(open_backend, options, command)
@@ -107,6 +108,10 @@ class Opening:
             as :func:`open_backend`.
         """
         return self._future.result()
+
+    def workers_see(self, path: str) -> bool:
+        """Whether what runs the stages reads the file itself: threads do, and workers of a cluster where they can."""
+        return self._here or self.backend().sees(path)
 
     def __enter__(self) -> Opening:
         return self

@@ -19,9 +19,11 @@ import numpy as np
 
 from gpualign.backends.base import Item, Result, Stage
 from gpualign.cluster.connect import PATIENCE_S, connected, reachable
+from gpualign.cluster.memory import reuse_memory
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import Answer, keep, run_items, sees
 from gpualign.errors import GpualignError
+from gpualign.io.fastx import Chunk
 from gpualign.params import RunOptions
 from gpualign.report import warn
 
@@ -56,9 +58,11 @@ class ClusterBackend:
         self.options, self.command = options, command
         self.batches: Counter[str] = Counter()
         self.gpu_batches = self.lost = 0
+        self._seen: dict[str, bool] = {}
         self._open = contextlib.ExitStack()
         self._connection = self._open.enter_context(connected(options))
         self.client = self._connection.client
+        reuse_memory()
         self.address = self._connection.address
         threads = self.threads()
         if not options.quiet:
@@ -86,6 +90,16 @@ class ClusterBackend:
             "gpu_batches": self.gpu_batches,
             "batches_lost_and_run_again": self.lost,
         }
+
+    def sees(self, path: str) -> bool:
+        """Whether every worker finds the client's file under its path; asked once."""
+        if path not in self._seen:
+            expected = fingerprint(path)
+            found = {}
+            if expected is not None:
+                found = self.client.run(sees, os.path.abspath(path), expected, on_error="return")
+            self._seen[path] = expected is not None and all(answer is True for answer in found.values())
+        return self._seen[path]
 
     def close(self) -> None:
         self._open.close()
@@ -123,6 +137,7 @@ class _Task:
 
     items: Parcel
     count: int
+    text: int
     future: Any
     lost: int = 0
 
@@ -133,22 +148,22 @@ class _Run:
     def __init__(self, backend: ClusterBackend, stage: Stage[Any, Any]) -> None:
         self._backend, self._client = backend, backend.client
         self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
-        self._seen: dict[str, bool] = {}
         self._numbers = itertools.count()
-        self._stage = _Sent(backend, pack(stage, self._seen_by_all))
+        self._stage = _Sent(backend, pack(stage, backend.sees))
         self._shared: dict[int, _Sent] = {}
         self._shared_objects: dict[int, tuple[int, Any]] = {}
         self._pending: deque[_Task] = deque()
         self._keeping: dict[str, list[Any]] = {}  # by worker
         self._direct = True
         self._room = self._task_items = 1
+        self._task_text = _TASK_BYTES
         self._start = time.monotonic()
         self._next_look = 0.0
 
     def results(self, items: Iterable[Any]) -> Iterator[Any]:
         """Each item's result, in order."""
         source = iter(items)
-        while some := list(itertools.islice(source, self._task_items)):
+        while some := self._next_items(source):
             self._watch()
             self._pending.append(self._new_task(some))
             self._forget_old()
@@ -165,8 +180,20 @@ class _Run:
             with contextlib.suppress(Exception):  # the run's own error is what counts
                 self._client.cancel(futures, force=True)
 
+    def _next_items(self, source: Iterator[Any]) -> list[Any]:
+        """For the next task: as many as are worth their way, unless their texts are long."""
+        items: list[Any] = []
+        text = 0
+        for item in itertools.islice(source, self._task_items):
+            items.append(item)
+            text += _text_of(item)
+            if text >= self._task_text:
+                break
+        return items
+
     def _new_task(self, items: list[Any]) -> _Task:
-        task = _Task(pack_item(items, self._number_of, self._seen_by_all), len(items), None)
+        parcel = pack_item(items, self._number_of, self._backend.sees)
+        task = _Task(parcel, len(items), sum(map(_text_of, items)), None)
         self._submit(task)
         self._carry(task.items.nbytes + task.items.read, task.count)
         return task
@@ -197,7 +224,7 @@ class _Run:
             return self._shared_objects[id(obj)][0]
         number = next(self._numbers)
         self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
-        self._shared[number] = _Sent(self._backend, pack(obj, self._seen_by_all))
+        self._shared[number] = _Sent(self._backend, pack(obj, self._backend.sees))
         for worker in self._keeping:
             self._keep(worker, self._shared[number])
         return number
@@ -233,8 +260,11 @@ class _Run:
         self._backend.batches[answer.worker] += results
         self._backend.gpu_batches += results * answer.on_gpu
         seconds = float(np.clip(_TASK_SHARE * (time.monotonic() - self._start), *_TASK_S))
-        most = int(seconds / (answer.seconds + 1e-6) * task.count)
-        self._task_items = max(1, min(most, 2 * self._task_items, _TASK_ITEMS))
+        share = seconds / (answer.seconds + 1e-6)
+        most = min(max(self._task_items, 2 * task.count), _TASK_ITEMS)
+        self._task_items = max(1, min(int(share * task.count), most))
+        if task.text:  # items may grow in the course of a run
+            self._task_text = max(1, min(int(share * task.text), _TASK_BYTES))
         self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
 
     def _wait_for(self, task: _Task) -> None:
@@ -293,13 +323,10 @@ class _Run:
         )
         self._keeping[worker] = [*under_way, new]
 
-    def _seen_by_all(self, path: str) -> bool:
-        """Whether every worker can load the file itself; asked once."""
-        if path not in self._seen:
-            expected = fingerprint(path)
-            found = self._client.run(sees, os.path.abspath(path), expected, on_error="return")
-            self._seen[path] = expected is not None and all(answer is True for answer in found.values())
-        return self._seen[path]
+
+def _text_of(item: Any) -> int:
+    """Bytes of a chunk of a file."""
+    return len(item.data) if isinstance(item, Chunk) else 0
 
 
 class _Sent:

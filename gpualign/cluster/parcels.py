@@ -27,7 +27,7 @@ from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
-from gpualign.io.fastx import Chunk
+from gpualign.io.fastx import Chunk, StoredText
 from gpualign.workflows.mems_search import QueryText
 
 #: types of which an item may hold a large object that other items hold too
@@ -120,8 +120,11 @@ def fingerprint(path: str) -> str | None:
     """What two machines compare to know that they see the same file; None where there is none."""
     try:
         with open(path, "rb") as file:
-            head = file.read(_FINGERPRINT_BYTES)
-            return f"{os.fstat(file.fileno()).st_size} {hashlib.sha256(head).hexdigest()}"
+            size = os.fstat(file.fileno()).st_size
+            parts = (
+                os.pread(file.fileno(), _FINGERPRINT_BYTES, at) for at in (0, size - _FINGERPRINT_BYTES) if at >= 0
+            )
+            return f"{size} {hashlib.sha256(b''.join(parts)).hexdigest()}"
     except OSError:
         return None
 
@@ -175,9 +178,9 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return load_index, (obj.path,)
         if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
             self.read += len(obj.data)
-            checksum = isal_zlib.crc32(obj.data)
-            without_text = replace(obj, data=b"", offset=None)
-            return _read_again, (os.path.abspath(obj.path), obj.offset, len(obj.data), checksum, without_text)
+            checksum = None if isinstance(obj.data, StoredText) else isal_zlib.crc32(obj.text())
+            without_text = replace(obj, data=b"", offset=None, stored_at=os.path.abspath(obj.path))
+            return _read_again, (obj.offset, len(obj.data), checksum, without_text)
         return super().reducer_override(obj)
 
 
@@ -191,13 +194,15 @@ class _Unpickler(pickle.Unpickler):
         return self._texts[number].tobytes() if kind == "text" else self._others[number]
 
 
-def _read_again(path: str, offset: int, size: int, checksum: int, chunk: Chunk) -> Chunk:
-    """The chunk with its text, which the client has read as well."""
+def _read_again(offset: int, size: int, checksum: int | None, chunk: Chunk) -> Chunk:
+    """The chunk with its text; ``checksum``: of what the client has read, where it has."""
+    assert chunk.stored_at is not None
     try:
-        with open(path, "rb") as file:
+        with open(chunk.stored_at, "rb") as file:
             data = os.pread(file.fileno(), size, offset)
     except OSError as error:
-        raise InputError(f"a worker cannot read it: {error.strerror}", path) from error
-    if len(data) != size or isal_zlib.crc32(data) != checksum:
-        raise InputError("has changed, or is another file on a worker (give all the same)", path)
+        raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
+    border = (b">" if chunk.kind == "fasta" else b"@") == data[:1]
+    if len(data) != size or not (border if checksum is None else isal_zlib.crc32(data) == checksum):
+        raise InputError("has changed, or is another file on a worker (give all the same)", chunk.stored_at)
     return replace(chunk, data=np.frombuffer(data, np.uint8), offset=offset)

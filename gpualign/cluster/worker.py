@@ -16,6 +16,7 @@ from typing import Any
 from gpualign.backends.base import HostedStage, Stage
 from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import open_backend
+from gpualign.cluster.memory import reuse_memory
 from gpualign.cluster.parcels import Parcel, fingerprint, pack
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.gpu.runner import DevicePool
@@ -98,6 +99,7 @@ class _Engine:
     """
 
     def __init__(self, stage: Stage[Any, Any], device: str, max_gpu_mem: int | None) -> None:
+        reuse_memory()
         self._backend = open_backend(RunOptions(device=device, max_gpu_mem=max_gpu_mem, quiet=True), "worker")
         self.on_gpu = self._backend.on_gpu
         self._pool: DevicePool[Any, Any] | None = None

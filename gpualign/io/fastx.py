@@ -53,6 +53,7 @@ class Chunk:
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
         comments: what stands behind the names is wanted.
         offset: where the text begins in a file that can be read there again; None: it cannot.
+        stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
 
     data: NDArray[np.uint8] | bytes | tuple[NDArray[np.uint8], ...] | StoredText
@@ -61,6 +62,7 @@ class Chunk:
     line: int | None
     comments: bool = False
     offset: int | None = None
+    stored_at: str | None = None
 
     def text(self) -> NDArray[np.uint8] | bytes:
         """The text, read or joined now where it is not at hand.
@@ -76,7 +78,7 @@ class Chunk:
         """Number of the first line."""
         if self.line is not None:
             return self.line
-        with InputFile(self.path) as file:
+        with InputFile(self.stored_at or self.path) as file:
             ends = range(0, self.offset or 0, _COUNTED_AT_ONCE)
             sizes = (min(_COUNTED_AT_ONCE, (self.offset or 0) - start) for start in ends)
             return 1 + sum(int(_native.count_newlines(file.part(*at))) for at in zip(ends, sizes, strict=True))

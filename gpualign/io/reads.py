@@ -20,6 +20,13 @@ _CRAM_MAGIC = b"CRAM"
 _SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
+def reader_of(file: InputFile, by_parser: bool) -> Callable[[InputFile, int], Iterator[Chunk]]:
+    """What cuts a FASTA or FASTQ file; ``by_parser`` as for :class:`ReadSource`."""
+    if by_parser and file.size > _HELD:
+        return stored_chunks
+    return inflated_chunks if by_parser and file.in_pieces else read_chunks
+
+
 class ReadSource:
     """The reads of one file.
 
@@ -79,13 +86,8 @@ class ReadSource:
         elif long_records:
             yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
-            for chunk in self._reader()(self._file, batch_bases * _BYTES_PER_BASE):
+            for chunk in reader_of(self._file, self._by_parser)(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
-
-    def _reader(self) -> Callable[[InputFile, int], Iterator[Chunk]]:
-        if self._by_parser and self._file.size > _HELD:
-            return stored_chunks
-        return inflated_chunks if self._by_parser and self._file.in_pieces else read_chunks
 
     def close(self) -> None:
         if self._alignments is not None:

@@ -14,10 +14,11 @@ from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, Winners, lcs_stage, trace_stage
 from gpualign.backends.select import Opening
 from gpualign.errors import InputError, check_count
-from gpualign.io.fastx import Chunk, parse, read_batches, read_chunks
+from gpualign.io.fastx import Chunk, parse, read_batches
 from gpualign.io.files import InputFile, check_paths, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.io.reads import reader_of
 from gpualign.lcs_query import LcsQuery, encode_query, reverse_complement
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
@@ -209,7 +210,7 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
             _warn_of_nothing_to_match(lcs.queries)
         writer = LcsWriter(out, params)
         backend = opening.backend()
-        read, items = _items(params, options, backend.on_gpu)
+        read, items = _items(params, options, backend)
         with Progress(options, "bases") as progress:
             for rows, residues in lcs.run(backend, items, read):
                 writer.write(rows)
@@ -277,20 +278,24 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 
 
 def _items(
-    params: LcsFilterParams, options: RunOptions, on_gpu: bool
+    params: LcsFilterParams, options: RunOptions, backend: Backend
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
     """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
     read = partial(_parse_chunk, params)
-    if not on_gpu:
-        return read, _chunks(params, options.batch_size)
+    if not backend.on_gpu:
+        # a file is closed behind its last chunk, which threads may still have to read; what travels names it
+        by_parser = backend.sees if options.cluster is not None else lambda path: False
+        return read, _chunks(params, options.batch_size, by_parser)
     chunks = _chunks(params, GPU_BATCH_FACTOR * options.batch_size)
     return lambda batch: batch, run_ordered(chunks, read, min(MOST_PARSERS, options.threads))
 
 
-def _chunks(params: LcsFilterParams, chunk_bytes: int) -> Iterator[Chunk]:
+def _chunks(
+    params: LcsFilterParams, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
+) -> Iterator[Chunk]:
     for path in params.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if params.lines else read_chunks)(file, chunk_bytes)
+            yield from (read_line_chunks if params.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)
 
 
 def _parse_chunk(params: LcsFilterParams, chunk: Chunk) -> SequenceBatch:

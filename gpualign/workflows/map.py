@@ -196,7 +196,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
     with ExitStack() as stack:
         opening = stack.enter_context(Opening(options, "map"))
-        source = _Source(params, stack, options)
+        source = _Source(params, stack, options, opening)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
             save_index(index, params.save_index)
@@ -251,12 +251,17 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
 class _Source:
     """The reads of a run, one file or two, open as long as ``stack``."""
 
-    def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions) -> None:
+    def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions, opening: Opening) -> None:
         def open_reads(path: str) -> ReadSource:
             comments = params.copy_comments or bool(params.unmapped_reads or params.mapped_reads)
-            here = options.cluster is None
+            by_parser = opening.workers_see(path)
             source = ReadSource(
-                path, _fasta(params.reference), params.read_group is None, comments, options.threads, by_parser=here
+                path,
+                _fasta(params.reference),
+                params.read_group is None,
+                comments,
+                options.threads,
+                by_parser=by_parser,
             )
             return stack.enter_context(closing(source))
 
