@@ -16,6 +16,7 @@ from gpualign.backends.base import Stage
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import GpualignError
 from gpualign.gapsmis import PairBlock
+from gpualign.io.fastx import Chunk
 from gpualign.workflows import pairwise
 from tests.cluster.conftest import KILLED, Cluster, squares, without_program_line
 from tests.conftest import EXAMPLES
@@ -87,6 +88,41 @@ def test_malformed_input_keeps_its_place_and_exit_code(cluster: Cluster, cli: Cl
     assert code == 3
     assert f"{reads}:" in message
     assert [path.name for path in tmp_path.iterdir()] == ["bad.fq"]
+
+
+def test_lines_of_malformed_input_that_a_worker_reads(
+    cluster: Cluster, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers run in another folder, and nobody has counted the lines before."""
+    monkeypatch.chdir(tmp_path)
+    good = "@a\nACGTACGT\n+\nIIIIIIII\n"
+    (tmp_path / "bad.fq").write_text(good * 20_000 + "@b\nACGT\n+\nIII\n" + good * 1000)
+    words = ["map", EXAMPLES / "genomes.fa", "bad.fq", "-o", tmp_path / "out.sam", "--batch-size", "50K"]
+    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 3
+    assert "bad.fq:8000" in alone[2]
+    assert alone[2].splitlines()[-1] == on_cluster[2].splitlines()[-1]
+
+
+def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items that grow in the course of a run, as those of mems do: the last ones are not all one task."""
+    tasks: list[tuple[int, int]] = []
+    learn = cluster_backend._Run._learn
+
+    def learned(run: Any, task: Any, *answer: Any) -> None:
+        tasks.append((task.count, task.text))
+        learn(run, task, *answer)
+
+    monkeypatch.setattr(cluster_backend._Run, "_learn", learned)
+    monkeypatch.setattr(cluster_backend, "_TASK_BYTES", 100_000)
+    sizes = [10] * 100 + [30_000] * 50 + [200_000]
+    chunks = [Chunk(b"@" * size, "fastq", "-", 1) for size in sizes]
+    stage: Stage[Chunk, int] = Stage(lambda chunk: len(chunk.text()), lambda device: None)  # type: ignore[arg-type,return-value]
+    assert list(backend.run(chunks, stage)) == sizes
+    assert sum(count for count, _ in tasks) == len(sizes)
+    assert max(count for count, _ in tasks) > 1
+    assert max(text for _, text in tasks) <= 100_000 + 200_000
+    assert len([text for _, text in tasks if text > 100_000]) <= 50
 
 
 @pytest.mark.parametrize("options", [("--id", "0.6"), ("--max-gaps", 1, "--batch-size", "1K")])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import gzip
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +24,7 @@ from gpualign.encoded import EncodedSequences
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.gapsmis import PairBlock
 from gpualign.gpu import device as device_module
-from gpualign.io.fastx import Chunk, read_chunks
+from gpualign.io.fastx import Chunk, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
@@ -69,6 +71,32 @@ def test_large_texts_travel_beside_the_pickle() -> None:
     assert parcel.load() == [*texts, texts[2]]
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
+def test_buffers_of_one_task_serve_the_next() -> None:
+    """In a thread, as tasks run in one: pages that come anew are faults."""
+    program = """
+import resource, sys, threading
+import numpy as np
+from gpualign.cluster.memory import reuse_memory
+
+def work():
+    for size in (9, 7, 8, 3) * 20:
+        np.empty(size << 20, np.uint8).fill(1)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+
+if sys.argv[1] == "reuse":
+    reuse_memory()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+    faults = [
+        int(subprocess.run([sys.executable, "-c", program, way], capture_output=True, check=True, timeout=60).stdout)
+        for way in ("reuse", "default")
+    ]
+    assert faults[0] < faults[1] / 2
+
+
 def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
     text = b"".join(b"@r%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(10_000))
     plain, packed = tmp_path / "reads.fq", tmp_path / "reads.fq.gz"
@@ -97,6 +125,15 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
         parcels[1].load()
     with pytest.raises(InputError, match="has changed"):
         parcels[-1].load()
+    plain.write_bytes(text)
+    with InputFile(str(plain)) as file:
+        chunks = list(stored_chunks(file, 100_000))
+        stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
+    assert [parcel.read for parcel in stored] == [len(chunk.data) for chunk in chunks]
+    assert b"".join(bytes(chunk.text()) for parcel in stored for chunk in parcel.load()) == text
+    plain.write_bytes(b"\n" + text[:-1])
+    with pytest.raises(InputError, match="has changed"):
+        stored[1].load()
     plain.unlink()
     with pytest.raises(InputError, match="a worker cannot read it"):
         parcels[0].load()
