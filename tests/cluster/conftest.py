@@ -37,9 +37,15 @@ class Cluster:
     """Two workers of one thread, in processes that start again when they are killed."""
 
     def __init__(self) -> None:
-        dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+        dask = pytest.importorskip("dask")
+        pytest.importorskip("distributed")
         # that long Dask looks for a worker that was killed
         dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+        self._start()
+
+    def _start(self) -> None:
+        import distributed
+
         self.dask = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50
         )
@@ -53,15 +59,23 @@ class Cluster:
             os.kill(pid, signal.SIGKILL)
 
     def settle(self, workers: int = 2) -> None:
-        """Wait until so many workers are there, and those that were killed are gone."""
+        """Wait until so many workers are there, and those that were killed are gone; start anew where that does not
+        come: a nanny whose worker fails once to start again gives it up.
+        """
+        if not self._settles(workers, PATIENCE_S / 3):
+            self.dask.close(timeout=20)
+            self._start()
+            assert self._settles(workers, PATIENCE_S)
+
+    def _settles(self, workers: int, seconds: float) -> bool:
         self.dask.scale(workers)
-        end = time.monotonic() + PATIENCE_S
-        while True:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
             if len(known) == workers and known == {nanny.worker_address for nanny in self.dask.workers.values()}:
-                return
-            assert time.monotonic() < end
+                return True
             time.sleep(0.05)
+        return False
 
 
 @pytest.fixture(scope="package")
