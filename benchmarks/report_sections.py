@@ -50,12 +50,13 @@ def _on_devices(found: Result) -> str:
             rows.append((name, tool, number(row["reads_per_s"]), kernel, same))
     header = ("chr20, 150 bases", "on", "reads/s", "kernels alone, reads/s", "the CPU's bytes")
     first = next(iter(found.figures["map_devices"].values()))
+    gpus = len(found.machine["gpus"])
     text = (
-        f"Whole commands, FASTQ to SAM, 16 threads each; the cores and minimap2 map the first {number(first['share'])} "
-        "reads, so that starting is a larger part of their time than of the GPU's. Indexes were made before. The "
-        f"kernels' rate is that of the command's batches. {found.source}"
+        f"Whole commands, FASTQ to SAM, {found.machine['cores']} threads each; the cores and minimap2 map the first "
+        f"{number(first['share'])} reads, so that starting is a larger part of their time than of the GPU's. Indexes "
+        f"were made before. The kernels' rate is that of the command's batches. {found.source}"
     )
-    return f"### On a GPU\n\n{table(header, rows)}\n{text}\n"
+    return f"### On {'a GPU' if gpus == 1 else f'{gpus} GPUs'}\n\n{table(header, rows)}\n{text}\n"
 
 
 def _kernel_alone(found: Result) -> str:
