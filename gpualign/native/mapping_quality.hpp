@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "place_finder.hpp"
+#include "read_block.hpp"
 
 namespace gpualign {
 

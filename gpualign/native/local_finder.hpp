@@ -1,0 +1,93 @@
+// Local alignments, by chaining, of the reads that no place explains as a whole, or none well: clipped reads, those with a long
+// gap, and those of several parts.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "algo/map_thresholds.hpp"
+#include "chain_mapper.hpp"
+#include "read_block.hpp"
+
+namespace gpualign {
+
+// Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.
+constexpr int32_t kLongestWhole = 5000;
+constexpr int32_t kLeastLocalScore = 30;
+
+class LocalFinder {
+public:
+    LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
+        : scores_(params.scores), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
+          dense_chainer_(index, reference, chaining(params, 1)) {}
+
+    // Adds the places of the block's reads that need it.
+    void run() {
+        queries_.clear();
+        chained_.clear();
+        for (size_t r = 0; r < block_.size(); r++)
+            if (!fits_well(r)) ask(r, block_.places(r).empty() ? kMostRivals : kFewRivals, chained_);
+        chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
+        run_densely();
+        for (const size_t r : chained_) {
+            const std::vector<ChainRecord>& locals = block_.locals(r);
+            for (size_t c = 0; c < locals.size(); c++)
+                if (locals[c].kind != ChainKind::supplementary) block_.add_local(r, int32_t(c));
+            block_.settle(r);
+        }
+    }
+
+private:
+    // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
+    static constexpr int32_t kMostRivals = 64, kFewRivals = 10;
+    static constexpr uint8_t kSure = 30;
+
+    static ChainMapParams chaining(const MapParams& params, int w) {
+        ChainMapParams chains{};
+        chains.anchors = {params.seeding.k, w, kDepth * params.seeding.most_hits, kLongestWhole};
+        chains.chains.most_gap = 500;
+        chains.chains.most_difference = 200;
+        chains.chains.min_score = params.seeding.k;
+        chains.chains.min_anchors = 1;
+        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore, 10};
+        return chains;
+    }
+
+    bool fits_well(size_t r) const {
+        if (block_.places(r).empty()) return false;
+        const Read& read = block_.read(r);
+        const Place& best = block_.places(r)[0];
+        return !chaining_may_be_better(scores_, read.limit, best.distance, best.votes, read.failed, read.near_hits);
+    }
+
+    void ask(size_t r, int32_t most_rivals, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, most_rivals});
+        asked.push_back(r);
+    }
+
+    // The same with all k-mers of the reads that remain without a good alignment: where errors are many, the reference's
+    // minimizers are not always the read's, even where the bases agree.
+    void run_densely() {
+        queries_.clear();
+        poor_.clear();
+        for (const size_t r : chained_) {
+            const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * scores_.match;
+            const bool sure = !block_.locals(r).empty() && block_.locals(r)[0].mapq >= kSure;
+            if (!good && !sure && block_.places(r).empty() && block_.read(r).any_hits) ask(r, kMostRivals, poor_);
+        }
+        dense_chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < poor_.size(); i++)
+            if (!chains_[i].empty() && chains_[i][0].score > block_.best_local_score(poor_[i]))
+                block_.locals(poor_[i]) = std::move(chains_[i]);
+    }
+
+    const AffineScores scores_;
+    ReadBlock& block_;
+    ChainMapper chainer_, dense_chainer_;
+    std::vector<ChainQuery> queries_;
+    std::vector<size_t> chained_, poor_;  // the reads that are asked for
+    std::vector<std::vector<ChainRecord>> chains_;
+};
+
+}  // namespace gpualign
