@@ -11,7 +11,8 @@ import pytest
 
 from tests.map_files import random_genome, records, tags, write_fasta, write_fastq
 from tests.reference.alignment import affine_score, replay
-from tests.reference.minimizers import reverse_complement
+from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
+from tests.test_index import mix
 
 Cli = Callable[..., tuple[int, bytes, str]]
 SCORES = (1, 4, 6, 1, 5)  # match, mismatch, gap open and extension, clip
@@ -115,3 +116,26 @@ def test_reads_of_which_little_is_explained_are_not_trusted(cli: Cli, tmp_path: 
         cli, tmp_path, genome, [genome[1000 : 1000 + aligned] + changed(genome[1000 + aligned], 0) + other[1:]]
     )
     assert (row[3], row[5], row[4]) == ("1001", f"{aligned}M{250 - aligned}S", str(most))
+
+
+def kmers(text: str, positions: list[int], k: int) -> set[str]:
+    """On whichever strand comes first."""
+    return {min(kmer, reverse_complement(kmer)) for kmer in (text[i : i + k] for i in positions)}
+
+
+def minimizers(text: str, k: int = 19, w: int = 9) -> set[str]:
+    return kmers(text, minimizer_positions(text, k, w, lambda kmer: mix(k, packed(kmer))), k)
+
+
+def test_reads_with_many_errors_are_chained_by_all_their_k_mers(cli: Cli, tmp_path: Path) -> None:
+    """By definition no minimizer of the read's last 120 bases is of the reference there, but two other k-mers are.
+    The first 31 bases, which come from a repeat, are what sends the read to chaining."""
+    home, repeat = random_genome(1075, 400), random_genome(5075, 31)
+    read = repeat + changed(home[100:220], 17, 41, 63, 86, 106)
+    assert not minimizers(read) & minimizers(home)
+    assert len(kmers(read, list(range(len(read) - 18)), 19) & minimizers(home)) == 2
+    copies = "".join(random_genome(80 + i, 500) + repeat for i in range(2))
+    genome = copies + random_genome(83, 500) + home + random_genome(84, 500)
+    (row,) = mapped(cli, tmp_path, genome, [read])
+    assert (int(row[3]), row[5]) == (genome.index(home) + 101, "31S120M")
+    assert tags(row)["AS"] == "95"
