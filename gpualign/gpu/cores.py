@@ -7,6 +7,7 @@ in parts, and begin one only where the devices have more to do meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -28,8 +29,9 @@ _MOST_AHEAD = 8
 _MARGIN = 1.25
 #: seconds between looks at the queue
 _LOOK_S = 0.005
-#: halvings of an item for a first trial, at least and at most, and what it should take, seconds
-_TRIAL_HALVINGS, _TRIAL_S = (6, 10), 0.02
+#: halvings of an item for a trial, at least and at most; what it should take, seconds; and how long what is known
+#: of the cores holds, seconds at least and in times of what a trial took
+_TRIAL_HALVINGS, _TRIAL_S, _HOLDS_S, _HOLDS_TIMES = (6, 10), 0.02, 1.0, 50
 
 
 class Cores(Generic[Item, Result]):
@@ -46,6 +48,7 @@ class Cores(Generic[Item, Result]):
     def __init__(self, work: Callable[[Item], Result], threads: int) -> None:
         self._work, self._threads = HOST.working()(work), threads
         self._seconds: float | None = None  # that an item takes
+        self._known_until = 0.0
         self.items = 0
 
     def ahead(self, tasks: Tasks[Item, Result]) -> int:
@@ -69,9 +72,11 @@ class Cores(Generic[Item, Result]):
         """Whether the devices would not have done all that waits before the cores have done the first of it."""
         if tasks.device_seconds() is None:
             return False
-        if self._seconds is None and (item := tasks.first()) is not None:
-            self._try(item, tasks.kernel)
-        return tasks.waiting() >= max(1, self._items_meanwhile(tasks))
+        if tasks.waiting() >= max(1, self._items_meanwhile(tasks)):
+            return True
+        if time.perf_counter() > self._known_until and (item := tasks.first()) is not None:
+            self._try(item, tasks.kernel)  # other processes may have slowed down the last one
+        return False
 
     def _items_meanwhile(self, tasks: Tasks[Item, Result]) -> float:
         device_seconds = tasks.device_seconds()
@@ -81,22 +86,19 @@ class Cores(Generic[Item, Result]):
 
     def _try(self, item: Item, kernel: Any) -> None:
         """See how long the cores would take, by a small part whose result is not used: the devices do all of it."""
-        halves = [item]
+        begun = time.perf_counter()
+        self._seconds, halves = math.inf, [item]
         while len(halves) <= _TRIAL_HALVINGS[1] and len(parts := _split(kernel, halves[-1])) > 1:
             halves.append(parts[0])
-        if len(halves) <= _TRIAL_HALVINGS[0]:
-            return
-        try:
-            for depth in range(len(halves) - 1, 0, -1):
-                start = time.perf_counter()
+        for depth in range(len(halves) - 1, 0, -1) if len(halves) > _TRIAL_HALVINGS[0] else ():
+            start = time.perf_counter()
+            with contextlib.suppress(Exception):  # whatever it is, the devices meet it at its place
                 self._work(halves[depth])
-                seconds = time.perf_counter() - start
-                if seconds > _TRIAL_S:
-                    break
-        except Exception:  # whatever it is, the devices meet it at its place
-            self._seconds = math.inf
-        else:
-            self._seconds = seconds * 2**depth / self._threads
+                self._seconds = (time.perf_counter() - start) * 2**depth / self._threads
+            if time.perf_counter() - start > _TRIAL_S:
+                break
+        now = time.perf_counter()
+        self._known_until = now + max(_HOLDS_S, _HOLDS_TIMES * (now - begun))
 
     def _do(self, item: Item, future: Future[Result], kernel: Any, pool: ThreadPoolExecutor) -> None:
         start = time.perf_counter()
@@ -105,6 +107,7 @@ class Cores(Generic[Item, Result]):
         except BaseException as error:
             future.set_exception(error)
         self._seconds = time.perf_counter() - start
+        self._known_until = time.perf_counter() + _HOLDS_S
         self.items += 1
 
     def _in_parts(self, item: Any, kernel: Any, pool: ThreadPoolExecutor, parts: int) -> Callable[[], Any]:
