@@ -93,6 +93,24 @@ def test_long_gaps_in_tandem_repeats_are_aligned_as_well_as_smith_waterman_does(
         assert best <= score + ends
 
 
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [(1, ("1001", "150M", "145")), (2, ("2151", "141M9S", "141")), (3, ("1001", "142M8S", "142"))],
+)
+def test_a_copy_beyond_the_limit_may_be_better_clipped(
+    cli: Cli, tmp_path: Path, edits: int, expected: tuple[str, str, str]
+) -> None:
+    """The copy lacks the read's last nine bases, which is beyond the limit of five edits; clipped it scores 141. Both
+    places have the seeds of the first 141 bases. With three edits in the last eight bases the place is clipped itself.
+    """
+    read = random_genome(31, 150)
+    place = changed(read, *range(142, 142 + 3 * edits, 3))
+    copy = changed(read, *range(141, 150))
+    genome = random_genome(32, 1000) + place + random_genome(33, 1000) + copy + random_genome(34, 1000)
+    (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5", "--error-rate", "0.03")
+    assert (row[3], row[5], tags(row)["AS"]) == expected
+
+
 @pytest.mark.parametrize(("shared", "least", "most"), [(98, 0, 0), (97, 1, 5), (94, 10, 30)])
 def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, least: int, most: int) -> None:
     """Of 100 bases that a read has in common with one place, another place has the first 98, 97 or 94."""

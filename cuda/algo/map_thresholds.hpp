@@ -20,11 +20,19 @@ GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, 
     return scores.gap_open + limit * scores.gap_extend < distance * (scores.match + scores.mismatch);
 }
 
+// Whether less is lost where a read that fits somewhere within more than its limit is clipped there than by `distance` edits
+// elsewhere: a clipped base takes one edit away at most, and an edit costs more than a base.
+GPUALIGN_HD bool clipping_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {
+    return (limit + 1) * scores.match < distance * (scores.match + scores.mismatch);
+}
+
 // Whether chaining may know better than a read's best whole place, of `distance` edits and `votes` seed hits: a candidate beyond
-// the limit has as many seed hits, `failed`, or places a long gap apart have more together, `near_hits`, and the gap costs less.
+// the limit has as many seed hits, `failed`, and clipping costs less, or places a long gap apart have more together, `near_hits`,
+// and the gap does.
 GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t votes, int32_t failed,
                                         int32_t near_hits) {
-    return failed >= votes || (near_hits > votes && long_gap_costs_less(scores, limit, distance));
+    return (failed >= votes && clipping_costs_less(scores, limit, distance)) ||
+           (near_hits > votes && long_gap_costs_less(scores, limit, distance));
 }
 
 }  // namespace gpualign
