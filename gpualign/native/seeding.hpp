@@ -9,6 +9,7 @@
 #include "algo/seed_hit.hpp"
 #include "minimizers.hpp"
 #include "reference.hpp"
+#include "sort_keys.hpp"
 
 namespace gpualign {
 
@@ -145,6 +146,8 @@ private:
     bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
         hits_.clear();
         rank_.clear();
+        if (r + 2 < first_seed_.size())  // the next read's
+            for (size_t s = first_seed_[r + 1]; s < first_seed_[r + 2]; s++) __builtin_prefetch(&index_.entries[seeds_[s].first]);
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
             if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
         int64_t total = 0;
@@ -171,7 +174,7 @@ private:
     // first one.
     template <class Visit>
     void for_each_cluster(int32_t limit, Visit&& visit) {
-        std::sort(hits_.begin(), hits_.end());
+        sort_keys(hits_, sorted_);
         for (size_t i = 0; i < hits_.size();) {
             size_t stop = i + 1;
             const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
@@ -222,7 +225,7 @@ private:
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     std::vector<uint32_t> rank_;
-    std::vector<uint64_t> hits_, kept_;
+    std::vector<uint64_t> hits_, kept_, sorted_;
     std::vector<Candidate> cluster_;
 };
 
