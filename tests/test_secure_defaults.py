@@ -7,9 +7,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpualign.cli import main
+from gpualign.io import samtools
 from gpualign.io.files import open_output
 from tests import bad_input, good_input
 
@@ -74,6 +77,32 @@ def test_nobody_else_reads_a_file_before_it_is_whole(tmp_path: Path, umask: int)
         assert stat.S_IMODE(output.stat().st_mode) == 0o666 & ~umask
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_samtools_writes_its_temporary_files_where_nobody_else_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    """As map has it sort, beside the output."""
+    good_input.write_good_inputs(tmp_path)
+    seen: list[tuple[Path, int]] = []
+    run_samtools = samtools.run_samtools
+
+    def watched(arguments: list[str], drain: Any, folder: str) -> Any:
+        seen.append((Path(folder), stat.S_IMODE(os.stat(folder).st_mode)))
+        return run_samtools(arguments, drain, folder)
+
+    monkeypatch.setattr(samtools, "run_samtools", watched)
+    (tmp_path / "out").mkdir()
+    words = ["map", f"{tmp_path}/ref.fa", f"{tmp_path}/reads.fq", "--sort", "-o", f"{tmp_path}/out/sorted.bam"]
+    before = os.umask(umask)
+    try:
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main([*words, "--device", "cpu", "--quiet"])
+    finally:
+        os.umask(before)
+    assert {(folder.parent, mode) for folder, mode in seen} == {(tmp_path / "out", 0o700)}
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["sorted.bam"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
