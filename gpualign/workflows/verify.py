@@ -27,6 +27,8 @@ from gpualign.workflows.verify_params import VerifyParams
 
 _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 
+#: a core's step has this part of --batch-size
+_CORE_SHARE = 4
 #: what one step of the input gives: unparsed lines, candidates, or paired records
 Work = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
 
@@ -71,7 +73,7 @@ class _Source:
     """The input: its steps in order, and how one becomes a batch."""
 
     def __init__(self, params: VerifyParams, options: RunOptions) -> None:
-        self.params, self.chunk_bytes = params, options.batch_size
+        self.params, self._batch_size = params, options.batch_size
         if params.candidates is None:
             return
         with ThreadPoolExecutor(1) as beside:
@@ -94,12 +96,15 @@ class _Source:
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
             self.target_index = _native.NameIndex(texts.target_names, texts.target_name_offsets)
 
-    def steps(self) -> Iterator[Work]:
-        params = self.params
+    def steps(self, on_gpu: bool) -> Iterator[Work]:
+        """For a GPU, or for a core, of which others should not wait for the last step long."""
+        params, chunk_bytes = self.params, self._batch_size
+        if not on_gpu:
+            chunk_bytes = -(-chunk_bytes // _CORE_SHARE)
         if params.candidates is None:
-            return _paired_records(params, self.chunk_bytes)
+            return _paired_records(params, chunk_bytes)
         grouped = params.best is not None
-        return read_candidates(params.candidates, self.chunk_bytes, grouped, self.query_index, self.target_index)
+        return read_candidates(params.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
 
     def batch(self, step: Work) -> Batch:
         if isinstance(step, tuple):
@@ -113,7 +118,7 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
     """Output in order. On the CPU a thread takes a step from text to text; with a GPU host threads parse and write."""
     params = source.params
     if not backend.on_gpu:
-        yield from backend.run(source.steps(), _whole_stage(source))
+        yield from backend.run(source.steps(on_gpu=False), _whole_stage(source))
         return
     under_way: deque[Batch] = deque()
 
@@ -122,7 +127,7 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
         return batch, planned(batch.pairs)
 
     def pairs() -> Iterator[VerifyPairs]:
-        for batch, batch_pairs in run_ordered(source.steps(), ready, options.threads):
+        for batch, batch_pairs in run_ordered(source.steps(on_gpu=True), ready, options.threads):
             under_way.append(batch)
             yield batch_pairs
 
