@@ -43,7 +43,7 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
         """Enqueue copies and kernels on ``slot``; must not wait for them."""
 
     def collect(self, slot: Slot, item: _KernelItem) -> _KernelResult:
-        """The result, after the slot's work is done; must not keep views of the slot's pinned memory."""
+        """The result, after the slot's work is done; must not keep views of pinned memory that is still the slot's."""
 
 
 class _Loops(Generic[Item, Result]):
