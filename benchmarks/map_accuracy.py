@@ -1,6 +1,7 @@
 """Where simulated reads are mapped: gpualign beside bwa mem, minimap2 (and bowtie2) on the sets of simulate.py.
 
-    python benchmarks/map_accuracy.py [--sets pe150,…] [--tools gpualign,bwa,…] [--threads 2] [--share 0.1]
+    python benchmarks/map_accuracy.py [--sets pe150@0.2,…] [--alone se150,…] [--tools gpualign,bwa,…] [--threads 2]
+                                      [--share 0.1]
 
 A primary record is correct where it lies, within 8 bases, on one of the diagonals that the read came from, on the true
 strand and contig. Result: benchmarks/results/map-accuracy-<machine>.json, with wrong and kept reads at each MAPQ, and
@@ -124,7 +125,8 @@ TOOLS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(simulate.SETS))
+    parser.add_argument("--sets", default=",".join(simulate.SETS), help="each with @SHARE where --share is not meant")
+    parser.add_argument("--alone", default="", help="sets mapped by gpualign alone: more reads, to judge its MAPQ by")
     parser.add_argument("--tools", default="gpualign,bwa,minimap2")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--share", type=float, default=1.0, help="of each set's reads")
@@ -133,20 +135,23 @@ def main() -> None:
     tools = [tool for tool in arguments.tools.split(",") if installed.get(TOOLS[tool].program, tool == "gpualign")]
     figures: dict[str, Any] = {"threads": arguments.threads, "tolerance_bases": TOLERANCE, "sets": {}}
     kept = data.folder() / "accuracy"
-    for name in arguments.sets.split(","):
+    wanted = [(text, text.partition("@")[0], tools) for text in arguments.sets.split(",")]
+    wanted += [(text, f"{text.partition('@')[0]}, alone", ["gpualign"]) for text in arguments.alone.split(",") if text]
+    for text, label, its_tools in wanted:
+        name, _, share = text.partition("@")
         model = simulate.SETS[name]
-        model = dataclasses.replace(model, reads=int(arguments.share * model.reads))
+        model = dataclasses.replace(model, reads=int(float(share or arguments.share) * model.reads))
         folder = simulate.made(name, model, kept)
         index = kept / "index" / "-".join(model.genomes)
-        rows = figures["sets"][name] = {"model": dataclasses.asdict(model)}
+        rows = figures["sets"][label] = {"model": dataclasses.asdict(model)}
         judged: dict[str, Judged] = {}
-        for tool in tools:
+        for tool in its_tools:
             rows[tool], judged[tool] = map_and_judge(tool, index, model, folder, arguments.threads)
             row = rows[tool]
             if tool != "gpualign" and "gpualign" in judged:
                 row |= judged[tool].beside(judged["gpualign"])
             wrong = {q: row["wrong_at_mapq"][q] for q in (0, 1, 10, 20, 30, 60)}
-            print(f"{name:8} {tool:9} correct {row['correct_percent']:8.4f} %  wrong at MAPQ {wrong}", flush=True)
+            print(f"{label:8} {tool:9} correct {row['correct_percent']:8.4f} %  wrong at MAPQ {wrong}", flush=True)
         harness.save("map-accuracy", harness.machine([tool for tool in tools if tool != "gpualign"]), figures)
 
 

@@ -101,7 +101,7 @@ BENCHMARKS = {
     "map-accuracy": Benchmark(
         "map: simulated pairs, errors, long gaps and parts, wrong reads at each MAPQ, beside bwa mem and minimap2",
         "map_accuracy.py",
-        cpu=("",),
+        cpu=("--sets pe150@0.2,pe100,se150@0.2,se250,indel20,parts3 --alone se150,parts3@10",),
         quick="--share 0.01",
     ),
     "all-places": Benchmark(

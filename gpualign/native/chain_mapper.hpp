@@ -236,7 +236,8 @@ private:
     // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
     // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
     // difference is large even between copies of a repeat. A place with few anchors is trusted less, and one with many
-    // rivals. A lead of half an edit is none: as much lies in where an end is clipped, or a gap that is some bases longer.
+    // rivals, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts half:
+    // as much lies in where an end is clipped, or a gap that is some bases longer.
     uint8_t mapping_quality(const Place& place, const Selected& chain) const {
         const LocalAlignment& a = *place.alignment;
         const int32_t match = params_.align.scores.match;
@@ -249,9 +250,10 @@ private:
         const double by_difference = 6.02 * (score - second) / match * weight * weight;
         const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
         const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));  // of three times the least
-        const double quality = std::min(by_difference, by_ratio) * support - 4.343 * std::log(1.0 + place.rivals);
-        const double sure = score - second < edit ? quality / 2 : quality;
-        return uint8_t(std::clamp(sure + 0.499, 0.0, 60.0));
+        const double estimate = std::min(by_difference, by_ratio) * support;
+        const double rest = std::max(estimate - 4.343 * std::log(1.0 + place.rivals), std::min(1.0, estimate / 10));
+        const double quality = score - second < edit ? rest / 2 : rest;
+        return uint8_t(std::clamp(quality + 0.499, 0.0, 60.0));
     }
 
     const ReferenceView& reference_;
