@@ -48,9 +48,16 @@ class Launcher:
         return align_strand(replace(self.problem, traced=False, identity=None), Candidates(block), strand).score
 
     def submit_lazy(
-        self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray | None, lines: object = None
+        self,
+        slot: Slot,
+        block: PairBlock,
+        strand: int,
+        order: np.ndarray | None,
+        most: tuple[int, int],
+        lines: object = None,
     ) -> None:
         self.used.append("lazy")
+        assert most == tuple(self.problem.lengths(block).max(axis=0).tolist())
         order = np.arange(len(block)) if order is None else order
         scores = self._scores(block, strand)[order]
         slot.arrays[f"scores {strand}"] = scores

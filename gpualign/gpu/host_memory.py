@@ -39,16 +39,18 @@ class HostMemory:
         return np.asarray(_Loan(buffer, home))[:nbytes]
 
     def make(self, nbytes: int) -> NDArray[np.uint8]:
-        """The same, of a new buffer where none is free; in the device's thread.
+        """The whole of a buffer of at least that many bytes, a new one where none is free; in the device's thread.
+
+        New ones are rare: to allocate one, and to free one, waits for the kernels of all devices.
 
         Raises:
             the driver's MemoryError: the host has no room.
         """
-        array = self.lend(nbytes)
+        size = _rounded(nbytes)
+        array = self.lend(size)
         if array is None:
-            size = _rounded(nbytes)
             buffer = self._driver.pagelocked_empty(size, np.uint8, mem_flags=self._driver.host_alloc_flags.PORTABLE)
-            array = np.asarray(_Loan(buffer, self._free.setdefault(size, deque())))[:nbytes]
+            array = np.asarray(_Loan(buffer, self._free.setdefault(size, deque())))
         return array
 
     def clear(self) -> None:

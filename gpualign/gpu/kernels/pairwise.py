@@ -122,8 +122,9 @@ class PairwiseKernel:
         problem = self.problem
         strands = range(len(problem.queries))
         kind: Literal["score filter", "scores"] = "score filter" if problem.traced else "scores"
-        n, m = lengths.T
-        words = self.launcher.arithmetic(int(n.max()), int(m.max()))
+        n, m = np.ascontiguousarray(lengths.T)
+        longest = int(n.max()), int(m.max())
+        words = self.launcher.arithmetic(*longest)
         work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, problem.kernel):
             for strand in strands:
@@ -131,7 +132,7 @@ class PairwiseKernel:
             return _Step(kind, by_strips=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:
-            self.launcher.submit_lazy(slot, block, strand, order, score_lines(problem))
+            self.launcher.submit_lazy(slot, block, strand, order, longest, score_lines(problem))
         return _Step(kind, order)
 
     # -- the edit filter

@@ -84,13 +84,16 @@ class PairwiseLauncher:
         block: PairBlock,
         strand: int,
         order: NDArray[np.int64] | None,
+        most: tuple[int, int],
         lines: tuple[float, float, float, float] | None = None,
     ) -> None:
-        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND"; with ``lines``
-        (``IdentityBound.score_lines``) only those that reach it leave the device: see :meth:`kept_pairs`.
+        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND".
+
+        Args:
+            most: letters of the block's longest query and target.
+            lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
         """
-        lengths = self.problem.lengths(block)
-        longest, columns = (int(x) for x in lengths.max(axis=0))
+        longest, columns = most
         words = self.arithmetic(longest, columns)
         queries, targets = block.queries, block.targets
         if order is not None:
