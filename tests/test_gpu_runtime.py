@@ -220,6 +220,13 @@ def test_buffers_grow_and_are_reused(fake):
             assert a.shape == (10, 3)
             assert b.shape == (7,)
             assert np.shares_memory(a, b)
+            # batches that differ a little share a buffer, and one that is outgrown is followed by one of twice the size
+            sizes = [100_000, 100_001, 120_000, 229_000, 230_000]
+            c, slightly_more, d, doubled, e = (slot.pinned("q", size, np.uint8) for size in sizes)
+            assert np.shares_memory(c, slightly_more)
+            assert not np.shares_memory(c, d)
+            assert np.shares_memory(d, doubled)
+            assert not np.shares_memory(d, e)
             assert slot.pinned("empty", 0, np.int32).shape == (0,)
             slot.upload("nothing", np.zeros(0, np.int8))
             slot.clear("z", 16)

@@ -63,11 +63,11 @@ class Slot:
         nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         buffer = self._pinned.get(key)
         if buffer is None or buffer.nbytes < nbytes:
-            if self._pinned.pop(key, None) is not None:
-                del buffer
-                self.device.host_memory.clear()  # of what batches have outgrown
+            # one that is outgrown is kept for others, as the driver frees it only when the device is idle: so they must
+            # be few
+            size = nbytes if buffer is None else max(nbytes, 2 * buffer.nbytes)
             try:
-                buffer = self._pinned[key] = self.device.host_memory.make(nbytes)
+                buffer = self._pinned[key] = self.device.host_memory.make(size)
             except self._driver.MemoryError as error:
                 raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be page-locked") from error
         return buffer[:nbytes].view(dtype).reshape(shape)
