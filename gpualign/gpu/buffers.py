@@ -51,6 +51,7 @@ class Slot:
         self.stream = self._driver.Stream()
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._arrays: dict[str, tuple[Any, int]] = {}
+        self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, Any]] = []
         self._spare_events: list[Any] = []
         self._origin = device.resident("timeline origin", self._record_now)
@@ -124,6 +125,14 @@ class Slot:
             self._driver.memcpy_htod_async(pointer, staged, self.stream)
             self.device.timeline.bytes_to_device += staged.nbytes
         return pointer
+
+    def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
+        """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
+        if self._owners.get(key) is not owner:
+            self._owners.pop(key, None)
+            self.upload(key, array)
+            self._owners[key] = owner
+        return self.device_array(key, 0)
 
     def download(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Copy the head of the device array ``key`` back; the returned pinned array is valid after :meth:`wait`."""
@@ -200,6 +209,7 @@ class Slot:
         for pointer, size in self._arrays.values():
             self.device.free(pointer, size)
         self._arrays.clear()
+        self._owners.clear()
         self._pinned.clear()
 
     def close(self) -> None:

@@ -87,10 +87,10 @@ class MemsShape:
     """How `mems` spreads over a device.
 
     Attributes:
-        tile: query text positions a warp takes at a time; larger tiles hash fewer positions twice (w - 1 on either
-            side of each), smaller ones keep more warps on a multiprocessor.
+        tile: query starts a warp takes at a time; larger tiles hash fewer positions twice (w - 1 behind each), smaller
+            ones keep more warps on a multiprocessor.
         warps: warps a block.
-        most_window: largest w; shared memory is reserved for it.
+        most_window: largest w; registers are reserved for it.
     """
 
     tile: int
@@ -102,7 +102,7 @@ class MemsShape:
         return {"TILE": str(self.tile), "WARPS": str(self.warps), "MOST_WINDOW": str(self.most_window)}
 
 
-#: shared memory is reserved for windows of so many k-mers
+#: registers are reserved for windows of so many k-mers
 _MEMS_WINDOWS = (8, 20, 48, 96, 256)
 
 
@@ -110,7 +110,7 @@ def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     """The shape for an index of window ``w`` (one table so far, swept on compute capability 9.0)."""
     del capability
     # a dense index gives enough seeds a position to fill a warp from a small tile
-    return MemsShape(tile=32 if w <= 4 else 128, warps=4, most_window=next(most for most in _MEMS_WINDOWS if w <= most))
+    return MemsShape(tile=32 if w <= 4 else 256, warps=4, most_window=next(most for most in _MEMS_WINDOWS if w <= most))
 
 
 VARIANTS += tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))

@@ -343,6 +343,15 @@ def _umask() -> int:
     return current
 
 
+def is_regular(output: str | None) -> bool:
+    """Whether an output (None or "-": standard output) is a regular file, which takes bytes whoever waits for them."""
+    if output is not None and output != "-":
+        return not is_special(output)
+    with contextlib.suppress(OSError, AttributeError):
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    return False
+
+
 def is_special(path: str) -> bool:
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)

@@ -18,8 +18,9 @@ from gpualign.errors import InputError, UsageError, check_count
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
+from gpualign.io.background import part_writer
 from gpualign.io.fastx import Chunk, LongRecord
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import check_paths, is_regular, open_output
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.plots.dotplot import DotPlot
@@ -53,12 +54,16 @@ _LINE_BYTES = 30
 _FIRST_DENSITY = 200
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
-#: the same of a device's piece, in matches
-_DEVICE_MATCHES, _DEVICE_POSITIONS = 1 << 23, 1 << 26
+#: the same of a device's piece, in matches; its positions are a multiple of the step
+_DEVICE_MATCHES, _DEVICE_POSITIONS, _DEVICE_STEP = 1 << 22, 1 << 24, 1 << 12
+#: repeats may give so many matches a position, before more is known
+_FIRST_MATCHES = 4
 #: a device wants batches this much larger
-_DEVICE_BATCH = 4
+_DEVICE_BATCH = 2
 #: matches formatted at a time behind a device
-_REPORTED = 1 << 18
+_REPORTED = 1 << 17
+#: texts that wait to be written
+_WAITING_TEXTS = 2
 
 
 def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, options: RunOptions) -> None:
@@ -91,9 +96,15 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
                 out.write(_TABLE_HEADER)
             counts = Counts(search, progress)
             headers = 0
-            for text in texts_of_queries(search, backend, options, counts, queries):
-                headers += _native.count_headers(text)
-                out.write(text.data)
+
+            def write(text: bytes | memoryview) -> None:
+                nonlocal headers
+                headers += _native.count_headers(np.frombuffer(text, np.uint8))
+                out.write(text)
+
+            with part_writer(write, _WAITING_TEXTS, beside=is_regular(options.output)) as writer:
+                for text in texts_of_queries(search, backend, options, counts, queries):
+                    writer.write(text.data)
             if not params.table:
                 check_count("strands", counts.records * search.blocks_a_record, headers)
         report.fields |= backend.report()
@@ -325,6 +336,16 @@ class _Report(NamedTuple):
 class _DeviceRun(_Run):
     """Workers parse and pack, devices search, workers format."""
 
+    @cached_property
+    def _density(self) -> float:
+        """Matches that a position gives: at first a careful guess, then as seen of late."""
+        return self.search.matches_by_chance + _FIRST_MATCHES
+
+    @property
+    def _most(self) -> int:
+        """Positions of a piece: whole tiles of any size."""
+        return min(max(int(_DEVICE_MATCHES / (self._density + 0.01)) & -_DEVICE_STEP, _DEVICE_STEP), _DEVICE_POSITIONS)
+
     def texts(self, queries: Iterable[str | SequenceBatch]) -> Iterator[NDArray[np.uint8]]:
         stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
         found = self.backend.run(self._items(queries), stage)
@@ -336,12 +357,13 @@ class _DeviceRun(_Run):
         return self.search.report(item.piece, item.columns, item.most, item.ends), item.bases_before
 
     def _items(self, queries: Iterable[str | SequenceBatch]) -> Iterator[Piece]:
-        most = int(min(max(_DEVICE_MATCHES / (self.search.matches_by_chance + 0.01), 1 << 12), _DEVICE_POSITIONS))
         batches = self.batches(queries, self.options.batch_size * _DEVICE_BATCH)
         for source in run_ordered(batches, self._prepared, self.options.threads):
-            length = source.text.length
-            for start in range(0, length, most):
-                yield Piece(source, start, min(length, start + most))
+            start, length = 0, source.text.length
+            while start < length:
+                stop = min(length, start + self._most)
+                yield Piece(source, start, stop)
+                start = stop
 
     def _prepared(self, batch: Chunk | SequenceBatch | QueryText) -> QueryText:
         return batch if isinstance(batch, QueryText) else self.search.prepare(batch)
@@ -352,6 +374,9 @@ class _DeviceRun(_Run):
         held: list[Columns] = []
         for matches in results:
             piece = matches.piece
+            assert matches.columns is not None
+            density = len(matches.columns.starts) / max(matches.reached - piece.start, 1)
+            self._density = (self._density + density) / 2
             if piece.start == 0:
                 ends = NO_ENDS
             for part, columns in self._parts(matches):

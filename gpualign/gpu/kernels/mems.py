@@ -36,8 +36,6 @@ _PLACE_THREADS = 256
 _RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
 _SLICE_SHARE = 16
-#: tiles of more matches are put in order on the host (kMostOrdered of cuda/mems.cu), by all of its threads
-_MOST_ORDERED = 2048
 
 _serial = itertools.count()
 
@@ -70,8 +68,9 @@ class MemsKernel:
     # -- the runner's interface
 
     def submit(self, slot: Slot, item: Piece) -> None:
-        slot.upload("text words", item.source.text.words)
-        slot.upload("text breaks", item.source.text.breaks)
+        # it is whole there for each of its pieces: a match may go on behind them
+        slot.upload_once("text words", item.source.text.words, item.source)
+        slot.upload_once("text breaks", item.source.text.breaks, item.source)
         if len(self.pages) == 1:
             self._launch_count(slot, item, self._on_device(slot, 0))
 
@@ -149,9 +148,8 @@ class MemsKernel:
     # -- the kernels
 
     def _tiles(self, item: Piece) -> tuple[int, int]:
-        """The tiles that hold the seeds of a piece's starts: a seed lies up to w - 1 behind a start."""
-        last = item.stop + self.search.index.params.w - 1
-        return item.start // self.shape.tile, min(last, item.source.text.length - 1) // self.shape.tile + 1
+        """The tiles that hold a piece's starts."""
+        return item.start // self.shape.tile, -(-item.stop // self.shape.tile)
 
     def _task(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Any, ...]:
         text = (slot.device_array("text words", 0), slot.device_array("text breaks", 0))
@@ -189,24 +187,20 @@ class MemsKernel:
         if keep < last - first:  # too many to hold: whole tiles, the rest is left to the caller
             keep = max(keep, 1)
             last = first + keep
-            complete_to = last * self.shape.tile - self.search.index.params.w + 1
-            complete_to = max(item.start, min(item.stop, complete_to))
+            complete_to = min(item.stop, last * self.shape.tile)
         total = int(offsets[last - first])
         columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
         slot.upload("tile offsets", offsets)
         if total == 0:
             return columns, complete_to
         if last - first == len(offsets) - 1 and total <= self._capacity(item):
-            self._place_all(slot, item, arrays, offsets, columns)
-            most = total
-        else:
-            most = self._fill_all(slot, item, arrays, (first, last), offsets, columns)
-        if most < total or int(np.diff(offsets[: last - first + 1]).max()) > _MOST_ORDERED:
-            sort_tiles(columns, offsets[: last - first + 1], self.search.threads)
+            self._place_all(slot, arrays, first, offsets, columns)
+        elif self._fill_all(slot, item, arrays, (first, last), offsets, columns) < total:
+            sort_tiles(columns, offsets[: last - first + 1], self.search.threads)  # some were written in two parts
         return columns, complete_to
 
     def _place_all(
-        self, slot: Slot, item: Piece, arrays: _PageArrays, offsets: NDArray[np.int64], columns: Columns
+        self, slot: Slot, arrays: _PageArrays, first_tile: int, offsets: NDArray[np.int64], columns: Columns
     ) -> None:
         """From the matches that were written down."""
         total = len(columns.starts)
@@ -220,7 +214,7 @@ class MemsKernel:
             np.uint32(arrays.page.begin),
             *self._columns_on(slot, "filled", total),
         )
-        self._take_ordered(slot, (0, len(offsets) - 1), (0, total), columns)
+        self._take_ordered(slot, first_tile, (0, len(offsets) - 1), (0, total), columns)
 
     def _fill_all(
         self,
@@ -252,19 +246,22 @@ class MemsKernel:
                 np.uint32(arrays.page.begin),
                 *self._columns_on(slot, "filled", span[1] - span[0]),
             )
-            self._take_ordered(slot, (begin, end), span, columns)
+            self._take_ordered(slot, tiles[0], (begin, end), span, columns)
         return most
 
     def _columns_on(self, slot: Slot, which: str, count: int) -> list[Any]:
         return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
 
-    def _take_ordered(self, slot: Slot, tiles: tuple[int, int], span: tuple[int, int], columns: Columns) -> None:
-        """Put the filled matches numbered ``span`` of ``tiles`` in order and copy them to the host."""
+    def _take_ordered(
+        self, slot: Slot, first_tile: int, tiles: tuple[int, int], span: tuple[int, int], columns: Columns
+    ) -> None:
+        """Put the filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order, on the host."""
         count = span[1] - span[0]
         slot.launch(
             self._order,
             -(-(tiles[1] - tiles[0]) // self.shape.warps),
             _WARP * self.shape.warps,
+            np.uint32(first_tile),
             np.uint32(tiles[0]),
             np.uint32(tiles[1]),
             slot.device_array("tile offsets", 0),
