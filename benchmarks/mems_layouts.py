@@ -82,8 +82,8 @@ def loads(function: str) -> Patch:
         replace(
             folder / "mems.cu",
             (
-                "task.index.entries[space.first[seed_index] + (hit - space.before[seed_index])]",
-                "FETCH(task.index.entries[space.first[seed_index] + (hit - space.before[seed_index])])",
+                "task.index.entries[space.first[seed] + (mine - space.before[seed])]",
+                "FETCH(task.index.entries[space.first[seed] + (mine - space.before[seed])])",
             ),
         )
 
@@ -95,20 +95,21 @@ def stage_text(folder: Path) -> None:
     replace(
         folder / "mems.cu",
         (
-            "    uint64_t keys[TILE + 2 * (MOST_WINDOW - 1)];\n",
-            "    uint64_t keys[TILE + 2 * (MOST_WINDOW - 1)];\n    uint64_t text[(TILE + 2 * MOST_WINDOW) / 32 + 4];\n",
+            "    uint64_t hash[TILE];\n",
+            "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MOST_WINDOW / 32 + 4];\n",
         ),
+        ("warp_fill_keys(const Task& task, Minima&", "warp_fill_keys(const Task& task, WarpSpace& space, Minima&"),
+        ("warp_fill_keys(task, minima, begin);", "warp_fill_keys(task, space, minima, begin);"),
         (
-            "    for (int i = lane_number(); i < TILE + 2 * reach; i += 32) {\n        const int64_t p",
-            "    const long origin = begin - reach > 0 ? (begin - reach) / 32 : 0;\n"
-            "    for (int i = lane_number(); i < (TILE + 2 * reach) / 32 + 3; i += 32)\n"
-            "        if (origin + i < long(task.text_length / 32 + 3)) space.text[i] = task.text.words[origin + i];\n"
+            "#pragma unroll\n    for (int j = 0; j < kChunks; j++) {\n        const uint64_t p = begin",
+            "    for (int i = lane_number(); i < (TILE + task.w - 2) / 32 + 3; i += 32)\n"
+            "        if (begin / 32 + i < task.text_length / 32 + 3) space.text[i] = task.text.words[begin / 32 + i];\n"
             "    __syncwarp();\n"
-            "    for (int i = lane_number(); i < TILE + 2 * reach; i += 32) {\n        const int64_t p",
+            "#pragma unroll\n    for (int j = 0; j < kChunks; j++) {\n        const uint64_t p = begin",
         ),
         (
-            "key = seed_key(packed_window(task.text.words, uint64_t(p)), task.k);",
-            "key = seed_key(packed_window(space.text, uint64_t(p - 32 * origin)), task.k);",
+            "key = seed_key(packed_window(task.text.words, p), task.k);",
+            "key = seed_key(packed_window(space.text, p - begin), task.k);",
         ),
     )
 
@@ -180,14 +181,14 @@ def find_strand_first(folder: Path) -> None:
             "uint64_t(wanted) << 33 | uint64_t(reverse) << 32 | 0xFFFFFFFFu",
         ),
     )
-    replace(folder / "mems.cu", ("- 1, first, last)", "- 1, on_reverse, first, last)"))
+    replace(folder / "mems.cu", ("hash[from + lane], first, last)", "hash[from + lane], on_reverse, first, last)"))
 
 
 VARIANTS = (
     Variant("as it is"),
     Variant("tile of 32 positions", {"tile": 32}),
     Variant("tile of 64 positions", {"tile": 64}),
-    Variant("tile of 96 positions", {"tile": 96}),
+    Variant("tile of 128 positions", {"tile": 128}),
     Variant("tile of 256 positions", {"tile": 256}),
     Variant("tile of 512 positions", {"tile": 512}),
     Variant("room for any window", {"most_window": 256, "warps": 2}),
