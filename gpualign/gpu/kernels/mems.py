@@ -189,21 +189,16 @@ class MemsKernel:
             last = first + keep
             complete_to = min(item.stop, last * self.shape.tile)
         total = int(offsets[last - first])
-        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
-        slot.upload("tile offsets", offsets)
         if total == 0:
-            return columns, complete_to
+            return join_columns([]), complete_to
+        slot.upload("tile offsets", offsets)
         if last - first == len(offsets) - 1 and total <= self._capacity(item):
-            self._place_all(slot, arrays, first, offsets, columns)
-        elif self._fill_all(slot, item, arrays, (first, last), offsets, columns) < total:
-            sort_tiles(columns, offsets[: last - first + 1], self.search.threads)  # some were written in two parts
-        return columns, complete_to
+            return self._place_all(slot, arrays, first, offsets), complete_to
+        return self._fill_all(slot, item, arrays, (first, last), offsets), complete_to
 
-    def _place_all(
-        self, slot: Slot, arrays: _PageArrays, first_tile: int, offsets: NDArray[np.int64], columns: Columns
-    ) -> None:
+    def _place_all(self, slot: Slot, arrays: _PageArrays, first_tile: int, offsets: NDArray[np.int64]) -> Columns:
         """From the matches that were written down."""
-        total = len(columns.starts)
+        total = int(offsets[-1])
         slot.launch(
             self._place,
             -(-total // _PLACE_THREADS),
@@ -214,7 +209,7 @@ class MemsKernel:
             np.uint32(arrays.page.begin),
             *self._columns_on(slot, "filled", total),
         )
-        self._take_ordered(slot, first_tile, (0, len(offsets) - 1), (0, total), columns)
+        return self._ordered(slot, first_tile, (0, len(offsets) - 1), (0, total))
 
     def _fill_all(
         self,
@@ -223,10 +218,10 @@ class MemsKernel:
         arrays: _PageArrays,
         tiles: tuple[int, int],
         offsets: NDArray[np.int64],
-        columns: Columns,
-    ) -> int:
-        """Search again, a part of the matches at a time; how many that is."""
-        total = len(columns.starts)
+    ) -> Columns:
+        """Search again, a part of the matches at a time."""
+        total = int(offsets[tiles[1] - tiles[0]])
+        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
         most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
         for start in range(0, total, most):
             span = (start, min(start + most, total))
@@ -246,16 +241,19 @@ class MemsKernel:
                 np.uint32(arrays.page.begin),
                 *self._columns_on(slot, "filled", span[1] - span[0]),
             )
-            self._take_ordered(slot, tiles[0], (begin, end), span, columns)
-        return most
+            for column, part in zip(columns, self._ordered(slot, tiles[0], (begin, end), span), strict=True):
+                column[span[0] : span[1]] = part
+        if most < total:  # some tiles were written in two parts
+            sort_tiles(columns, offsets[: tiles[1] - tiles[0] + 1], self.search.threads)
+        return columns
 
     def _columns_on(self, slot: Slot, which: str, count: int) -> list[Any]:
         return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
 
-    def _take_ordered(
-        self, slot: Slot, first_tile: int, tiles: tuple[int, int], span: tuple[int, int], columns: Columns
-    ) -> None:
-        """Put the filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order, on the host."""
+    def _ordered(self, slot: Slot, first_tile: int, tiles: tuple[int, int], span: tuple[int, int]) -> Columns:
+        """The filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order. Waits for the device;
+        they are in page-locked memory that is the slot's no more.
+        """
         count = span[1] - span[0]
         slot.launch(
             self._order,
@@ -271,9 +269,11 @@ class MemsKernel:
             *self._columns_on(slot, "ordered", count),
         )
         staged = [slot.download(f"ordered {name}", count, np.uint32) for name in Columns._fields]
+        slot.submitted()
         slot.wait()
-        for column, values in zip(columns, staged, strict=True):
-            column[span[0] : span[1]] = values
+        for name in Columns._fields:
+            slot.part_with(f"ordered {name}")
+        return Columns(*staged)
 
     def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
         """Without the starts of neighbouring pieces that share a tile."""
