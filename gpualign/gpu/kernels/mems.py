@@ -251,8 +251,8 @@ class MemsKernel:
         return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
 
     def _ordered(self, slot: Slot, first_tile: int, tiles: tuple[int, int], span: tuple[int, int]) -> Columns:
-        """The filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order. Waits for the device;
-        they are in page-locked memory that is the slot's no more.
+        """The filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order, in page-locked
+        memory that is the slot's no more. Waits for the device.
         """
         count = span[1] - span[0]
         slot.launch(
