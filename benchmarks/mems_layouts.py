@@ -80,10 +80,10 @@ def loads(function: str) -> Patch:
             ("entries[begin] <", "FETCH(entries[begin]) <"),
         )
         replace(
-            folder / "mems.cu",
+            folder / "device" / "mem_tile.cuh",
             (
-                "task.index.entries[space.first[seed] + (mine - space.before[seed])]",
-                "FETCH(task.index.entries[space.first[seed] + (mine - space.before[seed])])",
+                "task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])]",
+                "FETCH(task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])])",
             ),
         )
 
@@ -93,7 +93,7 @@ def loads(function: str) -> Patch:
 def stage_text(folder: Path) -> None:
     """The tile's packed text in shared memory before its k-mers are taken."""
     replace(
-        folder / "mems.cu",
+        folder / "device" / "mem_tile.cuh",
         (
             "    uint64_t hash[TILE];\n",
             "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MOST_WINDOW / 32 + 4];\n",
@@ -181,7 +181,10 @@ def find_strand_first(folder: Path) -> None:
             "uint64_t(wanted) << 33 | uint64_t(reverse) << 32 | 0xFFFFFFFFu",
         ),
     )
-    replace(folder / "mems.cu", ("hash[from + lane], first, last)", "hash[from + lane], on_reverse, first, last)"))
+    replace(
+        folder / "device" / "mem_tile.cuh",
+        ("hash[from + lane], first, last)", "hash[from + lane], on_reverse, first, last)"),
+    )
 
 
 VARIANTS = (
@@ -230,8 +233,8 @@ def measure(device: Device, search: Search, piece: Piece, variant: Variant, repe
     kernel.shape = dataclasses.replace(kernel.shape, **variant.shape)
     code = build(variant.patch, tuple(kernel.shape.defines.items()), device.info.architecture)
     module = device.driver.module_from_buffer(code)
-    kernel._count, kernel._place, kernel._fill, kernel._order = (
-        module.get_function(f"mems_{name}") for name in ("count", "place", "fill", "order")
+    kernel._count, kernel._count_parts, kernel._place, kernel._fill, kernel._order = (
+        module.get_function(f"mems_{name}") for name in ("count", "count_parts", "place", "fill", "order")
     )
     if variant.two_passes:
         kernel._capacity = lambda item: 0  # type: ignore[method-assign]

@@ -4,264 +4,93 @@
 // there is room, writes them down; `mems_place` moves those to their tile's offset. Where room was short, `mems_fill`
 // searches again and writes a part of the matches at their offsets, so that memory is bounded however many there are.
 // Matches of one start come in order of reference position, so `mems_order` only has to bring a tile's starts together.
+// A tile of satellite repeats has a thousand times the hits of others: behind the first kPartHits of them it leaves the
+// rest, in parts of as many, to the warps of `mems_count_parts`. A tile's first part and these parts are the units of work
+// that count and number matches.
 #include <cstdint>
 
-#include "algo/mem.hpp"
+#include "device/mem_tile.cuh"
 
-#ifndef TILE  // query starts a warp takes at a time, a multiple of 32
-#define TILE 256
-#endif
 #ifndef WARPS  // a block
 #define WARPS 4
-#endif
-#ifndef MOST_WINDOW  // largest w; registers follow from it
-#define MOST_WINDOW 96
 #endif
 
 namespace gpualign {
 
-constexpr unsigned kAllLanes = 0xFFFFFFFFu;
-constexpr uint32_t kLaneBases = 512;      // a lane extends so far alone, then the warp extends for it
-constexpr int kGroup = 32;                // seeds that are looked up together
-constexpr int kChunks = (TILE + MOST_WINDOW - 1 + 31) / 32;  // of 32 text positions, one a lane
-constexpr uint32_t kNoPlace = 0xFFFF;
-static_assert(TILE % 32 == 0 && 32 * kChunks < int(kNoPlace), "");
-
-struct Task {
-    TextView text;
-    uint64_t text_length;
-    IndexView index;
-    SegmentedReference reference;
-    uint32_t own_begin, own_end;  // hits outside belong to another page
-    int k, w;
-    uint32_t least_length;
-};
+constexpr uint32_t kPartHits = 8192;  // of a tile that one warp tests
 
 // A match that was written down before its place was known; 20 bytes, as gpualign/gpu/kernels/mems.py reserves them.
 struct FoundMem {
     Mem mem;
-    uint32_t tile, number;
+    uint32_t unit, number;
 };
 static_assert(sizeof(FoundMem) == 20, "");
 
-// A warp's share of shared memory. Places are distances from the tile's first start.
-struct WarpSpace {
-    uint64_t hash[TILE];
-    uint16_t place[TILE], first_start[TILE + 1];  // of the seeds in order; kNoPlace for starts that have none
-    uint32_t first[kGroup], before[kGroup];       // of the group's seeds: first index entry, hits of the seeds before
-    uint8_t on_reverse[kGroup];
-    uint32_t waiting_reference[64];  // hits on the right strand that wait to be tested: position and seed
-    uint16_t waiting_seed[64];
+// Hits [part * kPartHits, (part + 1) * kPartHits) of a tile; part 0 marks an entry that is not in use.
+struct TilePart {
+    uint32_t tile, part;
 };
 
-__device__ __forceinline__ int lane_number() { return int(threadIdx.x & 31); }
-__device__ __forceinline__ int rank_among(unsigned mask) { return __popc(mask & ((1u << lane_number()) - 1)); }
+// What mems_count leaves over: `most` entries at most; `count` may be larger, then there was no room for some.
+struct PartList {
+    uint32_t* count;
+    TilePart* parts;
+    uint32_t most;
 
-// A lane's every 32nd text position of the tile: the smallest key from there on, as far as the minimum has slid, and the
-// leftmost place that has it.
-struct Minima {
-    uint64_t key[kChunks];
-    uint32_t place[kChunks];
+    __device__ __forceinline__ uint32_t used() const { return min(*count, most); }
 };
 
-// All lanes: the keys of the tile's positions and of w - 1 behind them.
-__device__ __forceinline__ void warp_fill_keys(const Task& task, Minima& minima, uint64_t begin) {
-#pragma unroll
-    for (int j = 0; j < kChunks; j++) {
-        const uint64_t p = begin + uint64_t(32 * j + lane_number());
-        uint64_t key = 0;
-        if (32 * j < TILE + task.w - 1 && p < task.text_length &&
-            (break_window(task.text.breaks, p) & ((uint64_t(1) << task.k) - 1)) == 0) {
-            key = seed_key(packed_window(task.text.words, p), task.k);
+// All lanes: the matches of a tile's hits [first_hit, last_hit), counted on from `count`; with `capacity`, also written down.
+__device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& space, uint64_t tile, uint64_t first_hit,
+                                               uint64_t last_hit, uint32_t unit, uint32_t& count, uint64_t capacity,
+                                               unsigned long long* used, FoundMem* found_mems) {
+    return warp_match_tile(task, space, tile, first_hit, last_hit, capacity != 0, [&](bool found, const Mem& mem) {
+        const unsigned mask = __ballot_sync(kAllLanes, found);
+        if (capacity != 0 && mask != 0) {
+            unsigned long long place = 0;
+            if (lane_number() == 0) place = atomicAdd(used, static_cast<unsigned long long>(__popc(mask)));
+            place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
+            if (found && place < capacity) found_mems[place] = {mem, unit, count + rank_among(mask)};
         }
-        minima.key[j] = key;
-        minima.place[j] = uint32_t(32 * j + lane_number());
-    }
+        count += __popc(mask);
+        return true;
+    });
 }
 
-// All lanes: takes each minimum together with the one 32 * kWhole + rest positions on.
-template <int kWhole>
-__device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
-    const int source = (lane_number() + rest) & 31;
-    const bool next_chunk = lane_number() < rest;  // what this lane gives away is wanted one chunk before
-#pragma unroll
-    for (int j = 0; j + kWhole < kChunks; j++) {
-        const int here = j + kWhole, next = here + 1 < kChunks ? here + 1 : here;
-        const uint64_t key = __shfl_sync(kAllLanes, next_chunk ? minima.key[next] : minima.key[here], source);
-        const uint32_t place = __shfl_sync(kAllLanes, next_chunk ? minima.place[next] : minima.place[here], source);
-        if (key < minima.key[j]) {
-            minima.key[j] = key;
-            minima.place[j] = place;
+// All lanes: leaves the parts of a tile behind the first to others; false where the list has no room for all of them.
+__device__ __forceinline__ bool warp_leave_parts(const PartList& list, uint32_t tile, uint64_t hits) {
+    const uint64_t more = (hits - 1) / kPartHits;
+    if (more > list.most) return false;
+    uint32_t place = 0;
+    if (lane_number() == 0) place = atomicAdd(list.count, uint32_t(more));
+    place = __shfl_sync(kAllLanes, place, 0);
+    if (place > list.most - more) return false;
+    for (uint32_t i = uint32_t(lane_number()); i < more; i += 32) list.parts[place + i] = {tile, i + 1};
+    return true;
+}
+
+// Where matches numbered [from, to) go.
+struct Filled {
+    uint64_t from, to;
+    uint32_t page_begin;
+    uint32_t *starts, *references, *lengths;
+};
+
+// All lanes: writes the matches of the tile's hits from first_hit on, numbered from `number` to `end`.
+__device__ __forceinline__ void warp_fill(const Task& task, WarpSpace& space, uint64_t tile, uint64_t first_hit,
+                                          uint64_t number, uint64_t end, const Filled& filled) {
+    if (number == end || end <= filled.from || number >= filled.to) return;
+    warp_match_tile(task, space, tile, first_hit, ~uint64_t(0), true, [&](bool found, const Mem& mem) {
+        const unsigned mask = __ballot_sync(kAllLanes, found);
+        const uint64_t mine = number + uint64_t(rank_among(mask));
+        if (found && mine < end && mine >= filled.from && mine < filled.to) {
+            filled.starts[mine - filled.from] = mem.start;
+            filled.references[mine - filled.from] = filled.page_begin + mem.reference;
+            filled.lengths[mine - filled.from] = mem.length;
         }
-    }
-}
-
-template <int kWhole = 0>
-__device__ __forceinline__ void warp_slide_by(Minima& minima, int shift) {
-    if constexpr (32 * (kWhole + 1) <= MOST_WINDOW / 2) {  // the largest shift
-        if (shift >= 32 * (kWhole + 1)) return warp_slide_by<kWhole + 1>(minima, shift);
-    }
-    warp_slide<kWhole>(minima, shift - 32 * kWhole);
-}
-
-// All lanes: the tile's canonical seeds, in order, behind each the starts from where on it is one; returns how many.
-__device__ __forceinline__ int warp_pick_seeds(const Task& task, WarpSpace& space, uint64_t begin) {
-    Minima minima;
-    warp_fill_keys(task, minima, begin);
-    int span = 1;
-    for (; 2 * span <= task.w; span *= 2) warp_slide_by(minima, span);
-    if (span < task.w) warp_slide_by(minima, task.w - span);
-    int seeds = 0;
-    uint32_t last = kNoPlace;
-#pragma unroll
-    for (int j = 0; j < TILE / 32; j++) {
-        const uint32_t place = minima.key[j] ? minima.place[j] : kNoPlace;  // a window that holds a break has no seed
-        const uint32_t before = __shfl_up_sync(kAllLanes, place, 1);
-        const bool changes = place != (lane_number() ? before : last);
-        const unsigned mask = __ballot_sync(kAllLanes, changes);
-        if (changes) {
-            const int at = seeds + rank_among(mask);
-            space.hash[at] = minima.key[j] - 1;
-            space.place[at] = uint16_t(place);
-            space.first_start[at] = uint16_t(32 * j + lane_number());
-        }
-        seeds += __popc(mask);
-        last = __shfl_sync(kAllLanes, place, 31);
-    }
-    if (lane_number() == 0) space.first_start[seeds] = TILE;
-    __syncwarp();
-    return seeds;
-}
-
-// All lanes: looks up at most kGroup seeds from `from` on; returns the sum of their hits.
-__device__ uint32_t warp_look_up(const Task& task, WarpSpace& space, uint64_t begin, int from, int count) {
-    const int lane = lane_number();
-    uint32_t first = 0, last = 0;
-    bool on_reverse = false;
-    if (lane < count && space.place[from + lane] != kNoPlace) {
-        on_reverse = seed_on_reverse(packed_window(task.text.words, begin + space.place[from + lane]), task.k);
-        task.index.find(space.hash[from + lane], first, last);
-    }
-    uint32_t sum = last - first;
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(kAllLanes, sum, step);
-        if (lane >= step) sum += other;
-    }
-    space.first[lane] = first;
-    space.before[lane] = sum - (last - first);
-    space.on_reverse[lane] = on_reverse;
-    __syncwarp();
-    return __shfl_sync(kAllLanes, sum, 31);
-}
-
-// All lanes: 32 hits of the group from `hit` on, of `hits`; those on the right strand join the `waiting`. Returns how many wait.
-__device__ __forceinline__ int warp_gather_hits(const Task& task, WarpSpace& space, int from, uint32_t hit, uint32_t hits,
-                                                int waiting) {
-    const uint32_t mine = hit + uint32_t(lane_number());
-    bool kept = false;
-    int seed = 0;
-    uint32_t r = 0;
-    if (mine < hits) {
-        for (int step = kGroup / 2; step; step /= 2)
-            if (space.before[seed + step] <= mine) seed += step;
-        const uint64_t entry = task.index.entries[space.first[seed] + (mine - space.before[seed])];
-        r = entry_position(entry);
-        kept = entry_reverse(entry) == bool(space.on_reverse[seed]) && r >= task.own_begin && r < task.own_end;
-    }
-    const unsigned mask = __ballot_sync(kAllLanes, kept);
-    if (kept) {
-        const int at = waiting + rank_among(mask);
-        space.waiting_reference[at] = r;
-        space.waiting_seed[at] = uint16_t(from + seed);
-    }
-    __syncwarp();
-    return waiting + __popc(mask);
-}
-
-// All lanes: extends on for the lanes whose match is still open, 1024 bases a step.
-__device__ void warp_extend_open(const Task& task, Mem& mem, bool open) {
-    for (unsigned mask = __ballot_sync(kAllLanes, open); mask; mask &= mask - 1) {
-        const int owner = __ffs(int(mask)) - 1;
-        const uint64_t q = __shfl_sync(kAllLanes, mem.start + mem.length, owner);
-        const uint64_t r = __shfl_sync(kAllLanes, mem.reference + mem.length, owner);
-        const uint32_t room = task.reference.bases - uint32_t(r);
-        uint32_t n = 0;
-        while (n < room) {
-            const uint32_t at = n + uint32_t(lane_number()) * kBasesPerWord;
-            const uint32_t limit = at < room ? (room - at < kBasesPerWord ? room - at : kBasesPerWord) : 0;
-            // text and reference end alike in breaks, so positions behind them are never read for lanes behind the first
-            const uint32_t same =
-                limit && q + at < task.text_length ? extend_right(task.text, q + at, task.reference.words, r + at, limit) : 0;
-            const unsigned stopped = __ballot_sync(kAllLanes, same < uint32_t(kBasesPerWord));
-            if (stopped) {
-                const int where = __ffs(int(stopped)) - 1;
-                n += uint32_t(where) * kBasesPerWord + __shfl_sync(kAllLanes, same, where);
-                break;
-            }
-            n += 32 * kBasesPerWord;
-        }
-        if (lane_number() == owner) {
-            mem.length += clip_right(task.reference, uint32_t(r), n);
-        }
-    }
-}
-
-// All lanes: tests the first 32 waiting hits, or all of them; the lane's match where there is one that is long enough. With
-// `whole` false a match is followed no further than the least length.
-__device__ bool warp_test_hits(const Task& task, const WarpSpace& space, uint64_t begin, int waiting, bool whole, Mem& mem) {
-    bool found = false, open = false;
-    if (lane_number() < waiting) {
-        const int at = space.waiting_seed[lane_number()];
-        const uint32_t r = space.waiting_reference[lane_number()], place = space.place[at];
-        const MemSeed seed{uint32_t(begin) + place, uint16_t(place - (space.first_start[at + 1] - 1)),
-                           uint16_t(place - space.first_start[at])};
-        uint32_t extent;
-        if (canonical_hit(task.text, task.reference, seed, r, task.k, extent)) {
-            const uint32_t have = extent + uint32_t(task.k);
-            const uint32_t missing = task.least_length > have ? task.least_length - have : 0;
-            const uint32_t limit = whole ? (missing > kLaneBases ? missing : kLaneBases) : missing;
-            mem = extend_hit(task.text, task.reference, seed, r, task.k, extent, limit);
-            found = mem.length >= task.least_length;
-            open = whole && found && mem.length == have + limit;
-        }
-    }
-    if (whole) warp_extend_open(task, mem, open);
-    return found;
-}
-
-// All lanes: the tested hits make room for those behind them; returns how many wait on.
-__device__ __forceinline__ int warp_drop_tested(WarpSpace& space, int waiting) {
-    __syncwarp();
-    const int lane = lane_number();
-    if (lane < waiting - 32) {
-        space.waiting_reference[lane] = space.waiting_reference[lane + 32];
-        space.waiting_seed[lane] = space.waiting_seed[lane + 32];
-    }
-    __syncwarp();
-    return waiting > 32 ? waiting - 32 : 0;
-}
-
-// All lanes: hands the tile's matches, 32 hits at a time, to emit(found, mem); those of one start by reference position.
-template <class Emit>
-__device__ void warp_match_tile(const Task& task, WarpSpace& space, uint64_t tile, bool whole, Emit&& emit) {
-    const uint64_t begin = tile * TILE;
-    const int seeds = warp_pick_seeds(task, space, begin);
-    int waiting = 0;
-    const auto test = [&] {
-        Mem mem{0, 0, 0};
-        const bool found = warp_test_hits(task, space, begin, waiting, whole, mem);
-        emit(found, mem);
-        waiting = warp_drop_tested(space, waiting);
-    };
-    for (int from = 0; from < seeds; from += kGroup) {
-        const uint32_t hits = warp_look_up(task, space, begin, from, min(kGroup, seeds - from));
-        for (uint32_t hit = 0; hit < hits; hit += 32) {
-            waiting = warp_gather_hits(task, space, from, hit, hits, waiting);
-            if (waiting >= 32) test();
-        }
-        __syncwarp();
-    }
-    if (waiting) test();
+        number += uint64_t(__popc(mask));
+        return number < end && number < filled.to;
+    });
 }
 
 }  // namespace gpualign
@@ -281,62 +110,75 @@ using namespace gpualign;
             least_length                                                                                              \
     }
 
-// Counts of the tiles from `first_tile` on. With `capacity`, also the matches themselves with their tile and their number in
-// it, in any order; `used` counts them, those that found no room included.
+// Counts of the tiles from `first_tile` on, each as far as its warp goes. With `capacity`, also the matches themselves with
+// their unit and their number in it, in any order; `used` counts them, those that found no room included.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_count(TASK_PARAMETERS, uint32_t first_tile, uint32_t last_tile, uint32_t* __restrict__ counts, uint64_t capacity,
-               unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems) {
+               unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems, uint32_t* __restrict__ part_count,
+               TilePart* __restrict__ parts, uint32_t most_parts) {
     __shared__ WarpSpace spaces[WARPS];
     const uint32_t tile = first_tile + blockIdx.x * WARPS + threadIdx.x / 32;
     if (tile >= last_tile) return;
+    WarpSpace& space = spaces[threadIdx.x / 32];
+    const uint32_t unit = tile - first_tile;
     uint32_t count = 0;
-    warp_match_tile(TASK, spaces[threadIdx.x / 32], tile, capacity != 0, [&](bool found, const Mem& mem) {
-        const unsigned mask = __ballot_sync(kAllLanes, found);
-        if (capacity != 0 && mask != 0) {
-            unsigned long long place = 0;
-            if (lane_number() == 0) place = atomicAdd(used, static_cast<unsigned long long>(__popc(mask)));
-            place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
-            if (found && place < capacity) found_mems[place] = {mem, tile - first_tile, count + rank_among(mask)};
-        }
-        count += __popc(mask);
-    });
-    if (lane_number() == 0) counts[tile - first_tile] = count;
+    for (uint64_t first_hit = 0, last_hit = kPartHits;;) {
+        const uint64_t hits =
+            warp_count(TASK, space, tile, first_hit, last_hit, unit, count, capacity, used, found_mems);
+        if (hits <= last_hit || warp_leave_parts({part_count, parts, most_parts}, unit, hits)) break;
+        first_hit = last_hit;
+        last_hit = hits;
+    }
+    if (lane_number() == 0) counts[unit] = count;
 }
 
-// Moves the matches that mems_count wrote down, all of them, to their tile's offset.
+// The same of the parts that mems_count has left over; their units are numbered behind the `tiles`.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    mems_count_parts(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts, uint64_t capacity,
+                     unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems,
+                     uint32_t* __restrict__ part_count, TilePart* __restrict__ parts, uint32_t most_parts) {
+    __shared__ WarpSpace spaces[WARPS];
+    const PartList list{part_count, parts, most_parts};
+    const uint32_t n = list.used();
+    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < n; i += gridDim.x * WARPS) {
+        const TilePart part = parts[i];
+        if (part.part == 0) continue;
+        const uint64_t first_hit = uint64_t(part.part) * kPartHits;
+        uint32_t count = 0;
+        warp_count(TASK, spaces[threadIdx.x / 32], first_tile + part.tile, first_hit, first_hit + kPartHits, tiles + i, count,
+                   capacity, used, found_mems);
+        if (lane_number() == 0) counts[i] = count;
+    }
+}
+
+// Moves the matches that were written down, all of them, to their unit's offset.
 extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, uint64_t count,
-                                      const uint64_t* __restrict__ tile_offsets, uint32_t page_begin,
+                                      const uint64_t* __restrict__ unit_offsets, uint32_t page_begin,
                                       uint32_t* __restrict__ starts, uint32_t* __restrict__ references,
                                       uint32_t* __restrict__ lengths) {
     const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) return;
     const FoundMem found = found_mems[i];
-    const uint64_t number = tile_offsets[found.tile] + found.number;
+    const uint64_t number = unit_offsets[found.unit] + found.number;
     starts[number] = found.mem.start;
     references[number] = page_begin + found.mem.reference;
     lengths[number] = found.mem.length;
 }
 
-// Writes the matches numbered [from, to). `tile_offsets` are the numbers of the tiles' first matches, counted from
-// text tile `first_tile`; the grid covers the tiles [begin, end) of them.
+// Writes the matches numbered [from, to) of the units [begin, end). Unit i has those from unit_offsets[i] on,
+// unit_counts[i] of them; it is text tile first_tile + i, or behind the `tiles` a part.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_fill(TASK_PARAMETERS, uint32_t first_tile, uint32_t begin, uint32_t end,
-              const uint64_t* __restrict__ tile_offsets, uint64_t from, uint64_t to, uint32_t page_begin,
-              uint32_t* __restrict__ starts, uint32_t* __restrict__ references, uint32_t* __restrict__ lengths) {
+    mems_fill(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, const TilePart* __restrict__ parts, uint32_t begin,
+              uint32_t end, const uint64_t* __restrict__ unit_offsets, const uint32_t* __restrict__ unit_counts, uint64_t from,
+              uint64_t to, uint32_t page_begin, uint32_t* __restrict__ starts, uint32_t* __restrict__ references,
+              uint32_t* __restrict__ lengths) {
     __shared__ WarpSpace spaces[WARPS];
-    const uint32_t tile = begin + blockIdx.x * WARPS + threadIdx.x / 32;
-    if (tile >= end || tile_offsets[tile] == tile_offsets[tile + 1]) return;
-    uint64_t next = tile_offsets[tile];
-    warp_match_tile(TASK, spaces[threadIdx.x / 32], first_tile + tile, true, [&](bool found, const Mem& mem) {
-        const unsigned mask = __ballot_sync(kAllLanes, found);
-        const uint64_t number = next + uint64_t(rank_among(mask));
-        if (found && number >= from && number < to) {
-            starts[number - from] = mem.start;
-            references[number - from] = page_begin + mem.reference;
-            lengths[number - from] = mem.length;
-        }
-        next += uint64_t(__popc(mask));
-    });
+    const uint32_t unit = begin + blockIdx.x * WARPS + threadIdx.x / 32;
+    if (unit >= end) return;
+    const TilePart part = unit < tiles ? TilePart{unit, 0} : parts[unit - tiles];
+    const uint64_t number = unit_offsets[unit];
+    warp_fill(TASK, spaces[threadIdx.x / 32], first_tile + part.tile, uint64_t(part.part) * kPartHits, number,
+              number + unit_counts[unit], {from, to, page_begin, starts, references, lengths});
 }
 
 // Puts each tile's matches, a warp a tile, in order of start; those of one start keep theirs, which is by reference

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -277,11 +278,13 @@ void restore_text(MemText& text, const TextState& state) {
 
 // Lines that begin with '>', one for each strand of each record.
 int64_t count_headers(Input<uint8_t> text) {
-    const uint8_t* p = text.data();
-    const size_t size = text.size();
+    const uint8_t *begin = text.data(), *end = begin + text.size(), *p = begin;
     nb::gil_scoped_release release;
-    int64_t n = size > 0 && p[0] == '>';
-    for (size_t i = 1; i < size; i++) n += (p[i] == '>') & (p[i - 1] == '\n');
+    int64_t n = 0;
+    while (p < end && (p = static_cast<const uint8_t*>(std::memchr(p, '>', size_t(end - p)))) != nullptr) {
+        n += p == begin || p[-1] == '\n';
+        p++;
+    }
     return n;
 }
 

@@ -61,7 +61,7 @@ _FIRST_MATCHES = 4
 #: a device wants batches this much larger
 _DEVICE_BATCH = 2
 #: matches formatted at a time behind a device
-_REPORTED = 1 << 17
+_REPORTED = 1 << 15
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 

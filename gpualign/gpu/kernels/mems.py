@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import DeviceError
+from gpualign.gpu.kernels.mems_units import LEFT_OVER, MOST_PARTS, Units, number_units
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
@@ -32,6 +32,8 @@ _WARP = 32
 _COLUMN_BYTES = 24  # a match, before and after it is put in order
 _FOUND_BYTES = 20  # a match that is written down while they are counted (FoundMem of cuda/mems.cu)
 _PLACE_THREADS = 256
+#: blocks that go through the parts of tiles with many hits, whose number only the device knows
+_PART_BLOCKS = 1024
 #: of the device's memory, what an index may take that stays
 _RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
@@ -55,8 +57,9 @@ class MemsKernel:
         self.device, self.search = device, search
         self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
         defines = self.shape.defines
-        self._count, self._place, self._fill, self._order = (
-            device.function("mems", f"mems_{name}", defines) for name in ("count", "place", "fill", "order")
+        self._count, self._count_parts, self._place, self._fill, self._order = (
+            device.function("mems", f"mems_{name}", defines)
+            for name in ("count", "count_parts", "place", "fill", "order")
         )
         share = int(device.budget * _RESIDENT_SHARE)
         if index_bytes(search.index) > share:
@@ -157,95 +160,111 @@ class MemsKernel:
 
     def _launch_count(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
         first, last = self._tiles(item)
+        task, capacity = self._task(slot, item, arrays), np.uint64(self._capacity(item))
         counts = slot.device_array("counts", 4 * (last - first))
-        slot.launch(
-            self._count,
-            -(-(last - first) // self.shape.warps),
-            _WARP * self.shape.warps,
-            *self._task(slot, item, arrays),
-            np.uint32(first),
-            np.uint32(last),
-            counts,
-            np.uint64(self._capacity(item)),
-            slot.clear("found count", 8),
-            slot.device_array("found", _FOUND_BYTES * self._capacity(item)),
+        found = slot.device_array("found", _FOUND_BYTES * int(capacity))
+        left_over = int(slot.clear("left over", LEFT_OVER.itemsize))
+        found_count, part_count, parts, part_counts = (
+            np.uint64(left_over + LEFT_OVER.fields[name][1])  # type: ignore[index]
+            for name in ("found", "part_count", "parts", "counts")
         )
+        list_of_parts = (part_count, parts, np.uint32(MOST_PARTS))
+        blocks, threads = -(-(last - first) // self.shape.warps), _WARP * self.shape.warps
+        slot.launch(
+            self._count, blocks, threads,
+            *task, np.uint32(first), np.uint32(last), counts, capacity, found_count, found, *list_of_parts,
+        )  # fmt: skip
+        slot.launch(
+            self._count_parts, _PART_BLOCKS, threads,
+            *task, np.uint32(first), np.uint32(last - first), part_counts, capacity, found_count, found, *list_of_parts,
+        )  # fmt: skip
         slot.download("counts", last - first, np.uint32)
+        slot.download("left over", LEFT_OVER.itemsize, np.uint8)
 
     def _capacity(self, item: Piece) -> int:
         """Matches that are written down while they are counted: more than a piece without repeats has."""
         by_memory = self.device.budget // _SLICE_SHARE // _FOUND_BYTES
-        return int(min(self.search.slice_matches, by_memory, 4096 + 4 * (item.stop - item.start)))
+        return int(min(self.search.slice_matches, by_memory, 4096 + 64 * (item.stop - item.start)))
 
     def _fill_page(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
         """The piece's matches on a page whose counts have arrived, and up to which start they are complete."""
         first, last = self._tiles(item)
-        offsets = np.zeros(last - first + 1, np.int64)
-        np.cumsum(slot.pinned("counts", last - first, np.uint32), out=offsets[1:])
+        left_over = slot.pinned("left over", LEFT_OVER.itemsize, np.uint8).view(LEFT_OVER)
+        units = number_units(slot.pinned("counts", last - first, np.uint32), left_over)
         complete_to = item.stop
-        keep = int(np.searchsorted(offsets, self.search.most_matches, "right")) - 1
-        if keep < last - first:  # too many to hold: whole tiles, the rest is left to the caller
-            keep = max(keep, 1)
-            last = first + keep
-            complete_to = min(item.stop, last * self.shape.tile)
-        total = int(offsets[last - first])
+        keep = int(np.searchsorted(units.tile_offsets, self.search.most_matches, "right")) - 1
+        if keep < units.tiles:  # too many to hold: whole tiles, the rest is left to the caller
+            complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
+        total = int(units.tile_offsets[keep])
         if total == 0:
             return join_columns([]), complete_to
-        slot.upload("tile offsets", offsets)
-        if last - first == len(offsets) - 1 and total <= self._capacity(item):
-            return self._place_all(slot, arrays, first, offsets), complete_to
-        return self._fill_all(slot, item, arrays, (first, last), offsets), complete_to
+        slot.upload("tile offsets", units.tile_offsets)
+        slot.upload("unit offsets", units.offsets)
+        if keep == units.tiles and total <= self._capacity(item):
+            return self._place_all(slot, arrays, first, units), complete_to
+        return self._fill_all(slot, item, arrays, units, keep), complete_to
 
-    def _place_all(self, slot: Slot, arrays: _PageArrays, first_tile: int, offsets: NDArray[np.int64]) -> Columns:
+    def _place_all(self, slot: Slot, arrays: _PageArrays, first_tile: int, units: Units) -> Columns:
         """From the matches that were written down."""
-        total = int(offsets[-1])
+        total = int(units.tile_offsets[-1])
         slot.launch(
             self._place,
             -(-total // _PLACE_THREADS),
             _PLACE_THREADS,
             slot.device_array("found", 0),
             np.uint64(total),
-            slot.device_array("tile offsets", 0),
+            slot.device_array("unit offsets", 0),
             np.uint32(arrays.page.begin),
             *self._columns_on(slot, "filled", total),
         )
-        return self._ordered(slot, first_tile, (0, len(offsets) - 1), (0, total))
+        return self._ordered(slot, first_tile, (0, units.tiles), (0, total))
 
-    def _fill_all(
+    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, units: Units, tiles: int) -> Columns:
+        """Of the first ``tiles``: search again, a part of the matches at a time."""
+        total, first_tile = int(units.tile_offsets[tiles]), self._tiles(item)[0]
+        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
+        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
+        slot.upload("unit counts", units.counts)
+        for start in range(0, total, most):
+            span = (start, min(start + most, total))
+            begin = int(np.searchsorted(units.tile_offsets, span[0], "right")) - 1
+            end = min(int(np.searchsorted(units.tile_offsets, span[1], "left")), tiles)
+            for some in ((begin, end), (units.tiles, len(units.offsets))):
+                self._launch_fill(slot, item, arrays, units, some, span)
+            for column, part in zip(columns, self._ordered(slot, first_tile, (begin, end), span), strict=True):
+                column[span[0] : span[1]] = part
+        if most < total:  # some tiles were written in two parts
+            sort_tiles(columns, units.tile_offsets[: tiles + 1], self.search.threads)
+        return columns
+
+    def _launch_fill(
         self,
         slot: Slot,
         item: Piece,
         arrays: _PageArrays,
-        tiles: tuple[int, int],
-        offsets: NDArray[np.int64],
-    ) -> Columns:
-        """Search again, a part of the matches at a time."""
-        total = int(offsets[tiles[1] - tiles[0]])
-        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
-        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
-        for start in range(0, total, most):
-            span = (start, min(start + most, total))
-            begin = int(np.searchsorted(offsets, span[0], "right")) - 1
-            end = min(int(np.searchsorted(offsets, span[1], "left")), tiles[1] - tiles[0])
-            slot.launch(
-                self._fill,
-                -(-(end - begin) // self.shape.warps),
-                _WARP * self.shape.warps,
-                *self._task(slot, item, arrays),
-                np.uint32(tiles[0]),
-                np.uint32(begin),
-                np.uint32(end),
-                slot.device_array("tile offsets", 0),
-                np.uint64(span[0]),
-                np.uint64(span[1]),
-                np.uint32(arrays.page.begin),
-                *self._columns_on(slot, "filled", span[1] - span[0]),
-            )
-            for column, part in zip(columns, self._ordered(slot, tiles[0], (begin, end), span), strict=True):
-                column[span[0] : span[1]] = part
-        if most < total:  # some tiles were written in two parts
-            sort_tiles(columns, offsets[: tiles[1] - tiles[0] + 1], self.search.threads)
-        return columns
+        units: Units,
+        some: tuple[int, int],
+        span: tuple[int, int],
+    ) -> None:
+        """The matches numbered ``span`` that ``some`` of the units have."""
+        parts = int(slot.device_array("left over", 0)) + LEFT_OVER.fields["parts"][1]  # type: ignore[index]
+        slot.launch(
+            self._fill,
+            -(-(some[1] - some[0]) // self.shape.warps),
+            _WARP * self.shape.warps,
+            *self._task(slot, item, arrays),
+            np.uint32(self._tiles(item)[0]),
+            np.uint32(units.tiles),
+            np.uint64(parts),
+            np.uint32(some[0]),
+            np.uint32(some[1]),
+            slot.device_array("unit offsets", 0),
+            slot.device_array("unit counts", 0),
+            np.uint64(span[0]),
+            np.uint64(span[1]),
+            np.uint32(arrays.page.begin),
+            *self._columns_on(slot, "filled", span[1] - span[0]),
+        )
 
     def _columns_on(self, slot: Slot, which: str, count: int) -> list[Any]:
         return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
