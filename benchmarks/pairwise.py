@@ -4,6 +4,7 @@
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
     python benchmarks/pairwise.py windows                        # the same on S. aureus' 16S genes and windows
     python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
+    python benchmarks/pairwise.py modes                          # scores of semi-global and local alignments
     python benchmarks/pairwise.py regimes                        # every kernel where it could run, and the planner
 
 Each writes ``results/pairwise-<part>-<machine>.json``. Cells are query length times
@@ -298,6 +299,42 @@ def lengths_of_genome(path: str) -> int:
     return sum(int(batch.lengths.sum()) for batch in read_batches(path))
 
 
+def modes(rounds: int) -> dict[str, Any]:
+    """Scores of semi-global and of local alignments on a GPU beside all cores, interleaved; both print the same."""
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        dna = write_family(base / "dna.fa", 500, 1536, 500, 1.0, 0.0)
+        protein = write_family(base / "protein.fa", 1200, 512, 1200, 1.0, 0.0, AMINO_ACIDS)
+        cases = {
+            "linear, 1536": (dna, ["--gap", "10"]),
+            "affine, 1536": (dna, []),
+            "BLOSUM62 affine, 512": (protein, ["--matrix", "BLOSUM62", "--gapopen", "11"]),
+        }
+        for (name, (path, options)), mode in itertools.product(cases.items(), ("semi-global", "local")):
+            if (mode, name) == ("local", "linear, 1536"):
+                continue  # the same kernel as affine gaps
+            command = [str(path), "--mode", mode, "--score-only", *options]
+            samples: dict[str, list[dict[str, Any]]] = {"cuda": [], "cpu": []}
+            for _ in range(rounds):
+                for device, reports in samples.items():
+                    reports.append(run([*command, "--device", device, "-o", str(base / device)]))
+            kernel = statistics.median(max(one["kernel_s"] for one in each["devices"]) for each in samples["cuda"])
+            walls = {
+                device: statistics.median(each["wall_s"] for each in reports) for device, reports in samples.items()
+            }
+            results[f"{mode}, {name}"] = {
+                "pairs": samples["cuda"][0]["pairs"],
+                "kernel_s": round(kernel, 4),
+                "tcups": round(triangle_cells(path) / kernel / 1e12, 3),
+                "cuda_wall_s": walls["cuda"],
+                "cpu_wall_s": walls["cpu"],
+                "equal_bytes": (base / "cuda").read_bytes() == (base / "cpu").read_bytes(),
+            }
+            print(name, mode, results[f"{mode}, {name}"], flush=True)
+    return results
+
+
 def regimes(seconds: float) -> list[dict[str, Any]]:
     """Kernel seconds of each kernel and of the planner's choice, by number of pairs, length and traceback: medians of
     rounds in which every one runs once, on a device that stays open. Rows that would begin after ``seconds`` are left
@@ -358,7 +395,7 @@ def _kernel_seconds(backend: Any, path: Path, kernel: str, traceback: bool) -> f
 
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "regimes"))
+    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "modes", "regimes"))
     parser.add_argument("file", nargs="?")
     parser.add_argument("--long", nargs=2, metavar="FASTA")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
@@ -370,6 +407,7 @@ def command_line() -> None:
         "vsearch": lambda: vsearch(chosen.file, chosen.records),
         "windows": windows,
         "gpu": lambda: gpu(chosen.long),
+        "modes": lambda: modes(chosen.rounds),
         "regimes": lambda: regimes(chosen.seconds),
     }
     path = record(f"pairwise-{chosen.part}", parts[chosen.part]())

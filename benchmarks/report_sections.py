@@ -216,6 +216,22 @@ def alignment(results: Results) -> str:
         parts.append(
             f"With `--id` the cells are those of all pairs, most of which the filter proves hopeless. {found.source}\n"
         )
+    if found := results.first("pairwise-modes"):
+        rows = [
+            (
+                name,
+                number(row["pairs"]),
+                row["tcups"],
+                row["kernel_s"],
+                row["cuda_wall_s"],
+                row["cpu_wall_s"],
+                "yes" if row["equal_bytes"] else "no",
+            )
+            for name, row in dicts(found.figures)
+        ]
+        columns = ("scores of other modes", "pairs", "TCUPS", "kernel s", "GPU command s", "all cores, s", "same bytes")
+        parts.append(table(columns, rows))
+        parts.append(f"{found.source}\n")
     if found := results.first("gpu-peers"):
         parts.append(gpu_peers(found, "Needleman-Wunsch scores, linear gaps"))
     if found := results.first("pairwise-regimes"):

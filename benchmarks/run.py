@@ -150,6 +150,12 @@ BENCHMARKS = {
         cpu=("vsearch {data}/biomarks50k.fa", "windows"),
         genomes=("biomarks50k",),
     ),
+    "pairwise-modes": Benchmark(
+        "pairwise: scores of semi-global and local alignments on a GPU beside all cores",
+        "pairwise.py",
+        cuda=("modes",),
+        quick="--rounds 1",
+    ),
     "pairwise-regimes": Benchmark(
         "pairwise: each GPU kernel where it could run, and the planner's choice", "pairwise.py", cuda=("regimes",)
     ),

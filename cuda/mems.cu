@@ -37,7 +37,7 @@ struct PartList {
     TilePart* parts;
     uint32_t most;
 
-    __device__ __forceinline__ uint32_t used() const { return min(*count, most); }
+    __device__ __forceinline__ uint32_t used() const { return *count < most ? *count : most; }
 };
 
 // All lanes: the matches of a tile's hits [first_hit, last_hit), counted on from `count`; with `capacity`, also written down.

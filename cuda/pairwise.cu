@@ -2,7 +2,7 @@
 // The launch numbers are in gpualign/gpu/tuning.py; the host side is gpualign/gpu/kernels/pairwise.py.
 #include "algo/edit_band.hpp"
 #include "device/diagonal_scan.cuh"
-#include "device/lazy_scan.cuh"
+#include "device/lazy_kernel.cuh"
 #include "device/trace_scan.cuh"
 
 namespace gpualign {
@@ -13,50 +13,6 @@ static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripT
               "gpualign/gpu/kernels/pairwise.py lays these out");
 
 namespace {
-
-constexpr int block_threads = 64;
-
-// Hands out tasks to warps until there are none.
-__device__ __forceinline__ int next_task(unsigned* ticket) {
-    int at = 0;
-    if (threadIdx.x % warp_size == 0) at = int(atomicAdd(ticket, 1u));
-    return __shfl_sync(0xffffffffu, at, 0);
-}
-
-__device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& scheme) {
-    for (int i = threadIdx.x; i < scheme.letters * scheme.letters; i += block_threads)
-        table[i] = scheme.scores[i] + 2 * scheme.shift;
-    __syncthreads();
-}
-
-enum Profiles { registers, bytes, table };
-
-// LazyRScan over all tasks; `column` has two columns of `rows` words a lane for every resident warp.
-template <class Word, int K, bool Affine, int Kind>
-__device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned* ticket, const LazyScheme& scheme,
-                                     const DeviceSequences& queries, const DeviceSequences& targets,
-                                     const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) {
-    extern __shared__ uint4 shared[];
-    const int64_t warp = (int64_t(blockIdx.x) * block_threads + threadIdx.x) / warp_size;
-    uint32_t* column_h = column + warp * 2 * rows * warp_size;
-    uint32_t* column_e = column_h + int64_t(rows) * warp_size;
-    if (Kind == table) load_table(reinterpret_cast<int32_t*>(shared), scheme);
-    for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
-        const auto run = [&](auto& profile) {
-            lazy_task<Word, K, Affine>(tasks[at], profile, scheme, queries, targets, pair_target, column_h, column_e, scores);
-        };
-        if constexpr (Kind == registers) {
-            RegisterProfile<Word, K> profile;
-            run(profile);
-        } else if constexpr (Kind == bytes) {
-            SharedProfile<K> profile{shared};
-            run(profile);
-        } else {
-            TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.letters, {}};
-            run(profile);
-        }
-    }
-}
 
 // The sweep of RScan. Lanes hold pairs of any queries and targets.
 template <class Word, int K, bool Affine>
@@ -225,19 +181,12 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
 
 }  // namespace
 
-#define LAZY(name, Word, K, Affine, Kind)                                                                               \
-    extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
-        name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,            \
-             DeviceSequences targets, const int32_t* pair_target, uint32_t* column, int rows, int32_t* scores) {        \
-        lazy<Word, K, Affine, Kind>(tasks, count, ticket, scheme, queries, targets, pair_target, column, rows, scores); \
-    }
-
-LAZY(lazy_linear_nucleotides, Pair16, 24, false, registers)
-LAZY(lazy_linear_letters, Pair16, 16, false, bytes)
-LAZY(lazy_affine_nucleotides, Pair16, 32, true, bytes)
-LAZY(lazy_affine_letters, Pair16, 16, true, bytes)
-LAZY(lazy_linear_wide, int32_t, 12, false, table)
-LAZY(lazy_affine_wide, int32_t, 16, true, table)
+LAZY(lazy_linear_nucleotides, Pair16, 24, false, Corners, registers)
+LAZY(lazy_linear_letters, Pair16, 16, false, Corners, bytes)
+LAZY(lazy_affine_nucleotides, Pair16, 32, true, Corners, bytes)
+LAZY(lazy_affine_letters, Pair16, 16, true, Corners, bytes)
+LAZY(lazy_linear_wide, int32_t, 12, false, Corners, table)
+LAZY(lazy_affine_wide, int32_t, 16, true, Corners, table)
 
 #define RSCAN(name, Word, Affine)                                                                                       \
     extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(                                           \

@@ -325,7 +325,10 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
         ({"mode": "local"}, "cpu"),
         ({"mode": "semi-global"}, "cpu"),
         ({"mode": "semi-global", "identity": 0.9}, "cuda"),
-        ({"mode": "semi-global", "score_only": True}, "cpu"),
+        ({"mode": "semi-global", "score_only": True}, "cuda"),
+        ({"mode": "local", "score_only": True}, "cuda"),
+        ({"mode": "local", "layout": "matrix", "matrix_value": "score"}, "cuda"),
+        ({"mode": "local", "layout": "matrix"}, "cpu"),
     ],
 )
 def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(

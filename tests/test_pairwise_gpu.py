@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import parasail
@@ -35,16 +36,20 @@ SCHEMES = {
 }
 
 
+def parasail_matrix_of(scheme: str) -> Any:
+    if scheme == "protein":
+        return parasail.blosum62
+    match, mismatch = (500, -300) if scheme == "wide" else (5, -4)
+    matrix = parasail.matrix_create("ACGT", match, mismatch)
+    for i in range(4):
+        matrix[i, 4] = matrix[4, i] = mismatch
+    matrix[4, 4] = mismatch
+    return matrix
+
+
 def parasail_scores(scheme: str, sequences: list[str]) -> list[int]:
     _, _, gap_open, gap_extend = SCHEMES[scheme]
-    if scheme == "protein":
-        matrix = parasail.blosum62
-    else:
-        match, mismatch = (500, -300) if scheme == "wide" else (5, -4)
-        matrix = parasail.matrix_create("ACGT", match, mismatch)
-        for i in range(4):
-            matrix[i, 4] = matrix[4, i] = mismatch
-        matrix[4, 4] = mismatch
+    matrix = parasail_matrix_of(scheme)
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
     return [parasail.nw_scan_64(a, b, gap_open, gap_extend, matrix).score for a, b in pairs]
 
@@ -85,6 +90,57 @@ def test_identity_filter_drops_what_it_should(tmp_path: Path, identity: str, ext
         assert (tmp_path / "gpu").read_text().splitlines() == [header, *kept]
     run([fasta, *extra, "--device", "cpu", "--id", identity, "-o", str(tmp_path / "cpu")])
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+FREE_ENDS = [
+    ",".join(
+        end for bit, end in enumerate(("query-start", "query-end", "target-start", "target-end")) if bits >> bit & 1
+    )
+    for bits in range(1, 16)
+]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("gaps", ["given", "linear"])
+def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str, gaps: str) -> None:
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    if gaps == "linear":  # a gap's costs are the last options
+        costs = 2 if scheme == "linear" else 4
+        options, gap_extend = [*options[:-costs], "--gap", str(gap_open)], gap_open
+    sequences = [
+        *family(31, 12, 90, 0.6, letters),
+        *family(32, 6, 33, 0.4, letters),
+        *family(33, 3, 24, 0.2, letters),
+        letters[0],
+        letters[1],
+    ]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    matrix = parasail_matrix_of(scheme)
+    lazy = [fasta, *options, "--score-only", "--kernel", "lazy", "--device", "cuda"]
+    run([*lazy, "--mode", "local", "-o", str(tmp_path / "local")])
+    expected = [parasail.sw_scan_64(a, b, gap_open, gap_extend, matrix).score for a, b in pairs]
+    assert [int(row["score"]) for row in rows_of(tmp_path / "local")] == expected
+    for ends in FREE_ENDS:
+        mode = ["--mode", "semi-global", "--free-ends", ends]
+        run([*lazy, *mode, "-o", str(tmp_path / "gpu")])
+        run([fasta, *options, *mode, "--score-only", "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), ends
+    # of four free ends: nothing is an alignment as well, which parasail leaves out
+    expected = [max(0, parasail.sg_scan_64(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
+    assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+
+
+def test_many_pairs_of_other_modes(tmp_path: Path) -> None:
+    """Enough for the planner, of lengths on both sides of what 16 bits hold."""
+    sequences = [*family(34, 90, 300, 0.5), *family(35, 3, 7000, 0.02)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for mode in ("semi-global", "local"):
+        for extra in (["--strand", "both"], ["--kernel", "lazy", "--gap", "9"]):
+            options = [fasta, "--mode", mode, "--score-only", *extra]
+            run([*options, "--device", "cuda", "-o", str(tmp_path / "gpu")])
+            run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
 
 
 @pytest.mark.parametrize("mode", ["semi-global", "local"])

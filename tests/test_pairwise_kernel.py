@@ -148,7 +148,14 @@ CASES = {
     "score filter, definition 0": {"identity": 0.6, "definition": 0},
     "nothing proved": {"identity": 0.9, "definition": 2},
     "semi-global": {"mode": "semi-global", "free_ends": (True,) * 4, "identity": 0.9},
+    "semi-global scores": {
+        "mode": "semi-global",
+        "free_ends": (True, False, True, True),
+        "traced": False,
+        "threads": 3,
+    },
     "local": {"mode": "local"},
+    "local scores": {"mode": "local", "traced": False, "threads": 2},
 }
 
 
@@ -174,6 +181,20 @@ def test_little_memory_makes_many_batches(monkeypatch) -> None:
     got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
     assert np.array_equal(got.cigar, expected.cigar)
     assert kernel.launcher.used.count("rscan") > 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("mode", "ends"), [("semi-global", (True,) * 4), ("local", (False,) * 4)])
+def test_scores_of_other_modes_go_to_the_device_where_they_are_many(monkeypatch, mode: str, ends: tuple) -> None:
+    for lengths, kernel_name, used in (
+        ([50] * 130, "auto", ["lazy"]),
+        ([700] * 4, "auto", []),
+        ([700] * 4, "lazy", ["lazy"]),
+    ):
+        problem, block = make_problem(lengths, mode=mode, free_ends=ends, traced=False, kernel=kernel_name)
+        kernel, slot = make_kernel(monkeypatch, problem), Slot()
+        kernel.submit(slot, block)  # type: ignore[arg-type]
+        assert len(kernel.collect(slot, block)) == len(block)  # type: ignore[arg-type]
+        assert kernel.launcher.used == used  # type: ignore[attr-defined]
 
 
 def test_planner_by_regime() -> None:

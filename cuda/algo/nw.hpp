@@ -28,6 +28,16 @@ GPUALIGN_HD int32_t add_max(int32_t a, int32_t b, int32_t c) {
 #endif
 }
 
+template <class Word>
+GPUALIGN_HD Word add_max_floor(Word a, Word b, Word c) { return max(add_max(a, b, c), Word(0)); }
+GPUALIGN_HD int32_t add_max_floor(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32_relu(a, b, c);
+#else
+    return max(max(a + b, c), 0);
+#endif
+}
+
 // Four bits a cell say where its values came from; ties go to the diagonal, then to E, and gaps close early.
 enum : uint32_t {
     not_diagonal = 1,  // H came from E or F
@@ -112,6 +122,24 @@ struct Strip {
             h[k] = left = value;
             diagonal = up;
             put(k, bits);
+        }
+    }
+
+    // The same for scores alone.
+    template <class Scores>
+    GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
+                               Word minus_extend) {
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+        for (int k = 0; k < K; k++) {
+            const Word up = h[k];
+            const Word value = add_max_floor(diagonal, scores(k), max(e, f[k]));
+            const Word opened = value + minus_open;
+            e = add_max(e, minus_extend, opened);
+            f[k] = add_max(f[k], minus_extend, opened);
+            h[k] = left = value;
+            diagonal = up;
         }
     }
 };

@@ -59,7 +59,10 @@ struct LazyScheme {
     int32_t letters;
     int32_t shift, opening;  // x and o' of the transform
     int32_t bias;            // H'(0,0)
+    int32_t extend;          // of a gap, where there is no transform
+    uint32_t free_ends;      // FreeEnd bits
 };
+enum FreeEnd : uint32_t { free_query_start = 1, free_query_end = 2, free_target_start = 4, free_target_end = 8 };
 
 // The strip's columns of one lane's targets as letters, `no_letter` past their ends.
 template <class Word, int K>
@@ -192,22 +195,48 @@ struct TableProfile {
     }
 };
 
+// Where alignments begin and end, and the best of each lane: here in the corners.
+template <class Word, int K>
+struct Corners {
+    static constexpr bool local = false;
+    using W = WordOf<Word>;
+    Word border;
+    int32_t best[W::lanes] = {};
+
+    __device__ __forceinline__ Corners(const LazyScheme& scheme, const Targets<Word, K>&, int)
+        : border(W::both(scheme.bias - scheme.opening)) {}
+    __device__ __forceinline__ Word top(int) const { return border; }   // H' at (0, j)
+    __device__ __forceinline__ Word left(int) const { return border; }  // H' at (i, 0)
+    __device__ __forceinline__ void begin_strip(const Targets<Word, K>&, int) {}
+    __device__ __forceinline__ void after_row(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {}
+    __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme& scheme, const Targets<Word, K>& targets, int c0,
+                                                int n) {
+#pragma unroll
+        for (int half = 0; half < W::lanes; half++) {
+            const int last = targets.length[half] - c0;
+#pragma unroll
+            for (int k = 0; k < K; k++)
+                if (k + 1 == last) best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
+        }
+    }
+};
+
 // One strip. The column is read a few rows ahead of where it is overwritten, at [row * 32 + lane].
-template <class Word, int K, bool Affine, class Profile>
-__device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, const uint8_t* query,
-                                           int n, int c0, const LazyScheme& scheme, uint32_t* column_h,
-                                           uint32_t* column_e, int lane) {
+template <class Word, int K, bool Affine, class Profile, class Ends>
+__device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, Ends& ends,
+                                           const Targets<Word, K>& targets, const uint8_t* query, int n, int c0,
+                                           const LazyScheme& scheme, uint32_t* column_h, uint32_t* column_e, int lane) {
     using W = WordOf<Word>;
     constexpr int ahead = 4;  // rows whose left border is on its way
-    const Word minus_open = W::both(-scheme.opening);
-    const Word border = W::both(scheme.bias - scheme.opening), border_e = W::both(scheme.bias - 2 * scheme.opening);
+    const Word minus_open = W::both(-scheme.opening), minus_extend = W::both(-scheme.extend);
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        state.h[k] = border;
-        if (Affine) state.f[k] = border_e;
+        state.h[k] = ends.top(c0 + k + 1);
+        if (Affine) state.f[k] = state.h[k] + minus_open;
     }
+    ends.begin_strip(targets, c0);
     const bool first = c0 == 0;
-    Word diagonal = first ? W::both(scheme.bias) : border;
+    Word diagonal = first ? W::both(scheme.bias) : ends.top(c0);
     uint32_t next_h[ahead], next_e[ahead];
 #pragma unroll
     for (int r = 0; r < ahead; r++) {
@@ -233,11 +262,15 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
             for (int r = 0; r < ahead; r++) {
                 const int row = i0 + r0 + r;
                 if (row >= n) break;
-                Word left = first ? border : W::from(now_h[r]);
-                Word e = first ? border_e : W::from(now_e[r]);
+                Word left = first ? ends.left(row + 1) : W::from(now_h[r]);
+                Word e = first ? left + minus_open : W::from(now_e[r]);
                 const Word next_diagonal = left;
                 const int letter = __shfl_sync(0xffffffffu, letters, r0 + r);
-                profile.with(letter, [&](const auto& scores) { state.row(scores, diagonal, left, e, minus_open); });
+                profile.with(letter, [&](const auto& scores) {
+                    if constexpr (Ends::local) state.row_local(scores, diagonal, left, e, minus_open, minus_extend);
+                    else state.row(scores, diagonal, left, e, minus_open);
+                });
+                ends.after_row(state.h, scheme, targets, c0, row + 1);
                 diagonal = next_diagonal;
                 column_h[row * warp_size + lane] = W::raw(left);
                 if (Affine) column_e[row * warp_size + lane] = W::raw(e);
@@ -247,7 +280,7 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
 }
 
 // A task: scores[first + lane (+ 32)] get the untransformed score of each pair.
-template <class Word, int K, bool Affine, class Profile>
+template <class Word, int K, bool Affine, template <class, int> class EndsOf, class Profile>
 __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile, const LazyScheme& scheme,
                                           const DeviceSequences& queries, const DeviceSequences& targets,
                                           const int32_t* pair_target, uint32_t* column_h, uint32_t* column_e,
@@ -268,20 +301,15 @@ __device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile
     }
     longest = warp_max(longest);
     Strip<Word, K, Affine> state;
+    EndsOf<Word, K> ends(scheme, mine, n);
     for (int c0 = 0; c0 < longest; c0 += K) {
         profile.build(mine, c0, scheme);
-        lazy_strip<Word, K, Affine>(state, profile, query, n, c0, scheme, column_h, column_e, lane);
-#pragma unroll
-        for (int half = 0; half < W::lanes; half++) {
-            const int last = mine.length[half] - c0;
-            if (last < 1 || last > K || lane + half * warp_size >= task.count) continue;
-            int32_t value = 0;
-#pragma unroll
-            for (int k = 0; k < K; k++)
-                if (k + 1 == last) value = W::lane(state.h[k], half);
-            scores[task.first + lane + half * warp_size] = value - scheme.bias - scheme.shift * (n + mine.length[half]);
-        }
+        lazy_strip<Word, K, Affine>(state, profile, ends, mine, query, n, c0, scheme, column_h, column_e, lane);
+        ends.after_strip(state.h, scheme, mine, c0, n);
     }
+#pragma unroll
+    for (int half = 0; half < W::lanes; half++)
+        if (lane + half * warp_size < task.count) scores[task.first + lane + half * warp_size] = ends.best[half];
 }
 
 }  // namespace nw

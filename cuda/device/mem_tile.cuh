@@ -244,7 +244,7 @@ __device__ uint64_t warp_match_tile(const Task& task, WarpSpace& space, uint64_t
     uint64_t before = 0;  // hits of the groups before
     for (int from = 0; from < seeds && more; from += kGroup) {
         const uint64_t hits = warp_look_up(task, space, begin, from, min(kGroup, seeds - from));
-        const uint64_t stop = last_hit > before ? min(hits, last_hit - before) : 0;
+        const uint64_t room = last_hit > before ? last_hit - before : 0, stop = hits < room ? hits : room;
         for (uint64_t hit = first_hit > before ? first_hit - before : 0; hit < stop && more; hit += 32) {
             waiting = warp_gather_hits(task, space, from, hit, stop, waiting);
             if (waiting >= 32) test();

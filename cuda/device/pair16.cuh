@@ -27,4 +27,9 @@ __device__ __forceinline__ Pair16 add_max(Pair16 a, Pair16 b, Pair16 c) {
     return Pair16(__viaddmax_s16x2(a.v, b.v, c.v));
 }
 
+// And not below zero.
+__device__ __forceinline__ Pair16 add_max_floor(Pair16 a, Pair16 b, Pair16 c) {
+    return Pair16(__viaddmax_s16x2_relu(a.v, b.v, c.v));
+}
+
 }  // namespace gpualign

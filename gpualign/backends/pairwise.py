@@ -39,6 +39,7 @@ class PairProblem:
         definition: of the identity.
         table_bytes: memory of one worker's tables.
         kernel: the GPU kernel that is forced, or "auto".
+        threads: of the host, for what a device leaves to them.
     """
 
     queries: tuple[EncodedSequences, ...]
@@ -53,6 +54,7 @@ class PairProblem:
     definition: int
     table_bytes: int
     kernel: str = "auto"
+    threads: int = 1
 
     @property
     def bound(self) -> IdentityBound | None:

@@ -83,7 +83,6 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
     strands: tuple[EncodedSequences, ...] = (inputs.queries,)
     if params.strand == "both":
         strands += (inputs.queries.reverse_complement(scoring),)
-    values_traced = params.layout != "matrix" or params.matrix_value != "score" or params.plot is not None
     return PairProblem(
         queries=strands,
         targets=inputs.targets,
@@ -92,12 +91,19 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
         gap_extend=params.gap_extend * scoring.scale,
         mode=params.mode,
         free_ends=params.ends(),
-        traced=not params.score_only and values_traced,
+        traced=is_traced(params),
         identity=params.identity,
         definition=params.identity_definition,
         table_bytes=params.max_memory // max(1, options.threads),
         kernel=params.kernel,
+        threads=options.threads,
     )
+
+
+def is_traced(params: PairwiseParams) -> bool:
+    """Whether the output needs more than scores."""
+    scores = params.layout == "matrix" and params.matrix_value == "score" and params.plot is None
+    return not (params.score_only or scores)
 
 
 def align_all(
@@ -121,7 +127,7 @@ def align_all(
 
     results = align(blocks())
     if resume is not None:
-        run = digest(replace(problem, table_bytes=0, kernel="auto"), source, size)
+        run = digest(replace(problem, table_bytes=0, kernel="auto", threads=1), source, size)
         results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
     aligned = 0
     for alignments in results:
@@ -148,7 +154,8 @@ def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
     """The options with the CPU, all of its cores, for the device where a GPU would have nothing to do."""
     filtered = params.mode == "semi-global" and params.identity is not None
     what = "local and semi-global alignments are computed"
-    return for_kernels(options, "pairwise", params.mode == "global" or filtered, what)
+    on_gpu = params.mode == "global" or filtered or not is_traced(params)
+    return for_kernels(options, "pairwise", on_gpu, what)
 
 
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -29,6 +30,7 @@ from gpualign.gpu.kernels import pairwise_tasks as tasks
 from gpualign.gpu.kernels.pairwise_launch import THREADS, PairwiseLauncher, Traced
 from gpualign.gpu.runner import SLOTS
 from gpualign.gpu.tuning import PAIRWISE
+from gpualign.stream.runner import run_ordered
 from gpualign.workflows.pair_blocks import PairBlock
 
 _FILTER_MARGIN = 256
@@ -49,7 +51,8 @@ class _Step:
 
 
 class PairwiseKernel:
-    """One device's part in ``pairwise``. Global alignment runs here; other modes are passed to the CPU code.
+    """One device's part in ``pairwise``: global alignments, and the scores of the others where they are many; the rest
+    is left to the host's cores.
 
     Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
@@ -70,7 +73,7 @@ class PairwiseKernel:
         """The block's alignments, those that reach the identity."""
         step = self._steps.pop(id(item))
         if step.kind == "cpu":
-            return align_on_cpu(self.problem, item)
+            return self._on_cores(item)
         results = []
         for strand in range(len(self.problem.queries)):
             if step.kind == "scores":
@@ -95,17 +98,27 @@ class PairwiseKernel:
         """The halves' results as one."""
         return Alignments.join(*results)
 
+    def _on_cores(self, block: PairBlock) -> Alignments:
+        """The block on all of the host's threads."""
+        threads = self.problem.threads
+        edges = np.linspace(0, len(block), min(4 * threads, max(len(block), 1)) + 1).astype(np.int64).tolist()
+        parts = [PairBlock(block.queries[i:j], block.targets[i:j]) for i, j in pairwise(edges)]
+        first, *rest = run_ordered(parts, partial(align_on_cpu, self.problem), threads)
+        for part in rest:
+            first = Alignments.join(first, part)
+        return first
+
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
         strands = range(len(problem.queries))
-        if len(block) == 0 or problem.mode == "local":
+        if len(block) == 0 or (problem.mode == "local" and problem.traced):
             return _Step("cpu")
         limits = edit_limits(problem, block) if problem.traced else None
         if limits is not None and self._filter_shared_bytes(block) <= PAIRWISE.shared_bytes:
             for strand in strands:
                 self._submit_filter(slot, block, strand, limits)
             return _Step("filter")
-        if problem.mode != "global":
+        if problem.mode != "global" and problem.traced:
             return _Step("cpu")
         lengths = problem.lengths(block)
         empty = lengths.min() == 0
@@ -126,7 +139,10 @@ class PairwiseKernel:
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
-        if plan.scores_by_strips(work, problem.kernel):
+        by_strips = plan.scores_by_strips(work, problem.kernel)
+        if by_strips and problem.mode != "global":  # few and long: the cores are faster than a thread a pair
+            return _Step("cpu")
+        if by_strips:
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
             return _Step(kind, by_strips=True)

@@ -19,6 +19,8 @@ from gpualign.workflows.pair_blocks import PairBlock
 
 THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
+#: what the kernels of LazyRScan are called where alignments begin and end elsewhere than in the corners
+_LAZY_OF_MODE = {"global": "lazy", "semi-global": "borders", "local": "anywhere"}
 #: letters that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -54,13 +56,16 @@ class PairwiseLauncher:
         return addresses
 
     def _scheme(self, words: tasks.Arithmetic) -> np.void:
-        rest = (len(self.problem.scoring), words.shift, words.opening, words.bias)
+        problem = self.problem
+        free_ends = sum(free << bit for bit, free in enumerate(problem.free_ends))
+        rest = (len(problem.scoring), words.shift, words.opening, words.bias, problem.gap_extend, free_ends)
         scheme: np.void = np.array([(self._scores, rest)], tasks.SCHEME)[0]
         return scheme
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
-        function = self.device.function("pairwise", name)
+        elsewhere = name.startswith((_LAZY_OF_MODE["semi-global"], _LAZY_OF_MODE["local"]))
+        function = self.device.function("pairwise_ends" if elsewhere else "pairwise", name)
         attribute = self.device.driver.function_attribute
         if shared > 48 << 10:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
@@ -70,11 +75,16 @@ class PairwiseLauncher:
 
     def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
         """The words that tables of up to n x m need."""
-        return tasks.arithmetic(self.problem.scoring, self.problem.gap_open, self.problem.gap_extend, n, m)
+        problem = self.problem
+        free_start = problem.free_ends[0] or problem.free_ends[2]
+        return tasks.arithmetic(
+            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", free_start
+        )
 
     @property
     def _gaps(self) -> str:
-        return "affine" if self.problem.gap_open > self.problem.gap_extend else "linear"
+        problem = self.problem
+        return "affine" if problem.gap_open > problem.gap_extend or problem.mode == "local" else "linear"
 
     # -- LazyRScan
 
@@ -150,14 +160,15 @@ class PairwiseLauncher:
 
     def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""
-        scoring = self.problem.scoring
+        scoring, affine = self.problem.scoring, self._gaps == "affine"
+        name = f"{_LAZY_OF_MODE[self.problem.mode]}_{self._gaps}"
         if words.lanes == 1:
-            return f"lazy_{self._gaps}_wide", 4 * len(scoring) ** 2
-        if not words.opening and scoring.name == "match/mismatch":
-            return "lazy_linear_nucleotides", 0
-        columns = 32 if words.opening and len(scoring) <= 8 else 16
+            return f"{name}_wide", 4 * len(scoring) ** 2
+        if not affine and scoring.name == "match/mismatch":
+            return f"{name}_nucleotides", 0
+        columns = 32 if affine and len(scoring) <= 8 else 16
         letters = "nucleotides" if columns == 32 else "letters"
-        return f"lazy_{self._gaps}_{letters}", len(scoring) * columns * 2 * THREADS
+        return f"{name}_{letters}", len(scoring) * columns * 2 * THREADS
 
     # -- TiledDScan and DScan
 

@@ -34,11 +34,12 @@ STRIP_TASK = np.dtype(
     ]
 )
 TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
-#: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias)
+#: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias,
+#: extension, free ends)
 SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
 PAIR_LIST = np.dtype([("query", np.uint64), ("target", np.uint64)])
 SCORE_LINES = np.dtype([(name, np.float64) for name in "pqrs"])
-SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 4)])
+SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 6)])
 
 WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps
@@ -66,19 +67,27 @@ class Arithmetic:
     small_scores: bool
 
 
-def arithmetic(scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int) -> Arithmetic:
+def arithmetic(
+    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, free_start: bool = False
+) -> Arithmetic:
     """16-bit halves where the values of every table up to n x m provably fit, else 32 bits (the bounds of
     gpualign/native/pairwise_scheme.hpp).
+
+    Args:
+        local: no transform, and values are floored at zero.
+        free_start: a gap at a start costs nothing.
 
     Raises:
         OverflowError: not even 32 bits are enough.
     """
-    shift, opening = gap_extend, gap_open - gap_extend
+    shift = 0 if local else gap_extend
+    opening = gap_open - shift
     low = min(0, scoring.lowest + 2 * shift) - 5 * opening - 2 * gap_extend - 8
-    high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8
+    high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8 + (shift * (n + m) if free_start else 0)
     small = scoring.lowest + 2 * shift >= -128 and scoring.highest + 2 * shift <= 127
-    if high - low <= 65535 and small:
-        return Arithmetic(2, -32768 - low, shift, opening, small)
+    fits = low >= -32768 and high <= 32767 if local else high - low <= 65535
+    if fits and small:
+        return Arithmetic(2, 0 if local else -32768 - low, shift, opening, small)
     if high >= 1 << 31 or low < -(1 << 31):
         raise OverflowError(f"scores of {n} x {m} letters exceed 32 bits")
     return Arithmetic(1, 0, shift, opening, small)
