@@ -51,20 +51,25 @@ class CudaBackend:
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
-        cores = self.cores_for(stage)
-        if not isinstance(stage, HostedStage):
-            yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
-            return
-        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, cores, stage.slots)
         interval = sys.getswitchinterval()
         try:
             # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
+            if isinstance(stage, HostedStage):
+                yield from self._run_hosted(items, stage)
+            else:
+                cores = self.cores_for(stage)
+                yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
+        finally:
+            sys.setswitchinterval(interval)
+
+    def _run_hosted(self, items: Iterable[Item], stage: HostedStage[Item, Result]) -> Generator[Result, None, None]:
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, self.cores_for(stage), stage.slots)
+        try:
             # some threads wait for a device: one more for each batch that a device may have under way
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
             yield from run_ordered(items, partial(stage.around, partial(self._run_staged, pool, stage)), workers)
         finally:
-            sys.setswitchinterval(interval)
             pool.close()
 
     def _run_staged(self, pool: DevicePool[Any, Any], stage: HostedStage[Any, Any], item: Any) -> Any:

@@ -57,11 +57,11 @@ _PART_BYTES = 1 << 18
 #: the same of a device's piece, in matches; its positions are a multiple of the step
 _DEVICE_MATCHES, _DEVICE_POSITIONS, _DEVICE_STEP = 1 << 22, 1 << 24, 1 << 12
 #: repeats may give so many matches a position, before more is known
-_FIRST_MATCHES = 4
+_FIRST_MATCHES = 2
 #: a device wants batches this much larger
 _DEVICE_BATCH = 2
 #: matches formatted at a time behind a device
-_REPORTED = 1 << 15
+_REPORTED = 1 << 16
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 

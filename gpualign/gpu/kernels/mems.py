@@ -163,13 +163,14 @@ class MemsKernel:
         task, capacity = self._task(slot, item, arrays), np.uint64(self._capacity(item))
         counts = slot.device_array("counts", 4 * (last - first))
         found = slot.device_array("found", _FOUND_BYTES * int(capacity))
-        left_over = int(slot.clear("left over", LEFT_OVER.itemsize))
+        left_over = int(slot.device_array("left over", LEFT_OVER.itemsize))
         found_count, part_count, parts, part_counts = (
             np.uint64(left_over + LEFT_OVER.fields[name][1])  # type: ignore[index]
             for name in ("found", "part_count", "parts", "counts")
         )
         list_of_parts = (part_count, parts, np.uint32(MOST_PARTS))
         blocks, threads = -(-(last - first) // self.shape.warps), _WARP * self.shape.warps
+        slot.clear("left over", LEFT_OVER.itemsize)
         slot.launch(
             self._count, blocks, threads,
             *task, np.uint32(first), np.uint32(last), counts, capacity, found_count, found, *list_of_parts,
