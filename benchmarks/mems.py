@@ -148,6 +148,11 @@ def run(command: list[str], output: Path) -> dict[str, float]:
     return {"wall_s": wall, "cpu_s": cpu, "peak_mib": peak / 1024}
 
 
+def interpreter_mib() -> float:
+    """Peak MiB of an interpreter that has only loaded what every command needs."""
+    return run([sys.executable, "-c", "import click, numpy"], Path("/dev/null"))["peak_mib"]
+
+
 def command_for(
     contender: str, workload: Workload, reference: Path, query: Path, threads: int, report: Path
 ) -> list[str]:
@@ -247,7 +252,8 @@ def main() -> None:
         print(json.dumps(results[-1]), flush=True)
     options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
     name = "mems" if "mummer" in arguments.contenders else "mems-devices"
-    record(name, {**options, "mummer": "3.23", "workloads": results})
+    facts = {**options, "mummer": "3.23", "interpreter_mib": round(interpreter_mib(), 1)}
+    record(name, {**facts, "workloads": results})
 
 
 if __name__ == "__main__":

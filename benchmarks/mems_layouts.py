@@ -262,6 +262,8 @@ def workloads(data: Path) -> dict[str, tuple[Search, QueryText]]:
     genome, _ = search(data / "chr20.fa", 1000, 50)
     query = next(iter(read_batches(str(data / "chrXtrunc.fa"))))
     result["chr20-chrX-l50"] = (genome, genome.prepare(query))
+    longer, _ = search(data / "chr20.fa", 1000, 100)
+    result["chr20-chrX-l100"] = (longer, longer.prepare(query))
     for name, file, length, count, size in (
         ("lmono-120-l20", "ecoli_mg1655.fa", 20, 300_000, 120),
         ("ssuis-36-l10", "ssuis_sc84.fa", 10, 100_000, 36),

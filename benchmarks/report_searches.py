@@ -94,7 +94,9 @@ def _beside_mummer(found: Result) -> str:
     ]
     return (
         f"Beside MUMmer {found.figures['mummer']}, {found.figures['threads']} threads, whole commands:\n\n"
-        f"{table((*names, 'same matches'), rows)}\n{found.source}\n"
+        f"{table((*names, 'same matches'), rows)}\n"
+        f"Of gpualign's memory {found.figures['interpreter_mib']} MiB are the interpreter with click and NumPy. "
+        f"{found.source}\n"
     )
 
 
@@ -132,7 +134,7 @@ def _layouts(found: Result, profile: Result | None) -> str:
     if profile:
         row = profile.figures
         text += (
-            f"\nThe profiler on {row['workload']}: {row['dram_throughput_percent']:.1f} % of the memory's bandwidth, "
+            f"\nThe profiler on {row['workload']}, of an earlier count: {row['dram_throughput_percent']:.1f} % of the memory's bandwidth, "
             f"{row['l2_hit_percent']:.0f} % hits in the second-level cache, "
             f"{row['compute_throughput_percent']:.0f} % of the arithmetic limit, "
             f"{row['active_threads_per_warp']:.0f} of 32 lanes active on average. {profile.source}\n"

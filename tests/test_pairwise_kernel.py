@@ -206,6 +206,7 @@ def test_planner_by_regime() -> None:
     assert plan.scores_by_strips(work(1500, 60), "auto")
     assert plan.scores_by_strips(work(1_000_000, 1), "auto")
     assert not plan.aligns_by_strips(work(150, 100_000), "auto")
+    assert plan.aligns_by_strips(work(100, 2016), "auto")
     assert plan.aligns_by_strips(work(20_000, 10), "auto")
     assert plan.scores_by_strips(work(1500, 100_000), "tiled")
 

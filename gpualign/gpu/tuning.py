@@ -293,7 +293,7 @@ class PairwiseShape:
     tiled_rate: float = 2.6e12
     tiled_warp_rate: float = 4e9
     rscan_rate: float = 2.0e12
-    rscan_warp_rate: float = 5e9
+    rscan_warp_rate: float = 4.5e9
     dscan_rate: float = 0.95e12
     dscan_warp_rate: float = 2e9
 
