@@ -122,6 +122,7 @@ def test_slices_and_overfull_results_change_nothing(genome: tuple[str, str, str]
         {"slice_matches": 5000},
         {"slice_matches": 97},
         {"most_matches": 20_000},
+        {"most_matches": 50},  # less than a tile has
         {"slice_matches": 1 << 20},
     ):
         with pytest.MonkeyPatch.context() as patch:
