@@ -134,7 +134,8 @@ def _layouts(found: Result, profile: Result | None) -> str:
     if profile:
         row = profile.figures
         text += (
-            f"\nThe profiler on {row['workload']}, of an earlier count: {row['dram_throughput_percent']:.1f} % of the memory's bandwidth, "
+            f"\nThe profiler on {row['workload']}, of an earlier count: "
+            f"{row['dram_throughput_percent']:.1f} % of the memory's bandwidth, "
             f"{row['l2_hit_percent']:.0f} % hits in the second-level cache, "
             f"{row['compute_throughput_percent']:.0f} % of the arithmetic limit, "
             f"{row['active_threads_per_warp']:.0f} of 32 lanes active on average. {profile.source}\n"
