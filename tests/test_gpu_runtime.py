@@ -382,3 +382,22 @@ def test_timeline_folds_long_runs():
     assert summary["kernel_s"] == pytest.approx(3750)
     assert summary["copy_s"] == pytest.approx(2500)
     assert summary["copy_hidden_s"] == pytest.approx(1250)
+
+
+def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
+    first, second = np.arange(5, dtype=np.int32), np.arange(7, dtype=np.int32)
+
+    def uploads(device: Device) -> list[int]:
+        slot, copied = device.slots(1)[0], []
+        for array, owner in ((first, "a"), (first, "a"), (second, "b"), (first, "a")):
+            before = device.timeline.bytes_to_device
+            pointer = slot.upload_once("text", array, owner)
+            copied.append(device.timeline.bytes_to_device - before)
+            assert np.array_equal(pointer.data[: array.nbytes].view(np.int32), array)
+        device.release_buffers()
+        before = device.timeline.bytes_to_device
+        slot.upload_once("text", first, "a")
+        return [*copied, device.timeline.bytes_to_device - before]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(uploads, device).result() == [20, 0, 28, 20, 20]

@@ -54,6 +54,9 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
             yield f"{name} {kernel}", replace(plain, traced=False, kernel=kernel)
         for kernel in ("rscan", "dscan"):
             yield f"{name} {kernel}", replace(plain, kernel=kernel)
+        scores = replace(plain, traced=False, kernel="lazy")
+        yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
+        yield f"{name} local", replace(scores, mode="local")
         yield f"{name} edit filter", replace(plain, identity=0.9)
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
