@@ -8,11 +8,12 @@
 namespace gpualign {
 
 // By digits of 8 bits from the lowest on (Knuth, vol. 3, section 5.2.5), those without a difference left out; few keys by
-// comparisons. `scratch` is overwritten.
+// comparisons, and very many, for which there should not be as much memory again. `scratch` is overwritten.
 inline void sort_keys(std::vector<uint64_t>& keys, std::vector<uint64_t>& scratch) {
     constexpr size_t kFew = 100;  // measured: a comparison that nobody can predict costs more than a digit
+    constexpr size_t kMany = 1 << 16;
     constexpr int kDigit = 8;
-    if (keys.size() < kFew) return std::sort(keys.begin(), keys.end());
+    if (keys.size() < kFew || keys.size() > kMany) return std::sort(keys.begin(), keys.end());
     uint64_t differ = 0;
     for (const uint64_t key : keys) differ |= key ^ keys[0];
     scratch.resize(keys.size());
