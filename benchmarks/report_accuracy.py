@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from report_results import Result, Results
 from report_text import number, table
 
@@ -40,7 +41,30 @@ def _simulated(found: Result) -> str:
         "the levels from 1 to 60 at which more than twice as many are wrong:\n\n"
     )
     calibration = table(("set", "levels", "wrong there", "of reads"), promises)
-    return f"{table(header, rows)}\n{interval}\n{promise}{calibration}\n{found.source}\n"
+    roc = (
+        "How wrong reads and mapped ones go together (ROC): where a peer keeps so many reads of MAPQ 1 to 60, how many "
+        "are wrong among as many of gpualign's, by its MAPQ. Of those levels, the one at which gpualign compares "
+        "worst; the difference is chance where the interval of 95 % holds 0:\n\n"
+    )
+    header_roc = ("set", "peer", "levels with more wrong reads", "the worst: reads", "wrong", "peer's", "difference")
+    curves = table(header_roc, [row for name, tools in found.figures["sets"].items() for row in _roc(name, tools)])
+    return f"{table(header, rows)}\n{interval}\n{promise}{calibration}\n{roc}{curves}\n{found.source}\n"
+
+
+def _roc(name: str, tools: dict[str, Any]) -> list[tuple[str, ...]]:
+    own, rows = tools["gpualign"], []
+    for peer, row in tools.items():
+        if peer in ("model", "gpualign"):
+            continue
+        kept, theirs = np.array(row["kept_at_mapq"][1:]), np.array(row["wrong_at_mapq"][1:])
+        ours = np.interp(kept, own["kept_at_mapq"][::-1], own["wrong_at_mapq"][::-1])
+        error = 1.96 * np.sqrt(np.maximum(1, ours + theirs))  # of the difference of two counts
+        worst = int(np.argmax((ours - theirs) / error))
+        difference = f"{ours[worst] - theirs[worst]:+.1f} ± {error[worst]:.1f}"
+        more = f"{int((ours > theirs).sum())} of {len(kept)}"
+        wrong = number(round(float(ours[worst]), 1))
+        rows.append((name, peer, more, number(int(kept[worst])), wrong, number(int(theirs[worst])), difference))
+    return rows
 
 
 def _behind(row: dict[str, Any]) -> str:

@@ -253,8 +253,16 @@ private:
         const double estimate = std::min(by_difference, by_ratio) * support;
         const double rest = std::max(estimate - 4.343 * std::log(1.0 + place.rivals), std::min(1.0, estimate / 10));
         const double quality = score - second < edit ? rest / 2 : rest;
-        return uint8_t(std::clamp(quality + 0.499, 0.0, 60.0));
+        return uint8_t(std::clamp(quality + 0.499, 0.0, one_edit_shows(a) ? 60.0 : kMostWhereOneHides));
     }
+
+    // Whether a place with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by
+    // chance beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated parts of reads, a
+    // repeat's other copy being the better match.
+    bool one_edit_shows(const LocalAlignment& a) const {
+        return a.query_end - a.query_begin >= 2 * (params_.anchors.w + params_.anchors.k);
+    }
+    static constexpr double kMostWhereOneHides = 50;
 
     const ReferenceView& reference_;
     const ChainMapParams params_;
