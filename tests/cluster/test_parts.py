@@ -73,28 +73,26 @@ def test_large_texts_travel_beside_the_pickle() -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
 def test_buffers_of_one_task_serve_the_next() -> None:
-    """In a thread, as tasks run in one: pages that come anew are faults."""
+    """In a thread, as tasks run in one: pages that come anew are faults. Half a gigabyte has 130,000."""
     program = """
 import resource, sys, threading
-import numpy as np
 from gpualign.cluster.memory import reuse_memory
 
 def work():
-    for size in (9, 7, 8, 3) * 20:
-        np.empty(size << 20, np.uint8).fill(1)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+    for rounds in (1, 20):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(rounds):  # no arrays: NumPy asks for huge pages
+            buffers = [b"x" * (size << 20) for size in (9, 7, 8, 3)]
+            del buffers
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
-if sys.argv[1] == "reuse":
-    reuse_memory()
+reuse_memory()
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
 """
-    faults = [
-        int(subprocess.run([sys.executable, "-c", program, way], capture_output=True, check=True, timeout=60).stdout)
-        for way in ("reuse", "default")
-    ]
-    assert faults[0] < faults[1] / 2
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    assert int(done.stdout) < 1000
 
 
 def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
