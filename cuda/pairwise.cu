@@ -181,12 +181,8 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
 
 }  // namespace
 
-LAZY(lazy_linear_nucleotides, Pair16, 24, false, Corners, registers)
-LAZY(lazy_linear_letters, Pair16, 16, false, Corners, bytes)
-LAZY(lazy_affine_nucleotides, Pair16, 32, true, Corners, bytes)
-LAZY(lazy_affine_letters, Pair16, 16, true, Corners, bytes)
-LAZY(lazy_linear_wide, int32_t, 12, false, Corners, table)
-LAZY(lazy_affine_wide, int32_t, 16, true, Corners, table)
+LAZY_LINEAR(lazy, Corners)
+LAZY_AFFINE(lazy, Corners)
 
 #define RSCAN(name, Word, Affine)                                                                                       \
     extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(                                           \
