@@ -15,6 +15,7 @@ import argparse
 import filecmp
 import gzip
 import itertools
+import os
 import sys
 import tempfile
 import time
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=100, help="of 25,000 reads; the work grows with it")
     parser.add_argument("--commands", default="start,map,verify,pairwise,lcs-filter,mems")
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # whoever installs with pip has compiled modules
     cores = arguments.cores
     shapes = {f"{cores} workers of 1 thread": (cores, 1), f"1 worker of {cores} threads": (1, cores)}
     clusters = {name: Cluster(*shape) for name, shape in shapes.items()}

@@ -22,12 +22,12 @@ from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams
 
 
-def read_all(path: Path, chunk: int, part: int) -> list[tuple[str, str]]:
+def read_all(path: Path, chunk: int, part: int, stored: bool) -> list[tuple[str, str]]:
     """Names and sequences, in small blocks."""
     found: list[tuple[str, str]] = []
     with InputFile(str(path)) as file, pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "LEAST_READ", 1)
-        for item in fastx.read_chunks(file, chunk, long_records=True):
+        for item in (fastx.stored_chunks if stored else fastx.read_chunks)(file, chunk, long_records=True):
             if isinstance(item, fastx.LongRecord):
                 parts = list(item.parts(part))
                 assert [len(batch) for batch in parts] == [1] * len(parts)
@@ -47,8 +47,10 @@ def read_all(path: Path, chunk: int, part: int) -> list[tuple[str, str]]:
     st.integers(1, 30),
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
+    st.booleans(),
 )
-@example(["A" * 80], 1000, 1, 1, "\n", True)
+@example(["A" * 80], 1000, 1, 1, "\n", True, False)
+@example(["A" * 80], 1000, 1, 1, "\n", True, True)
 def test_long_records_are_read_whole(
     tmp_path_factory: pytest.TempPathFactory,
     sequences: list[str],
@@ -57,6 +59,7 @@ def test_long_records_are_read_whole(
     part: int,
     line_end: str,
     final_line_end: bool,
+    stored: bool,
 ) -> None:
     path = tmp_path_factory.mktemp("long") / "x.fa"
     lines = []
@@ -64,22 +67,24 @@ def test_long_records_are_read_whole(
         lines += [f">r{i} more", *(sequence[j : j + width] for j in range(0, len(sequence), width)), "; a comment"]
     text = line_end.join(lines) + (line_end if final_line_end else "")
     path.write_bytes(text.encode())
-    assert read_all(path, chunk, part) == [(f"r{i}", sequence) for i, sequence in enumerate(sequences)]
+    assert read_all(path, chunk, part, stored) == [(f"r{i}", sequence) for i, sequence in enumerate(sequences)]
 
 
-def test_fastq_in_small_chunks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", [False, True])
+def test_fastq_in_small_chunks(tmp_path: Path, stored: bool) -> None:
     path = tmp_path / "x.fq"
     path.write_text("".join(f"@r{i}\n{'ACGT' * i}\n+\n{'@+!I' * i}\n" for i in range(9)))
-    assert read_all(path, 10, 10) == [(f"r{i}", "ACGT" * i) for i in range(9)]
+    assert read_all(path, 10, 10, stored) == [(f"r{i}", "ACGT" * i) for i in range(9)]
 
 
 @pytest.mark.parametrize("letters", [">", ";", "*"])
 @pytest.mark.parametrize("part", [1, 2, 3, 64])
-def test_a_bad_letter_within_a_long_line_is_refused(tmp_path: Path, letters: str, part: int) -> None:
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_bad_letter_within_a_long_line_is_refused(tmp_path: Path, letters: str, part: int, stored: bool) -> None:
     path = tmp_path / "x.fa"
-    path.write_text(">a\n" + "ACGT" * 5 + letters + "ACGT" * 5 + "\n")
-    with pytest.raises(InputError, match=r"x\.fa:2: record 'a': '.' is not a nucleotide"):
-        read_all(path, 1, part)
+    path.write_text(">first\nAC\nGT\n>a\n" + "ACGT" * 5 + letters + "ACGT" * 5 + "\n")
+    with pytest.raises(InputError, match=r"x\.fa:5: record 'a': '.' is not a nucleotide"):
+        read_all(path, 1, part, stored)
 
 
 def test_a_bad_letter_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.fastx import Chunk, StoredText
+from gpualign.io.files import stamp_of
 from gpualign.workflows.mems_search import QueryText
 
 #: types of which an item may hold a large object that other items hold too
@@ -36,6 +37,7 @@ SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference)
 #: takes its time for each piece of a message
 _LARGE = 1 << 15
 _FINGERPRINT_BYTES = 1 << 20
+_CHANGED = "has changed, or is another file on a worker (give all the same)"
 
 
 class Parcel:
@@ -120,11 +122,11 @@ def fingerprint(path: str) -> str | None:
     """What two machines compare to know that they see the same file; None where there is none."""
     try:
         with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            size, changed = stamp_of(os.fstat(file.fileno()))
             parts = (
                 os.pread(file.fileno(), _FINGERPRINT_BYTES, at) for at in (0, size - _FINGERPRINT_BYTES) if at >= 0
             )
-            return f"{size} {hashlib.sha256(b''.join(parts)).hexdigest()}"
+            return f"{size} {changed} {hashlib.sha256(b''.join(parts)).hexdigest()}"
     except OSError:
         return None
 
@@ -175,12 +177,13 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, MinimizerIndex) and obj.path is not None and self._by_path(obj.path):
-            return load_index, (obj.path,)
+            return _load_index_again, (obj.path, stamp_of(os.stat(obj.path)))
         if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
             self.read += len(obj.data)
-            checksum = None if isinstance(obj.data, StoredText) else isal_zlib.crc32(obj.text())
+            # text that the client does not read it cannot sum up
+            proof = obj.data.file.stamp if isinstance(obj.data, StoredText) else isal_zlib.crc32(obj.text())
             without_text = replace(obj, data=b"", offset=None, stored_at=os.path.abspath(obj.path))
-            return _read_again, (obj.offset, len(obj.data), checksum, without_text)
+            return _read_again, (obj.offset, len(obj.data), proof, without_text)
         return super().reducer_override(obj)
 
 
@@ -194,15 +197,22 @@ class _Unpickler(pickle.Unpickler):
         return self._texts[number].tobytes() if kind == "text" else self._others[number]
 
 
-def _read_again(offset: int, size: int, checksum: int | None, chunk: Chunk) -> Chunk:
-    """The chunk with its text; ``checksum``: of what the client has read, where it has."""
+def _read_again(offset: int, size: int, proof: int | tuple[int, int], chunk: Chunk) -> Chunk:
+    """The chunk with its text; ``proof``: the text's checksum, or the file's stamp, as the client has seen it."""
     assert chunk.stored_at is not None
     try:
         with open(chunk.stored_at, "rb") as file:
             data = os.pread(file.fileno(), size, offset)
+            stamp = stamp_of(os.fstat(file.fileno()))
     except OSError as error:
         raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
-    border = (b">" if chunk.kind == "fasta" else b"@") == data[:1]
-    if len(data) != size or not (border if checksum is None else isal_zlib.crc32(data) == checksum):
-        raise InputError("has changed, or is another file on a worker (give all the same)", chunk.stored_at)
+    if len(data) != size or proof != (stamp if isinstance(proof, tuple) else isal_zlib.crc32(data)):
+        raise InputError(_CHANGED, chunk.stored_at)
     return replace(chunk, data=np.frombuffer(data, np.uint8), offset=offset)
+
+
+def _load_index_again(path: str, stamp: tuple[int, int]) -> MinimizerIndex:
+    index = load_index(path)
+    if stamp_of(os.stat(path)) != stamp:
+        raise InputError(_CHANGED, path)
+    return index

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,13 @@ class Chunk:
         if self.line is not None:
             return self.line
         with InputFile(self.stored_at or self.path) as file:
-            ends = range(0, self.offset or 0, _COUNTED_AT_ONCE)
-            sizes = (min(_COUNTED_AT_ONCE, (self.offset or 0) - start) for start in ends)
-            return 1 + sum(int(_native.count_newlines(file.part(*at))) for at in zip(ends, sizes, strict=True))
+            return 1 + _newlines(file, 0, self.offset or 0)
+
+
+def _newlines(file: InputFile, begin: int, end: int) -> int:
+    """In a part of a plain file."""
+    starts = range(begin, end, _COUNTED_AT_ONCE)
+    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
 
 
 def sniff(head: bytes, path: str) -> FastxFormat | None:
@@ -155,7 +159,19 @@ def read_chunks(
         line += _native.count_newlines(chunk)
 
 
-def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
+@overload
+def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]: ...
+
+
+@overload
+def stored_chunks(
+    file: InputFile, chunk_bytes: int, *, long_records: Literal[True]
+) -> Iterator[Chunk | LongRecord]: ...
+
+
+def stored_chunks(
+    file: InputFile, chunk_bytes: int, *, long_records: bool = False
+) -> Iterator[Chunk] | Iterator[Chunk | LongRecord]:
     """The same of a plain file, without its text.
 
     Raises:
@@ -163,13 +179,22 @@ def stored_chunks(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
     """
     kind = sniff(file.part(0, min(_WINDOW, file.size)).tobytes(), file.path)
     if kind is None:  # white space as far as one looks
-        yield from read_chunks(file, chunk_bytes)
+        yield from read_chunks(file, chunk_bytes, long_records=True) if long_records else read_chunks(file, chunk_bytes)
         return
     begin, want = 0, chunk_bytes
+    line, counted = 1, 0  # of what is before that byte
     while begin < file.size:
         end = min(begin + want, file.size)
         if end < file.size:
             border = _last_border(file, begin, end, kind)
+            if border == begin and long_records and kind == "fasta":
+                line += _newlines(file, counted, begin)
+                stream = _Behind(file, begin)
+                record = LongRecord(stream, b"", line)
+                yield record
+                line, begin = line + record.lines_read, stream.offset - len(record.rest)
+                counted = begin
+                continue
             if border == begin:  # one record is larger: grow geometrically to stay linear in its length
                 want *= 2
                 continue
@@ -213,6 +238,25 @@ def _last_border(file: InputFile, begin: int, end: int, kind: FastxFormat) -> in
         window *= _WIDER
 
 
+class _Stream(Protocol):
+    path: str
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Behind:
+    """What a plain file has from ``offset`` on, as a stream."""
+
+    def __init__(self, file: InputFile, offset: int) -> None:
+        self.path, self.offset = file.path, offset
+        self._file = file
+
+    def read(self, size: int, /) -> bytes:
+        text = self._file.part(self.offset, min(size, self._file.size - self.offset)).tobytes()
+        self.offset += len(text)
+        return text
+
+
 class LongRecord:
     """A FASTA record too long to be held: read its parts to the end before the reader goes on.
 
@@ -223,7 +267,7 @@ class LongRecord:
         lines_read: of the record so far.
     """
 
-    def __init__(self, file: InputFile, data: bytes, line: int) -> None:
+    def __init__(self, file: _Stream, data: bytes, line: int) -> None:
         self.path, self.line, self.rest, self.at_end = file.path, line, data, False
         self.lines_read = 0
         self._file = file

@@ -35,6 +35,11 @@ _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
 
+def stamp_of(status: os.stat_result) -> tuple[int, int]:
+    """What changes when a file is written to: its size, and the time of its last change in nanoseconds."""
+    return status.st_size, status.st_mtime_ns
+
+
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
@@ -49,6 +54,7 @@ class InputFile:
         regular: a file on disk, which can be opened again, unlike pipes and devices.
         plain: one that is not compressed, so that its bytes can be read again elsewhere.
         size: of a plain file, bytes; 0 of any other.
+        stamp: of the file when it was opened; None of standard input.
         bgzf: gzip in blocks, as BAM is.
         in_pieces: such a one that is inflated by threads: :meth:`pieces` can be used.
     """
@@ -69,6 +75,7 @@ class InputFile:
         self.plain = self.regular and not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
         self.bgzf = self.in_pieces = False
         self.size = status.st_size if status is not None and self.plain else 0
+        self.stamp = None if status is None else stamp_of(status)
         if head.startswith(_GZIP_MAGIC):
             from isal import igzip, igzip_lib
 

@@ -84,7 +84,8 @@ class ReadSource:
         if self._alignments is not None:
             yield from self._alignments.batches(batch_bases)
         elif long_records:
-            yield from read_chunks(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
+            read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
+            yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
         else:
             for chunk in reader_of(self._file, self._by_parser)(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)

@@ -215,7 +215,9 @@ class _Run:
             if isinstance(query, SequenceBatch):
                 yield query
                 continue
-            with ReadSource(query) as source:
+            # threads here may still parse when a file is closed; what goes to a cluster is packed by then
+            by_parser = self.options.cluster is not None and self.backend.sees(query)
+            with ReadSource(query, by_parser=by_parser) as source:
                 for item in source.items(bases, long_records=True):
                     if isinstance(item, LongRecord):
                         yield self.search.prepare_long(item, _PART_BYTES)

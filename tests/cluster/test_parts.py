@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import subprocess
 import sys
 import threading
@@ -24,6 +25,9 @@ from gpualign.encoded import EncodedSequences
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
 from gpualign.gapsmis import PairBlock
 from gpualign.gpu import device as device_module
+from gpualign.index.file import load_index, save_index
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.index.reference import read_reference
 from gpualign.io.fastx import Chunk, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
@@ -34,7 +38,7 @@ from tests.fake_cuda import FakeDriver
 pytest.importorskip("distributed")
 
 from gpualign.cluster import worker as worker_module
-from gpualign.cluster.parcels import Parcel, pack, pack_item
+from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import run_items
 
 
@@ -129,12 +133,35 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
         stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
     assert [parcel.read for parcel in stored] == [len(chunk.data) for chunk in chunks]
     assert b"".join(bytes(chunk.text()) for parcel in stored for chunk in parcel.load()) == text
-    plain.write_bytes(b"\n" + text[:-1])
+    plain.write_bytes(text.replace(b"ACGTACGTAC", b"ACGTACGTAG"))  # of which the client has read nothing
     with pytest.raises(InputError, match="has changed"):
         stored[1].load()
     plain.unlink()
     with pytest.raises(InputError, match="a worker cannot read it"):
         parcels[0].load()
+
+
+def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.gpi"
+    (tmp_path / "x.fa").write_text(">x\n" + "ACGGTCA" * 20 + "\n")
+    save_index(build_index(read_reference(str(tmp_path / "x.fa")), IndexParams(5, 3), 1), str(path))
+    parcel = pack(load_index(str(path)), lambda path: True)
+    assert parcel.load().reference.names == ["x"]
+    os.utime(path, (1, 1))
+    with pytest.raises(InputError, match="has changed"):
+        parcel.load()
+
+
+def test_a_file_is_the_same_where_its_time_is(tmp_path: Path) -> None:
+    """Copies that differ in their middle, and so nowhere that is looked at."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path, middle in ((one, b"A"), (other, b"C")):
+        path.write_bytes(bytes(1 << 21) + middle + bytes(1 << 21))
+    os.utime(one, ns=(5, 5))
+    os.utime(other, ns=(6, 6))
+    assert fingerprint(str(one)) not in (fingerprint(str(other)), None)
+    assert fingerprint(str(one)) == fingerprint(str(one))
+    assert fingerprint(str(tmp_path / "none")) is None
 
 
 @pytest.mark.parametrize("queries", [[], [3], [0] * 40 + [1] * 39, [5, 5, 5, 6], [4] * 100])
