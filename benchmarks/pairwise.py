@@ -28,51 +28,11 @@ from typing import Any
 
 import data
 import numpy as np
+from families import AMINO_ACIDS, write_family, write_random
 from harness import record
+from pairwise_regimes import regimes
 
 from gpualign.cli import main
-
-AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-_REGIME_SECONDS = 0.5  # for more than three rounds
-
-
-def write_family(
-    path: Path,
-    count: int,
-    length: int,
-    groups: int,
-    between: float,
-    within: float,
-    letters: str = "ACGT",
-    seed: int = 1,
-) -> Path:
-    """Sequences in groups: ancestors differ by ``between`` from a root, members by up to ``within`` from their own."""
-    rng = np.random.default_rng(seed)
-    alphabet = np.frombuffer(letters.encode(), np.uint8)
-
-    def change(text: np.ndarray, rate: float) -> np.ndarray:
-        text = text.copy()
-        hit = rng.random(len(text)) < rate
-        text[hit] = rng.integers(0, len(alphabet), int(hit.sum()))
-        text = text[rng.random(len(text)) >= rate / 20]
-        places = np.flatnonzero(rng.random(len(text)) < rate / 20)
-        return np.insert(text, places, rng.integers(0, len(alphabet), len(places)))
-
-    root = rng.integers(0, len(alphabet), length)
-    ancestors = [change(root, between) for _ in range(groups)]
-    with open(path, "wb") as out:
-        for i in range(count):
-            member = change(ancestors[rng.integers(groups)], within * rng.random())
-            out.write(b">s%d\n%s\n" % (i, alphabet[member].tobytes()))
-    return path
-
-
-def write_random(path: Path, count: int, length: int, letters: str, seed: int = 3) -> Path:
-    """Random sequences."""
-    alphabet = np.frombuffer(letters.encode(), np.uint8)
-    rows = alphabet[np.random.default_rng(seed).integers(0, len(alphabet), (count, length), dtype=np.uint8)]
-    path.write_bytes(b"".join(b">%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(rows)))
-    return path
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
@@ -333,64 +293,6 @@ def modes(rounds: int) -> dict[str, Any]:
             }
             print(name, mode, results[f"{mode}, {name}"], flush=True)
     return results
-
-
-def regimes(seconds: float) -> list[dict[str, Any]]:
-    """Kernel seconds of each kernel and of the planner's choice, by number of pairs, length and traceback: medians of
-    rounds in which every one runs once, on a device that stays open. Rows that would begin after ``seconds`` are left
-    out; the longest sequences come last.
-    """
-    from gpualign.backends.cuda import CudaBackend
-    from gpualign.gpu.device import list_devices
-
-    rows: list[dict[str, Any]] = []
-    deadline = time.perf_counter() + seconds
-    with tempfile.TemporaryDirectory() as folder, CudaBackend(list_devices()[:1]) as backend:
-        path = Path(folder) / "a.fa"
-        for length, count in itertools.product((100, 300, 1000, 3000, 10_000, 30_000), (2, 12, 64, 400, 1500)):
-            if not 1e6 < count * (count - 1) / 2 * length**2 < 4e11:
-                continue
-            write_family(path, count, length, 1, 0.0, 0.3)
-            for traceback in (False, True):
-                if time.perf_counter() > deadline:
-                    return rows
-                kernels = ["rscan", "dscan"] if traceback else ["lazy", "tiled"]
-                if length**2 > 1 << 27:
-                    del kernels[0]  # a thread's table would be too large
-                rounds: list[dict[str, float]] = []
-                start = time.perf_counter()
-                while len(rounds) < 3 or (len(rounds) < 7 and time.perf_counter() - start < _REGIME_SECONDS):
-                    rounds.append(
-                        {kernel: _kernel_seconds(backend, path, kernel, traceback) for kernel in (*kernels, "auto")}
-                    )
-                row: dict[str, Any] = {"length": length, "pairs": count * (count - 1) // 2, "traceback": traceback}
-                # the first round makes room on the device
-                row |= {name: round(statistics.median(each[name] for each in rounds[1:]), 6) for name in rounds[0]}
-                row["auto_over_best"] = round(row["auto"] / min(row[kernel] for kernel in kernels), 3)
-                print(json.dumps(row), flush=True)
-                rows.append(row)
-    return rows
-
-
-def _kernel_seconds(backend: Any, path: Path, kernel: str, traceback: bool) -> float:
-    """Of all pairs of a file, as the command aligns them."""
-    from gpualign.params import RunOptions
-    from gpualign.report import Progress
-    from gpualign.workflows.pairwise import align_all, make_problem, read_inputs
-    from gpualign.workflows.pairwise_params import PairwiseParams
-
-    params, options = PairwiseParams(queries=str(path), kernel=kernel, score_only=not traceback), RunOptions(quiet=True)
-    scoring = params.load_scoring()
-    inputs = read_inputs(params, scoring)
-    problem = make_problem(params, options, scoring, inputs)
-    timeline = backend.devices[0].timeline
-    timeline.fold()
-    before = timeline.kernel_s
-    with Progress(options, "pair") as progress:
-        for _ in align_all(problem, inputs.source, backend, progress):
-            pass
-    timeline.fold()
-    return float(timeline.kernel_s - before)
 
 
 def command_line() -> None:
