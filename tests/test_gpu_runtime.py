@@ -154,6 +154,22 @@ def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
             device.call(slot.device_array, "x", 1 << 21).result()
 
 
+def test_an_array_that_grows_frees_nothing_before_the_room_is_needed(fake):
+    """To free memory waits for all kernels of the device."""
+    with Device(list_devices()[0], max_memory=1 << 20) as device:
+        slot = device.slots(1)[0]
+        first = device.call(slot.device_array, "x", 1 << 16).result()
+        second = device.call(slot.device_array, "x", 1 << 17).result()
+        assert (first.freed, second.freed) == (False, False)
+        assert device.allocated == len(first.data) + len(second.data)
+        device.call(slot.device_array, "y", (1 << 20) - len(second.data)).result()
+        assert (first.freed, second.freed) == (True, False)
+        assert device.allocated <= device.budget
+        device.call(device.release_buffers).result()
+        assert device.allocated == 0
+    assert fake.contexts == []
+
+
 def test_errors_come_at_their_place(fake):
     class Failing(Doubler):
         def submit(self, slot, item):
@@ -214,7 +230,7 @@ def test_buffers_grow_and_are_reused(fake):
             first = slot.device_array("a", 1000)
             assert slot.device_array("a", 900) is first
             assert slot.device_array("a", 5000) is not first
-            assert first.freed
+            assert not first.freed
             a = slot.pinned("p", (10, 3), np.int32)
             b = slot.pinned("p", 7, np.int16)
             assert a.shape == (10, 3)

@@ -88,16 +88,15 @@ class Slot:
         pointer, size = self._arrays.get(key, (None, 0))
         if pointer is None or size < nbytes:
             if pointer is not None:
-                self.stream.synchronize()  # kernels of this slot may still use it
-                self.device.free(pointer, size)
+                self.device.retire(pointer, size)
                 del self._arrays[key]
-            pointer, size = self._allocate(self.device.allocate, nbytes)
+            pointer, size = self._allocate(self.device.allocate, nbytes, 2 * size)
             self._arrays[key] = (pointer, size)
         return pointer
 
-    def _allocate(self, allocate: Any, nbytes: int) -> tuple[Any, int]:
+    def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
-        roomy = -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT
+        roomy = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
             return allocate(roomy), roomy
         except (self._driver.MemoryError, DeviceMemoryExceeded):

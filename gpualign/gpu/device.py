@@ -91,6 +91,7 @@ class Device:
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._slots: list[Any] = []
         self._resident: dict[str, Any] = {}
+        self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
         self.driver: Any = None
         self.host_memory: HostMemory
@@ -174,10 +175,13 @@ class Device:
         from gpualign.gpu.buffers import DeviceMemoryExceeded
 
         if self.allocated + size > self.budget:
+            self._free_retired()
+        if self.allocated + size > self.budget:
             raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.budget} allow")
         try:
             pointer = self.driver.mem_alloc(size)
         except self.driver.MemoryError as error:
+            self._free_retired()
             raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
         self.allocated += size
         self.peak_allocated = max(self.peak_allocated, self.allocated)
@@ -204,6 +208,14 @@ class Device:
         pointer.free()
         self.allocated -= size
 
+    def retire(self, pointer: Any, size: int) -> None:
+        """As :meth:`free`, but not before the room is needed: to free memory waits for all kernels of the device."""
+        self._retired.append((pointer, size))
+
+    def _free_retired(self) -> None:
+        while self._retired:
+            self.free(*self._retired.pop())
+
     def _host_waited(self, start: float, end: float) -> None:
         self.timeline.host_waited(start, end)
 
@@ -211,6 +223,7 @@ class Device:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
         for slot in self._slots:
             slot.release()
+        self._free_retired()
         self.host_memory.clear()
 
     def close(self) -> None:
@@ -228,12 +241,14 @@ class Device:
         with contextlib.suppress(self.driver.Error):
             for slot in self._slots:
                 slot.close()
+            self._free_retired()
             for item in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
         self.host_memory.clear()
         self._slots.clear()
         self._resident.clear()
+        self._retired.clear()
         self._modules.clear()
         self.timeline.fold()
         self._context.pop()

@@ -7,6 +7,7 @@ with the device: nobody may look into what was lent once the device is closed.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import Any
 
@@ -16,18 +17,27 @@ from numpy.typing import NDArray
 #: sizes of buffers between two powers of two
 _STEPS = 4
 _SMALLEST = 256
+#: bytes that are page-locked at once, of which small buffers are parts
+CHUNK = 32 << 20
 
 
 class HostMemory:
     """Buffers that are used again once no view of them is left.
 
+    To page-lock memory waits for the kernels of all devices, and PyCUDA keeps the interpreter's lock meanwhile. So a
+    first chunk is there before any kernel runs, and most commands need no other.
+
     Args:
         driver: PyCUDA's.
+        chunk: bytes page-locked at once.
     """
 
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
+    def __init__(self, driver: Any, chunk: int = CHUNK) -> None:
+        self._driver, self._chunk = driver, chunk
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
+        self._rest = np.zeros(0, np.uint8)
+        with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
+            self._rest = self._lock(chunk)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """uint8 (nbytes,) of whatever content, or None where no buffer of that size is free; in any thread."""
@@ -41,22 +51,34 @@ class HostMemory:
     def make(self, nbytes: int) -> NDArray[np.uint8]:
         """The whole of a buffer of at least that many bytes, a new one where none is free; in the device's thread.
 
-        New ones are rare: to allocate one, and to free one, waits for the kernels of all devices.
-
         Raises:
             the driver's MemoryError: the host has no room.
         """
         size = _rounded(nbytes)
         array = self.lend(size)
         if array is None:
-            buffer = self._driver.pagelocked_empty(size, np.uint8, mem_flags=self._driver.host_alloc_flags.PORTABLE)
-            array = np.asarray(_Loan(buffer, self._free.setdefault(size, deque())))
+            array = np.asarray(_Loan(self._part(size), self._free.setdefault(size, deque())))
         return array
 
+    def _part(self, size: int) -> NDArray[np.uint8]:
+        """A part of the chunk, or of a new one; what is large has its own."""
+        if size > len(self._rest):
+            if 2 * size > self._chunk:
+                return self._lock(size)
+            self._rest = self._lock(self._chunk)
+        part, self._rest = self._rest[:size], self._rest[size:]
+        return part
+
+    def _lock(self, size: int) -> NDArray[np.uint8]:
+        flags = self._driver.host_alloc_flags.PORTABLE
+        memory: NDArray[np.uint8] = self._driver.pagelocked_empty(size, np.uint8, mem_flags=flags)
+        return memory
+
     def clear(self) -> None:
-        """Free the buffers that are not lent; in the device's thread."""
+        """Free the buffers that are not lent, and chunks of which no part is; in the device's thread."""
         for home in self._free.values():
             home.clear()
+        self._rest = np.zeros(0, np.uint8)
 
 
 class _Loan:

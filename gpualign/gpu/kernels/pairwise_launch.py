@@ -21,6 +21,9 @@ THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: what the kernels of LazyRScan are called where alignments begin and end elsewhere than in the corners
 _LAZY_OF_MODE = {"global": "lazy", "semi-global": "borders", "local": "anywhere"}
+#: of the blocks that fit on a device, those that a score filter leaves free: a batch's tracebacks run there beside the
+#: next batch's scores, instead of behind them
+_ROOM = 32
 #: letters that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -41,6 +44,17 @@ class PairwiseLauncher:
         ).addresses
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        if problem.traced and problem.mode == "global":
+            self._load_for_traceback()
+
+    def _load_for_traceback(self) -> None:
+        """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
+        gaps = self._gaps
+        letters = ("nucleotides", "letters")
+        names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
+        names += [f"dscan_{gaps}_{kind}" for kind in letters]
+        for name in (*names, "dscan_walk", "gather_runs", "keep_scores"):
+            self.function(name, 0)
 
     # -- what stays on the device
 
@@ -111,7 +125,8 @@ class PairwiseLauncher:
         name, shared = self._lazy_kernel(words)
         function, blocks = self.function(name, shared)
         work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
-        blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
+        room = blocks // _ROOM if lines is not None else 0
+        blocks = min(blocks - room, -(-len(work) // _WARPS_PER_BLOCK))
         suffix = f" {strand}"
         slot.launch(
             function,
