@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,18 +61,20 @@ class Alignments:
         )
 
     @staticmethod
-    def join(first: Alignments, second: Alignments) -> Alignments:
-        """Both, one behind the other."""
+    def join(*parts: Alignments) -> Alignments:
+        """All of at least one, one behind the other."""
 
-        def both(name: str) -> NDArray[np.generic] | None:
-            a, b = getattr(first, name), getattr(second, name)
-            return None if a is None or b is None else np.concatenate([a, b])
+        def joined(name: str) -> NDArray[Any] | None:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-        fields = {name: both(name) for name in ("query", "target", "minus", "score", "lengths", "spans", "counts")}
+        names = ("query", "target", "minus", "score", "lengths", "spans", "counts", "cigar")
         offsets = None
-        if first.cigar_offsets is not None and second.cigar_offsets is not None:
-            offsets = np.concatenate([first.cigar_offsets, second.cigar_offsets[1:] + first.cigar_offsets[-1]])
-        return Alignments(**fields, cigar=both("cigar"), cigar_offsets=offsets)  # type: ignore[arg-type]
+        each = [part.cigar_offsets for part in parts if part.cigar_offsets is not None]
+        if len(each) == len(parts):
+            runs = np.cumsum([0, *(one[-1] for one in each)])
+            offsets = np.concatenate([each[0][:1], *(one[1:] + at for one, at in zip(each, runs, strict=False))])
+        return Alignments(**{name: joined(name) for name in names}, cigar_offsets=offsets)  # type: ignore[arg-type]
 
 
 def _take_ragged(

@@ -12,6 +12,7 @@ import pytest
 from gpualign import _native
 from gpualign.backends.pairwise import Candidates, PairProblem, align_on_cpu, align_strand
 from gpualign.encoded import encode
+from gpualign.gpu.buffers import DeviceMemoryExceeded
 from gpualign.gpu.kernels import pairwise as kernels
 from gpualign.gpu.kernels import pairwise_plan as plan
 from gpualign.gpu.kernels import pairwise_tasks as tasks
@@ -147,7 +148,7 @@ CASES = {
     "score filter": {"identity": 0.4},
     "score filter, definition 0": {"identity": 0.6, "definition": 0},
     "nothing proved": {"identity": 0.9, "definition": 2},
-    "semi-global": {"mode": "semi-global", "free_ends": (True,) * 4, "identity": 0.9},
+    "semi-global": {"mode": "semi-global", "free_ends": (True,) * 4, "identity": 0.9, "threads": 3},
     "semi-global scores": {
         "mode": "semi-global",
         "free_ends": (True, False, True, True),
@@ -181,6 +182,29 @@ def test_little_memory_makes_many_batches(monkeypatch) -> None:
     got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
     assert np.array_equal(got.cigar, expected.cigar)
     assert kernel.launcher.used.count("rscan") > 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_memory_that_other_blocks_hold_is_released_before_the_cores_are_asked(monkeypatch, failures: int) -> None:
+    problem, block = make_problem([200] * 12, kernel="rscan", threads=3)
+    kernel = make_kernel(monkeypatch, problem)
+    held = kernel._trace_slot.arrays  # type: ignore[attr-defined]
+    held["of another block"] = np.zeros(1)
+    tried: list[int] = []
+    trace = kernel.launcher.trace_threads
+
+    def cramped(*arguments):
+        tried.append(len(held))
+        if len(tried) <= failures:
+            raise DeviceMemoryExceeded
+        return trace(*arguments)
+
+    monkeypatch.setattr(kernel.launcher, "trace_threads", cramped)
+    kernel.submit(Slot(), block)  # type: ignore[arg-type]
+    got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
+    assert tried == [1, 0]
+    assert np.array_equal(got.cigar, expected.cigar)
+    assert np.array_equal(got.cigar_offsets, expected.cigar_offsets)
 
 
 @pytest.mark.parametrize(("mode", "ends"), [("semi-global", (True,) * 4), ("local", (False,) * 4)])

@@ -133,6 +133,10 @@ class Candidates:
     band_low: NDArray[np.int32] | None = None
     band_high: NDArray[np.int32] | None = None
 
+    def take(self, where: NDArray[np.int64] | slice) -> Candidates:
+        bands = (None if band is None else band[where] for band in (self.band_low, self.band_high))
+        return Candidates(self.block.take(where), *bands)
+
 
 #: the widest limit that the edit filter takes
 MOST_EDITS = 254

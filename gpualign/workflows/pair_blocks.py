@@ -24,7 +24,7 @@ class PairBlock:
     def __len__(self) -> int:
         return len(self.queries)
 
-    def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> PairBlock:
+    def take(self, keep: NDArray[np.bool_] | NDArray[np.int64] | slice) -> PairBlock:
         return PairBlock(self.queries[keep], self.targets[keep])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,7 +83,7 @@ class PairSource:
         room = most_pairs
         for run in self._runs():
             while len(run):
-                part, run = run.take(slice(0, room)), run.take(slice(room, None))  # type: ignore[arg-type]
+                part, run = run.take(slice(0, room)), run.take(slice(room, None))
                 pending.append(part)
                 room -= len(part)
                 if room == 0:

@@ -33,8 +33,6 @@ MOST_TRACED_CELLS = 10**11
 KEPT_BLOCK = (1 << 14, 1 << 29)
 #: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
 _CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
-#: cells of a block for a GPU at most: a fifth of a second, so that several end together
-_GPU_CELLS = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
         return min(max(total // _CPU_SHARE, least), most), _CPU_CELLS
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
-    return (1 << 20 if filtered else 1 << 16), _GPU_CELLS
+    return (1 << 20 if filtered else 1 << 16), 1 << 42
 
 
 def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -73,7 +73,7 @@ class PairwiseKernel:
         """The block's alignments, those that reach the identity."""
         step = self._steps.pop(id(item))
         if step.kind == "cpu":
-            return self._on_cores(item)
+            return self._on_cores(len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
         results = []
         for strand in range(len(self.problem.queries)):
             if step.kind == "scores":
@@ -92,21 +92,22 @@ class PairwiseKernel:
         half = len(item) // 2
         if not half:
             return [item]
-        return [PairBlock(item.queries[part], item.targets[part]) for part in (slice(0, half), slice(half, None))]
+        return [item.take(part) for part in (slice(0, half), slice(half, None))]
 
     def join(self, results: list[Alignments]) -> Alignments:
         """The halves' results as one."""
         return Alignments.join(*results)
 
-    def _on_cores(self, block: PairBlock) -> Alignments:
-        """The block on all of the host's threads."""
+    def _on_cores(self, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
+        """So many pairs in parts on all of the host's threads."""
         threads = self.problem.threads
-        edges = np.linspace(0, len(block), min(4 * threads, max(len(block), 1)) + 1).astype(np.int64).tolist()
-        parts = [PairBlock(block.queries[i:j], block.targets[i:j]) for i, j in pairwise(edges)]
-        first, *rest = run_ordered(parts, partial(align_on_cpu, self.problem), threads)
-        for part in rest:
-            first = Alignments.join(first, part)
-        return first
+        edges = np.linspace(0, pairs, min(4 * threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
+        return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, threads))
+
+    def _strand_on_cores(self, candidates: Candidates, strand: int) -> Alignments:
+        return self._on_cores(
+            len(candidates.block), lambda part: align_strand(self.problem, candidates.take(part), strand)
+        )
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
@@ -212,18 +213,19 @@ class PairwiseKernel:
     # -- alignments
 
     def _align(self, candidates: Candidates, strand: int) -> Alignments:
-        """Align the candidates, on the CPU where the device has too little memory for even one task."""
-        try:
-            return self._align_here(self._trace_slot, candidates, strand)
-        except DeviceMemoryExceeded:
-            self._trace_slot.release()
-            return align_strand(self.problem, candidates, strand)
+        """Align the candidates, on the cores where the device has too little memory for even one task."""
+        for _ in range(2):  # what other blocks left may be in the way
+            try:
+                return self._align_here(self._trace_slot, candidates, strand)
+            except DeviceMemoryExceeded:
+                self._trace_slot.release()
+        return self._strand_on_cores(candidates, strand)
 
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        """By threads or by strips, on the CPU what suits neither."""
+        """By threads or by strips, on the cores what suits neither."""
         problem, block = self.problem, candidates.block
         if problem.mode != "global" or len(block) == 0:
-            return align_strand(problem, candidates, strand)
+            return self._strand_on_cores(candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
         high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
@@ -245,14 +247,11 @@ class PairwiseKernel:
         rest = np.flatnonzero(empty | ~(threads | strips))
         if len(rest):
             part = Candidates(block.take(rest), low[rest], high[rest])
-            parts.append((rest, align_strand(problem, part, strand)))
+            parts.append((rest, self._strand_on_cores(part, strand)))
         if len(parts) == 1:
             return parts[0][1]
         place = np.argsort(np.concatenate([index for index, _ in parts]))
-        joined = parts[0][1]
-        for _, part_of in parts[1:]:
-            joined = Alignments.join(joined, part_of)
-        return joined.take(place)
+        return Alignments.join(*(aligned for _, aligned in parts)).take(place)
 
     def _trace_bytes(self) -> int:
         return int(self.device.budget * PAIRWISE.border_share)

@@ -21,9 +21,6 @@ THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: what the kernels of LazyRScan are called where alignments begin and end elsewhere than in the corners
 _LAZY_OF_MODE = {"global": "lazy", "semi-global": "borders", "local": "anywhere"}
-#: of the blocks that fit on a device, those that a score filter leaves free: a batch's tracebacks run there beside the
-#: next batch's scores, instead of behind them
-_ROOM = 32
 #: letters that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -125,8 +122,7 @@ class PairwiseLauncher:
         name, shared = self._lazy_kernel(words)
         function, blocks = self.function(name, shared)
         work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
-        room = blocks // _ROOM if lines is not None else 0
-        blocks = min(blocks - room, -(-len(work) // _WARPS_PER_BLOCK))
+        blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
         suffix = f" {strand}"
         slot.launch(
             function,
