@@ -5,7 +5,7 @@
     python benchmarks/pairwise.py windows                        # the same on S. aureus' 16S genes and windows
     python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
     python benchmarks/pairwise.py modes                          # scores of semi-global and local alignments
-    python benchmarks/pairwise.py regimes                        # every kernel where it could run, and the planner
+    python benchmarks/pairwise.py regimes|long-regimes           # every kernel where it could run, and the planner
 
 Each writes ``results/pairwise-<part>-<machine>.json``. Cells are query length times
 target length times pairs; CUPS are cells a second. ``kernel_s`` is what the device's own events say, ``wall_s`` the
@@ -30,7 +30,7 @@ import data
 import numpy as np
 from families import AMINO_ACIDS, write_family, write_random
 from harness import record
-from pairwise_regimes import regimes
+from pairwise_regimes import LENGTHS, LONG, regimes
 
 from gpualign.cli import main
 
@@ -297,7 +297,7 @@ def modes(rounds: int) -> dict[str, Any]:
 
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "modes", "regimes"))
+    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "modes", "regimes", "long-regimes"))
     parser.add_argument("file", nargs="?")
     parser.add_argument("--long", nargs=2, metavar="FASTA")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
@@ -310,7 +310,8 @@ def command_line() -> None:
         "windows": windows,
         "gpu": lambda: gpu(chosen.long),
         "modes": lambda: modes(chosen.rounds),
-        "regimes": lambda: regimes(chosen.seconds),
+        "regimes": lambda: regimes(LENGTHS, chosen.seconds),
+        "long-regimes": lambda: regimes(LONG, chosen.seconds),
     }
     path = record(f"pairwise-{chosen.part}", parts[chosen.part]())
     print(path.read_text())

@@ -1,5 +1,5 @@
 """Which GPU kernel of `pairwise` is the fastest for which lengths and numbers of pairs, and which the planner chooses:
-`python benchmarks/pairwise.py regimes`.
+`python benchmarks/pairwise.py regimes`, and `long-regimes` from 10,000 letters on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from families import write_family
 if TYPE_CHECKING:
     from gpualign.backends.cuda import CudaBackend
 
-LENGTHS, COUNTS = (100, 300, 1000, 3000, 10_000, 30_000, 100_000), (2, 12, 64, 400, 1500)
+LENGTHS, LONG, COUNTS = (100, 300, 1000, 3000), (10_000, 30_000, 100_000), (2, 12, 64, 400, 1500)
 #: cells of a row, at least, and at most without and with traceback
 _LEAST_CELLS, _MOST_CELLS = 1e6, (1.2e12, 4e11)
 #: rounds of a row: at least, and at most in so many seconds; the first makes room on the device
@@ -29,7 +29,7 @@ _NOT_AGAIN, _NOT_LONGER, _BY_THREADS = 5, 20, {"lazy", "rscan"}
 _MOST_CELLS_PER_THREAD = 1 << 27
 
 
-def regimes(seconds: float) -> list[dict[str, Any]]:
+def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
     """Kernel seconds of each kernel and of the planner's choice, by number of pairs, length and traceback: medians of
     rounds in which every one runs once, on a device that stays open. Rows that would begin after ``seconds`` are left
     out; the longest sequences come last.
@@ -44,7 +44,7 @@ def regimes(seconds: float) -> list[dict[str, Any]]:
     deadline = time.perf_counter() + seconds
     with tempfile.TemporaryDirectory() as folder, CudaBackend(list_devices()[:1]) as backend:
         path = Path(folder) / "a.fa"
-        for length, count, traced in itertools.product(LENGTHS, COUNTS, (False, True)):
+        for length, count, traced in itertools.product(lengths, COUNTS, (False, True)):
             if not _LEAST_CELLS < count * (count - 1) / 2 * length**2 < _MOST_CELLS[traced]:
                 continue
             if time.perf_counter() > deadline:

@@ -63,8 +63,8 @@ def draw_all(results: Results, ratios: list[tuple[str, float]], folder: Path) ->
         verify_lengths(found.figures, folder / "verify-lengths.svg")
         if peers := results.first("verify"):
             verify_peers(found.figures, peers.figures, folder / "verify-peers.svg")
-    if found := results.first("pairwise-regimes"):
-        regimes(found.figures, folder / "pairwise-regimes.svg")
+    if each := results.each("pairwise-regimes", "pairwise-long-regimes"):
+        regimes([row for found in each for row in found.figures], folder / "pairwise-regimes.svg")
     if found := results.first("gapsmis"):
         bounded_gaps(found.figures, folder / "gapsmis.svg")
     if (kernel := results.first("lcs-kernel")) and (cpu := results.first("lcs-cpu")):

@@ -53,6 +53,10 @@ class Results:
     def first(self, name: str) -> Result | None:
         return next(iter(self.all(name)), None)
 
+    def each(self, *names: str) -> list[Result]:
+        """The first result of each name that has one."""
+        return [found for name in names if (found := self.first(name))]
+
     def with_key(self, key: str) -> list[Result]:
         """Results of any name that hold ``key``: the same table for what was run more than once."""
         each = (one for name in self.names() for one in self._by_name[name])

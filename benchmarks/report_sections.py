@@ -234,8 +234,8 @@ def alignment(results: Results) -> str:
         parts.append(f"{found.source}\n")
     if found := results.first("gpu-peers"):
         parts.append(gpu_peers(found, "Needleman-Wunsch scores, linear gaps"))
-    if found := results.first("pairwise-regimes"):
-        parts.append(_regimes(found))
+    if each := results.each("pairwise-regimes", "pairwise-long-regimes"):
+        parts.append(_regimes(each))
     if results.first("pairwise-cpu") or results.first("pairwise-vsearch"):
         parts.append("### Beside parasail and vsearch\n")
     if found := results.first("pairwise-cpu"):
@@ -263,7 +263,7 @@ def alignment(results: Results) -> str:
     return "\n".join(parts)
 
 
-def _regimes(found: Result) -> str:
+def _regimes(each: list[Result]) -> str:
     """Milliseconds of each kernel where it ran, and how far the planner's choice is from the best."""
     kernels = ("lazy", "tiled", "rscan", "dscan", "auto")
     rows = [
@@ -274,16 +274,17 @@ def _regimes(found: Result) -> str:
             *(number(1000 * row[kernel]) if kernel in row else "–" for kernel in kernels),
             row["auto_over_best"],
         )
+        for found in each
         for row in found.figures
     ]
     columns = ("letters", "pairs", "of", "LazyRScan, ms", "TiledDScan", "RScan", "DScan", "planner", "planner / best")
-    worst = max(row["auto_over_best"] for row in found.figures)
+    worst = max(row["auto_over_best"] for found in each for row in found.figures)
     return (
         "### After Truong et al., Figs. 8 to 10: which kernel for which lengths and numbers of pairs\n\n"
         "![the four kernels](figures/pairwise-regimes.svg)\n\n"
         f"The planner's choice takes at most {worst} times as long as the fastest kernel. A kernel with a thread a "
         "pair that was 20 times as slow as the best was not run on as many longer sequences, and RScan never on tables "
-        f"of more than 2^27 cells. {found.source}\n\n" + table(columns, rows)
+        f"of more than 2^27 cells. {' '.join(found.source for found in each)}\n\n{table(columns, rows)}"
     )
 
 

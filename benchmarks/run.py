@@ -157,7 +157,9 @@ BENCHMARKS = {
         quick="--rounds 1",
     ),
     "pairwise-regimes": Benchmark(
-        "pairwise: each GPU kernel where it could run, and the planner's choice", "pairwise.py", cuda=("regimes",)
+        "pairwise: each GPU kernel where it could run, and the planner's choice",
+        "pairwise.py",
+        cuda=("regimes", "long-regimes"),
     ),
     "gapsmis": Benchmark(
         "bounded gaps: GapsMis' own experiment on a GPU; the CPU beside a plain loop",
