@@ -2,6 +2,8 @@
 
     python benchmarks/devices.py [--rounds 3] [--work 1.0] [--commands pairwise,lcs-filter,verify] [--devices cuda:0+…]
 
+Each command has a result of its own, devices-<command>-<machine>.json.
+
 Needs gpualign[cuda] and one or more GPUs. Inputs are random with a fixed seed, so that nothing is fetched; at --work 1
 they keep one H200 busy for more than ten seconds, so that starting is a small part. Rounds are interleaved; a case's
 speed is its ratio to the first case (one GPU) within a round, then the median: of whole commands by the clock, and of
@@ -68,7 +70,7 @@ def name(number: int) -> str:
 def pairwise(folder: Path, work: float) -> list[str | Path]:
     """Genes of 1,500 bases, families of ten: all are scored against all, and families aligned."""
     rng = np.random.default_rng(11)
-    families = random_rows(rng, max(1, round(800 * work**0.5)), 1500)
+    families = random_rows(rng, max(1, round(1130 * work**0.5)), 1500)
     genes = mutated(np.repeat(families, 10, axis=0), 0.05, rng)
     return ["pairwise", write_fasta(folder / "genes.fa", iter([genes])), "--id", "0.8"]
 
@@ -163,17 +165,16 @@ def main() -> None:
     counts = range(1, len(infos) + 1)
     devices = ["cuda:" + ",".join(str(info.index) for info in infos[:count]) for count in counts]
     devices = arguments.devices.split("+") if arguments.devices else [*devices, f"{devices[-1]},cpu"]
-    figures: dict[str, Any] = {}
     facts = harness.machine(packages=("pycuda",), gpus=[info.name for info in infos])
     for command in arguments.commands.split(","):
         with tempfile.TemporaryDirectory() as path:
             folder = Path(path)
             words = COMMANDS[command](folder, arguments.work)
-            figures[command] = measure(words, devices, folder, arguments.rounds)
-        for device, row in figures[command].items():
+            cases = measure(words, devices, folder, arguments.rounds)
+        for device, row in cases.items():
             show(command, device, row)
-        results = {"work": arguments.work, "commands": figures}
-        harness.save("devices", facts, results, harness.slug(infos[0].name) if infos else None)
+        results = {"command": command, "work": arguments.work, "cases": cases}
+        harness.save(f"devices-{command}", facts, results, harness.slug(infos[0].name) if infos else None)
 
 
 if __name__ == "__main__":

@@ -147,16 +147,19 @@ def _layouts(found: Result, profile: Result | None) -> str:
 
 
 def several(results: Results) -> str:
-    return "## Several devices and machines\n\n" + "\n".join(
-        shown(found) if (found := results.first(name)) else f"`{name}`: no result yet.\n"
-        for name, shown in (("devices", _side_by_side), ("cluster", _on_clusters))
-    )
+    devices = results.each("devices-pairwise", "devices-lcs-filter", "devices-verify")
+    cluster = results.first("cluster")
+    parts = [
+        _side_by_side(devices) if devices else "`devices`: no result yet.\n",
+        _on_clusters(cluster) if cluster else "`cluster`: no result yet.\n",
+    ]
+    return "## Several devices and machines\n\n" + "\n".join(parts)
 
 
-def _side_by_side(found: Result) -> str:
+def _side_by_side(each: list[Result]) -> str:
     rows = [
         (
-            command,
+            found.figures["command"],
             case,
             row["wall_s"],
             row["speed_to_one"],
@@ -165,8 +168,8 @@ def _side_by_side(found: Result) -> str:
             row["reports"][-1]["cpu_batches"],
             "yes" if row["same_bytes"] else "no",
         )
-        for command, cases in found.figures["commands"].items()
-        for case, row in cases.items()
+        for found in each
+        for case, row in found.figures["cases"].items()
     ]
     header = (
         "command",
@@ -178,7 +181,7 @@ def _side_by_side(found: Result) -> str:
         "batches by the cores",
         "same bytes",
     )
-    return f"{table(header, rows)}\n{found.source}\n"
+    return f"{table(header, rows)}\n{' '.join(found.source for found in each)}\n"
 
 
 def _on_clusters(found: Result) -> str:

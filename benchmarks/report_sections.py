@@ -257,7 +257,7 @@ def alignment(results: Results) -> str:
         )
     parts.append(
         "Not here: several nodes, and the paper's own GPUs."
-        + ("" if results.first("devices") else " Several GPUs of one machine: no result yet.")
+        + ("" if results.first("devices-pairwise") else " Several GPUs of one machine: no result yet.")
         + "\n"
     )
     return "\n".join(parts)
