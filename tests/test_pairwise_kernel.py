@@ -103,7 +103,7 @@ def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: i
     device = SimpleNamespace(budget=budget, slots=lambda count: [Slot() for _ in range(count)])
     kernel = kernels.PairwiseKernel(device, problem)
 
-    def submit_filter(slot, block, strand, limits):
+    def submit_filter(slot, block, strand, limits, words):
         queries, targets = problem.queries[strand], problem.targets
         distances = _native.edit_distances(
             queries.codes, queries.offsets, targets.codes, targets.offsets, block.queries, block.targets, limits,

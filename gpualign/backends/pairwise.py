@@ -82,6 +82,10 @@ class PairProblem:
         lengths = np.arange(longest + 1, dtype=np.int64)
         return self.bound.most_edits(lengths, lengths).astype(np.int32)
 
+    def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """int32 (p,) each: letters of query and of target."""
+        return self.query_lengths[block.queries], self.target_lengths[block.targets]
+
     def lengths(self, block: PairBlock) -> NDArray[np.int64]:
         """int64 (p, 2): letters of query and target."""
         n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
@@ -142,12 +146,11 @@ class Candidates:
 MOST_EDITS = 254
 
 
-def edit_limits(problem: PairProblem, block: PairBlock) -> NDArray[np.int32] | None:
-    """int32 (p,): edits that the identity allows each pair; None where it proves nothing for some pair."""
+def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """int32 (p,): edits that the identity allows pairs of n and m letters; None where it proves nothing for some."""
     table = problem.edits_by_length
-    if table is None or len(block) == 0:
+    if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MOST_EDITS:
         return None
-    n, m = problem.query_lengths[block.queries], problem.target_lengths[block.targets]
     limits = table[np.minimum(n, m)]
     if problem.definition == 0:
         limits += np.abs(n - m)
@@ -193,7 +196,7 @@ def candidates_scored(
 
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
     """Drop the pairs that are proved to miss the identity."""
-    limits = edit_limits(problem, block)
+    limits = edit_limits(problem, *problem.sizes(block))
     if limits is None:
         if score_lines(problem) is None:
             return Candidates(block)

@@ -111,35 +111,34 @@ class PairwiseKernel:
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
-        strands = range(len(problem.queries))
         if len(block) == 0 or (problem.mode == "local" and problem.traced):
             return _Step("cpu")
-        limits = edit_limits(problem, block) if problem.traced else None
-        if limits is not None and self._filter_shared_bytes(block) <= PAIRWISE.shared_bytes:
-            for strand in strands:
-                self._submit_filter(slot, block, strand, limits)
+        n, m = problem.sizes(block)
+        limits = edit_limits(problem, n, m) if problem.traced else None
+        words = self._filter_words(int(n.max()))
+        if limits is not None and self._filter_shared_bytes(words) <= PAIRWISE.shared_bytes:
+            for strand in range(len(problem.queries)):
+                self._submit_filter(slot, block, strand, limits, words)
             return _Step("filter")
         if problem.mode != "global" and problem.traced:
             return _Step("cpu")
-        lengths = problem.lengths(block)
-        empty = lengths.min() == 0
+        empty = min(n.min(), m.min()) == 0
         if problem.traced and (empty or score_lines(problem) is None):
             return _Step("align")
         if empty:
             return _Step("cpu")
-        return self._submit_scores(slot, block, lengths)
+        return self._submit_scores(slot, block, n, m)
 
-    def _submit_scores(self, slot: Slot, block: PairBlock, lengths: NDArray[np.int64]) -> _Step:
+    def _submit_scores(self, slot: Slot, block: PairBlock, n: NDArray[np.int32], m: NDArray[np.int32]) -> _Step:
         """Enqueue scores on all strands; where they are a filter, only what it leaves is copied to the host, but for
         scores by strips: those are few.
         """
         problem = self.problem
         strands = range(len(problem.queries))
         kind: Literal["score filter", "scores"] = "score filter" if problem.traced else "scores"
-        n, m = np.ascontiguousarray(lengths.T)
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
-        work = plan.Workload(n, m, n * m, words.lanes, bool(words.opening))
+        work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         by_strips = plan.scores_by_strips(work, problem.kernel)
         if by_strips and problem.mode != "global":  # few and long: the cores are faster than a thread a pair
             return _Step("cpu")
@@ -154,17 +153,17 @@ class PairwiseKernel:
 
     # -- the edit filter
 
-    def _filter_words(self, block: PairBlock) -> int:
-        longest = int(self.problem.queries[0].lengths[block.queries].max())
+    def _filter_words(self, longest: int) -> int:
+        """Words of the masks of a query of at most ``longest`` letters."""
         return (longest + 2 * _FILTER_MARGIN) // 64 + 6
 
-    def _filter_shared_bytes(self, block: PairBlock) -> int:
-        return self.problem.scoring.identical * self._filter_words(block) * 8 * (THREADS // tasks.WARP)
+    def _filter_shared_bytes(self, words: int) -> int:
+        return self.problem.scoring.identical * words * 8 * (THREADS // tasks.WARP)
 
-    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, limits: NDArray[np.int32]) -> None:
+    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, limits: NDArray[np.int32], words: int) -> None:
         widest = int(limits.max()) + 1
         name = "edit_filter_64" if widest <= 64 else "edit_filter_128" if widest <= 128 else "edit_filter_256"
-        shared = self._filter_shared_bytes(block)
+        shared = self._filter_shared_bytes(words)
         function, blocks = self.launcher.function(name, shared)
         work = tasks.lazy_tasks(block.queries, tasks.WARP)
         suffix = f" {strand}"
@@ -180,7 +179,7 @@ class PairwiseKernel:
             slot.upload("targets" + suffix, block.targets),
             slot.upload("limits" + suffix, limits),
             np.int32(self.problem.scoring.identical),
-            np.int32(self._filter_words(block)),
+            np.int32(words),
             slot.device_array("found" + suffix, 8 * len(block)),
             slot.clear("found count" + suffix, 4),
             shared=shared,

@@ -18,6 +18,8 @@ from gpualign.gpu.tuning import PAIRWISE
 TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
 #: bytes of directions that DScan keeps for a row of a strip
 DIRECTION_BYTES = 256
+#: of more pairs, every so many-th are looked at: a device waits meanwhile, and a plan never shows in the results
+SAMPLE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Workload:
         cells: int64 (p,), cells that a thread-per-pair kernel computes (those of the band).
         lanes: alignments a thread in such a kernel, 2 or 1.
         affine: gaps have an opening cost.
+        weight: pairs for which each of these stands.
     """
 
     n: NDArray[np.int64]
@@ -36,11 +39,21 @@ class Workload:
     cells: NDArray[np.int64]
     lanes: int
     affine: bool
+    weight: float = 1.0
+
+    @classmethod
+    def of_scores(cls, n: NDArray[np.int32], m: NDArray[np.int32], lanes: int, affine: bool) -> Workload:
+        """Whole tables, of many pairs a sample and the longest query with the longest target."""
+        step = -(-len(n) // SAMPLE)
+        if step > 1:
+            n, m = (np.append(every[::step], every.max()) for every in (n, m))
+        rows, columns = n.astype(np.int64), m.astype(np.int64)
+        return cls(rows, columns, rows * columns, lanes, affine, step)
 
     def _thread_seconds(self, rate: float, warp_rate: float) -> float:
         slow = (1.6 if self.affine else 1.0) * (1 if self.lanes == 2 else 2)
         longest = float(self.cells.max()) * 32 * self.lanes
-        return slow * max(float(self.cells.sum()) / rate, longest / warp_rate)
+        return slow * max(self.weight * float(self.cells.sum()) / rate, longest / warp_rate)
 
     def _strip_seconds(self, rate: float, warp_rate: float, columns: int) -> float:
         slow = 1.5 if self.affine else 1.0
@@ -49,7 +62,7 @@ class Workload:
         # a warp's strip costs the same however few of its columns are used, and its last lane starts 31 rows late
         padded = (self.n + 31) * strips * columns
         longest = float((full / np.minimum(strips, PAIRWISE.warps)).max())
-        return slow * max(float(padded.sum()) / rate, longest / warp_rate)
+        return slow * max(self.weight * float(padded.sum()) / rate, longest / warp_rate)
 
 
 def scores_by_strips(work: Workload, forced: str) -> bool:
