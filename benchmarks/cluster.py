@@ -31,7 +31,7 @@ import harness
 import numpy as np
 import psutil
 
-from gpualign.cluster.connect import CALM
+from gpualign.cluster.connect import OWN
 
 EXAMPLES = harness.FOLDER.parent / "examples" / "data"
 CANDIDATES = 20
@@ -79,7 +79,7 @@ class Cluster:
     """A scheduler in this process and workers in their own."""
 
     def __init__(self, workers: int, threads: int) -> None:
-        dask.config.set(CALM)
+        dask.config.set(OWN)
         self._cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=threads, memory_limit=0, dashboard_address=":0"
         )

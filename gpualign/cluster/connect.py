@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
-import os
 import socket
 import time
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from typing import Any
 
 import dask
 import distributed
+from distributed.comm.addressing import get_address_host_port
 
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
@@ -21,11 +22,15 @@ from gpualign.params import RunOptions
 PATIENCE_S = 30.0
 #: an item of a large batch is normal here; Dask would warn of each
 _LARGE_TASK = "1 GiB"
-#: for clusters of our own: Dask samples every worker's stacks 100 times a second and looks 50 times a second whether
-#: its loops turn, which costs a tenth of a core while nothing is done
-CALM = {
+#: for clusters of our own
+OWN = {
+    # Dask samples every worker's stacks 100 times a second and looks 50 times a second whether its loops turn, which
+    # costs a tenth of a core while nothing is done
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
+    # A lost worker is started again at once, by its nanny. So long after each loss Dask looks whether it is there, and
+    # if not gives up both: a worker that was lost a second time right then would never come back.
+    "distributed.deploy.lost-worker-timeout": "365 days",
 }
 #: seconds to find out whether a worker can be reached
 _REACH_S = 1.0
@@ -55,7 +60,7 @@ def connected(options: RunOptions) -> Iterator[Connection]:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE_TASK}))
         target: Any = options.cluster
         if target.startswith("local:"):
-            stack.enter_context(dask.config.set(CALM))
+            stack.enter_context(dask.config.set(OWN))
             target = _start_local(options)
             stack.callback(_close, target, 5)
         client = _connect(target)
@@ -78,17 +83,42 @@ def _start_local(options: RunOptions) -> Any:
 
 
 def _connect(target: Any) -> Any:
-    arguments: dict[str, Any] = {"address": target}
-    if isinstance(target, str) and "://" not in target:
-        _wait_for_file(target)
-        arguments = {"scheduler_file": target}
-    elif isinstance(target, str) and target.startswith("tls://") and not _has_certificate():
-        raise UsageError(f"{target} needs a certificate: configure distributed.comm.tls (docs/cluster.md)")
+    """A client of a cluster of our own, or of the scheduler at an address or known by its file."""
+    shown = "the local cluster"
+    if isinstance(target, str):
+        shown = target = target if "://" in target else _address_in(target)
+        _check_address(target)
     try:
-        return distributed.Client(**arguments, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
-    except (OSError, ValueError, distributed.TimeoutError) as error:
-        shown = target if isinstance(target, str) else "the local cluster"
+        return distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
+    except (OSError, distributed.TimeoutError) as error:
         raise GpualignError(f"no Dask scheduler answers at {shown} ({error})") from error
+
+
+def _address_in(path: str) -> str:
+    """What a scheduler has written; one that was started a moment ago may not have done so yet."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            with open(path) as file:
+                return str(json.load(file)["address"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > end:
+                missing = isinstance(error, FileNotFoundError)
+                what = "no scheduler has written this file" if missing else "this is not a scheduler's file"
+                raise InputError(f"{what} (waited for {PATIENCE_S:.0f} s)", path) from None
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path) from None
+        time.sleep(0.1)
+
+
+def _check_address(address: str) -> None:
+    """Before there is a client: one that never had a scheduler's address hangs at its end."""
+    try:
+        get_address_host_port(address, strict=True)
+    except ValueError as error:
+        raise UsageError(f"{address} is not the address of a Dask scheduler ({error})") from None
+    if address.startswith("tls://") and not _has_certificate():
+        raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/cluster.md)")
 
 
 def _has_certificate() -> bool:
@@ -103,15 +133,6 @@ def reachable(address: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _wait_for_file(path: str) -> None:
-    """A scheduler that was started a moment ago may not have written its file yet."""
-    end = time.monotonic() + PATIENCE_S
-    while not (os.path.exists(path) and os.path.getsize(path)):
-        if time.monotonic() > end:
-            raise InputError(f"no scheduler has written this file within {PATIENCE_S:.0f} s", path)
-        time.sleep(0.1)
 
 
 def _wait_for_worker(client: Any, cluster: str) -> None:

@@ -38,14 +38,11 @@ class Cluster:
 
     def __init__(self) -> None:
         dask = pytest.importorskip("dask")
-        pytest.importorskip("distributed")
+        distributed = pytest.importorskip("distributed")
+        from gpualign.cluster.connect import OWN
+
         # that long Dask looks for a worker that was killed
-        dask.config.set({"distributed.comm.timeouts.connect": "5s"})
-        self._start()
-
-    def _start(self) -> None:
-        import distributed
-
+        dask.config.set({**OWN, "distributed.comm.timeouts.connect": "5s"})
         self.dask = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50
         )
@@ -59,23 +56,16 @@ class Cluster:
             os.kill(pid, signal.SIGKILL)
 
     def settle(self, workers: int = 2) -> None:
-        """Wait until so many workers are there, and those that were killed are gone; start anew where that does not
-        come: a nanny whose worker fails once to start again gives it up.
-        """
-        if not self._settles(workers, PATIENCE_S / 3):
-            self.dask.close(timeout=20)
-            self._start()
-            assert self._settles(workers, PATIENCE_S)
-
-    def _settles(self, workers: int, seconds: float) -> bool:
+        """Wait until so many workers are there, and those that were killed are gone."""
         self.dask.scale(workers)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
-            if len(known) == workers and known == {nanny.worker_address for nanny in self.dask.workers.values()}:
-                return True
+        end = time.monotonic() + PATIENCE_S
+        while not self._settled(workers):
+            assert time.monotonic() < end
             time.sleep(0.05)
-        return False
+
+    def _settled(self, workers: int) -> bool:
+        known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
+        return len(known) == workers and known == {nanny.worker_address for nanny in self.dask.workers.values()}
 
 
 @pytest.fixture(scope="package")

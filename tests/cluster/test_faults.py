@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,3 +170,44 @@ def test_no_scheduler_answers(cli: Cli, inputs: dict[str, Path], monkeypatch: py
     code, _, message = cli(*words, "--cluster", "nowhere.json")
     assert code == 3
     assert "no scheduler has written this file" in message
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("tcp://127.0.0.1", "missing port number"),
+        ("pigeon://coop:1", "unknown address scheme"),
+        ("tls://127.0.0.1:1", "needs a certificate"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_what_is_no_address_is_refused_at_once(
+    address: str, why: str, in_file: bool, inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    """By the whole command, because what Dask leaves behind may keep it from ending."""
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": address}))
+    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", str(file) if in_file else address]
+    done = subprocess.run([sys.executable, "-m", "gpualign", *words], capture_output=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert re.search(f"{address} .*{why}", done.stderr.decode())
+
+
+@pytest.mark.parametrize("text", ["", "not JSON", "[]", "{}"])
+def test_what_is_no_schedulers_file(
+    text: str, cli: Cli, inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "PATIENCE_S", 0.5)
+    (tmp_path / "x.json").write_text(text)
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", tmp_path / "x.json")
+    assert code == 3
+    assert "this is not a scheduler's file" in message
+
+
+def test_a_cluster_of_our_own_keeps_workers_that_are_lost_twice() -> None:
+    """Dask gives a worker up that is not there so long after it was lost, and be it because it was lost again."""
+    import dask
+    from dask.utils import parse_timedelta
+
+    with dask.config.set(connect.OWN):
+        assert parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout")) > 24 * 3600
