@@ -74,34 +74,30 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_ex
     }
 }
 
-// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b); emit(op) takes
-// 'M', 'I' or 'D' for each column, last column first. Returns the first query letter that is aligned in `row` and the
-// diagonal of the first column in `diagonal`.
-template <class From, class Emit>
-GPUALIGN_HD void affine_traceback(From&& from, int& row, int& diagonal, Emit&& emit) {
+// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i, b) the number
+// of cells from (i, b) up its diagonal, one behind the other, that come from the diagonal. emit(op, n) takes runs of 'M', 'I' or
+// 'D', the last one first. Returns the first query letter that is aligned in `row` and the diagonal of the first column in
+// `diagonal`.
+template <class From, class Matches, class Emit>
+GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int& diagonal, Emit&& emit) {
     int i = row, b = diagonal;
-    char state = 'M';
-    while (i >= 0) {
-        const uint8_t cell = from(i, b);
-        if (state == 'M') {
-            const uint8_t source = cell & kFromMask;
-            if (source == kFromStart) break;
-            if (source == kFromDiagonal) {
-                emit('M');
-                i--;
-                continue;
-            }
-            state = source == kFromInsertion ? 'I' : 'D';
+    while (true) {
+        const int paired = matches(i, b);
+        if (paired) emit('M', uint32_t(paired));
+        i -= paired;
+        if (i < 0) break;
+        const uint8_t source = from(i, b) & kFromMask;
+        if (source == kFromStart) break;
+        const bool insertion = source == kFromInsertion;
+        const uint8_t extends = insertion ? kInsertionExtends : kDeletionExtends;
+        uint32_t length = 0;
+        bool longer = true;
+        for (; longer && i >= 0; length++) {
+            longer = from(i, b) & extends;
+            if (insertion) i--;
+            b += insertion ? 1 : -1;
         }
-        emit(state);
-        const bool longer = cell & (state == 'I' ? kInsertionExtends : kDeletionExtends);
-        if (state == 'I') {
-            i--;
-            b++;
-        } else {
-            b--;
-        }
-        if (!longer) state = 'M';
+        emit(insertion ? 'I' : 'D', length);
     }
     row = i + 1;
     diagonal = b;

@@ -22,6 +22,7 @@ struct OneLane {
         total = value;
         return 0;
     }
+    GPUALIGN_HD uint32_t sum(uint32_t value) const { return value; }
     template <class T>
     GPUALIGN_HD T largest(T value) const {
         return value;
@@ -36,6 +37,11 @@ struct OneLane {
     GPUALIGN_HD T from_before(T, T first) const {
         return first;
     }
+    // Differs between lanes: the value of the lane behind this one, `last` in the last.
+    template <class T>
+    GPUALIGN_HD T from_after(T, T last) const {
+        return last;
+    }
     // Differs between lanes, as not all need call it: the counter before it was raised by one.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
 };
@@ -48,6 +54,9 @@ GPUALIGN_HD uint32_t count_bits(uint32_t bits) {
 #endif
 }
 
+// The first lane of a ballot that is not empty.
+GPUALIGN_HD uint32_t first_lane(uint32_t bits) { return uint32_t(trailing_zeros(uint64_t(bits))); }
+
 // The last lane of a ballot that is not empty.
 GPUALIGN_HD uint32_t last_lane(uint32_t bits) {
 #if defined(__CUDA_ARCH__)
@@ -55,14 +64,6 @@ GPUALIGN_HD uint32_t last_lane(uint32_t bits) {
 #else
     return 31 - uint32_t(__builtin_clz(bits));
 #endif
-}
-
-// The sum over all lanes.
-template <class Group>
-GPUALIGN_HD uint32_t sum(const Group& group, uint32_t value) {
-    uint32_t total;
-    group.sum_before(value, total);
-    return total;
 }
 
 // The smallest power of two that is at least n.

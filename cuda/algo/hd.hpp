@@ -31,6 +31,14 @@ GPUALIGN_HD uint64_t or_nor(uint64_t a, uint64_t b, uint64_t c) { return a | ~(b
 GPUALIGN_HD uint32_t andnot_or(uint32_t a, uint32_t b, uint32_t c) { return (a & ~b) | c; }
 GPUALIGN_HD uint64_t andnot_or(uint64_t a, uint64_t b, uint64_t c) { return (a & ~b) | c; }
 
+GPUALIGN_HD int trailing_zeros(uint64_t x) {  // 64 for 0
+#if defined(__CUDA_ARCH__)
+    return x ? __ffsll(int64_t(x)) - 1 : 64;
+#else
+    return x ? __builtin_ctzll(x) : 64;
+#endif
+}
+
 // The integer type of a lane: the word itself, or the T of a Vec<T>.
 template <class Word>
 struct word_traits {

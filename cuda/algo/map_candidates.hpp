@@ -8,27 +8,31 @@
 namespace gpualign {
 
 constexpr uint32_t kMostWindows = 1 << 14;
-constexpr uint32_t kSeveralDiagonals = 1u << 31;  // beside the columns of a window whose seeds lie on more than one
+constexpr uint32_t kClippedWindow = 1u << 31;  // beside the columns of a window that ends where its contig does
 constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
 
 GPUALIGN_HD uint64_t make_candidate(uint32_t votes, int64_t diagonal, bool reverse, uint32_t window) {
     return uint64_t(0xFFFF - votes) << 48 | uint64_t(diagonal + kCandidateBias) << 15 | uint64_t(reverse) << 14 | window;
 }
 GPUALIGN_HD uint32_t candidate_votes(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
+GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
+    return int64_t(candidate >> 15 & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
+}
 GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> 14 & 1; }
 GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMostWindows - 1); }
 
 // Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
 template <class Group>
 GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter, uint32_t contig,
-                            bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end, uint32_t several = 0) {
+                            bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
     const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
+    const uint32_t clipped = begin < left || end > right ? kClippedWindow : 0;
     begin = begin > left ? begin : left;
     end = end < right ? end : right;
     if (begin >= end) return;
     const uint32_t window = group.take(counter);
     room.window_begin[window] = uint32_t(begin);
-    room.window_columns[window] = uint32_t(end - begin) | several;
+    room.window_columns[window] = uint32_t(end - begin) | clipped;
     room.candidates[window] = make_candidate(votes, diagonal, reverse, window);
 }
 
@@ -36,6 +40,16 @@ GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const M
 template <class Group>
 GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
                              uint32_t* counter, const uint64_t* hits, uint32_t from, uint32_t to) {
+    // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
+    // meets is not known
+    const auto add = [&](uint32_t contig, uint32_t votes, int64_t diagonal, int64_t last_diagonal) {
+        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, diagonal - read.limit,
+                   last_diagonal + read.limit + read.length);
+    };
+    const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
+    const uint32_t usual = target.contig_of(hit_position(hits[from]));
+    if (lowest >= target.contig_offsets[usual] && highest + read.length <= target.contig_offsets[usual + 1])
+        return add(usual, to - from, lowest, highest);
     for (uint32_t first = from, others = 1; first < to && others; first++) {
         const uint32_t contig = target.contig_of(hit_position(hits[first]));
         bool seen = false;  // a contig counts from its first hit on
@@ -54,11 +68,7 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
             votes++;
             last_diagonal = hit_diagonal(hits[h]);
         }
-        const int64_t diagonal = hit_diagonal(hits[first]);
-        // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
-        // meets is not known
-        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, diagonal - read.limit,
-                   last_diagonal + read.limit + read.length, diagonal == last_diagonal ? 0 : kSeveralDiagonals);
+        add(contig, votes, hit_diagonal(hits[first]), last_diagonal);
     }
 }
 

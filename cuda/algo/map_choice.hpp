@@ -27,7 +27,7 @@ GPUALIGN_HD Rivalry together(const Group& group, const Rivalry& mine) {
     Rivalry all;
     if (least == far) return all;
     all.least = least;
-    all.count = sum(group, mine.least == least ? mine.count : 0);
+    all.count = group.sum(mine.least == least ? mine.count : 0);
     return all;
 }
 
@@ -42,6 +42,7 @@ struct MapChoice {
 template <class Group>
 GPUALIGN_HD Rivalry rivals_alone(const Group& group, const uint64_t* places, uint32_t count, int32_t edit) {
     Rivalry rivals;
+    if (count < 2) return rivals;
     for (uint32_t i = 1 + group.lane(); i < count; i += Group::kLanes)
         rivals.add(int32_t(place_distance(places[i]) - place_distance(places[0])) * edit);
     return together(group, rivals);

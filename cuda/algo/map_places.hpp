@@ -3,7 +3,7 @@
 // A place is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) | strand (1)
 // | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
 #pragma once
-#include "algo/map_candidates.hpp"
+#include "algo/map_near.hpp"
 #include "algo/myers_striped.hpp"
 
 namespace gpualign {
@@ -87,8 +87,9 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
 // Adds the places of the first `count` windows to `places`, of which there are found.places.
 template <int Words, class Group>
 GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
-                                const uint32_t (*profile)[5][Words], const uint64_t* candidates, uint32_t count,
-                                uint64_t* places, FoundRead& found) {
+                                MapShared<Words>& shared, const uint64_t* candidates, uint32_t count, uint64_t* places,
+                                FoundRead& found) {
+    make_profile<Words>(group, read, shared.profile);
     uint32_t failed = 0;
     for (uint32_t base = 0; base < count; base += Group::kLanes) {
         const uint32_t c = base + group.lane();
@@ -97,10 +98,10 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
         if (c < count) {
             const uint64_t candidate = candidates[c];
             const uint32_t begin = room.window_begin[candidate_window(candidate)];
-            const uint32_t columns = room.window_columns[candidate_window(candidate)] & ~kSeveralDiagonals;
+            const uint32_t columns = room.window_columns[candidate_window(candidate)] & ~kClippedWindow;
             const bool reverse = candidate_reverse(candidate);
             const uint32_t votes = candidate_votes(candidate);
-            const WindowBest best = search_window<Words>(target, read.length, begin, columns, profile[reverse]);
+            const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
             within = best.distance <= uint32_t(read.limit);
             if (within) place = make_place(best.distance, int64_t(begin) + best.end, reverse, votes);
             else failed = votes > failed ? votes : failed;
@@ -139,49 +140,11 @@ GPUALIGN_HD bool in_doubt(const uint64_t* places, uint32_t count) {
     return count > 1 && place_distance(places[1]) - place_distance(places[0]) < uint32_t(kClearLead);
 }
 
-// Letters in which the read differs from the bases at its place; an N differs from all.
-template <class Group>
-GPUALIGN_HD uint32_t mismatches(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin) {
-    uint32_t differ = 0;
-    for (int32_t i = int32_t(group.lane()); i < read.length; i += int32_t(Group::kLanes)) {
-        const uint8_t letter = read.code(i, reverse);
-        differ += letter >= 4 || target.code(begin + i) != letter;
-    }
-    return sum(group, differ);
-}
-
-// Whether the only candidate holds the read on the one diagonal of its seeds with no edit or one: most reads need no search
-// then. All hits were followed, and of a read's parts beside one edit the longer has at least w + k - 1 bases, so that its
-// minimizers are the reference's wherever it occurs, and would be seeds there:
-//
-// - without an edit, no end further left has distance 0: that were another diagonal with seeds;
-// - with one mismatch, no end has distance 0, for the same reason, and one further left has distance 1 only where both parts
-//   of the read lie on this diagonal and the next, the second behind an insertion. Then the bases from the mismatch on would
-//   be equal to those before them, all one letter; it is enough that the last two are not, and the mismatch not the last.
-template <class Group>
-GPUALIGN_HD bool plain_place(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                             const MapRoom& room, uint64_t& place) {
-    const uint64_t candidate = room.candidates[0];
-    const uint32_t window = candidate_window(candidate);
-    if (room.window_columns[window] != uint32_t(read.length + 2 * read.limit)) return false;  // several diagonals, or clipped
-    if (read.length < 2 * (rules.w + rules.k) - 1) return false;
-    const int64_t begin = int64_t(room.window_begin[window]) + read.limit, end = begin + read.length;
-    const bool reverse = candidate_reverse(candidate);
-    const uint32_t differ = mismatches(group, read, reverse, target, begin);
-    if (differ > 1 || int32_t(differ) > read.limit) return false;
-    if (differ == 1) {
-        const uint8_t last = target.code(end - 1);
-        if (last == target.code(end - 2) || last != read.code(read.length - 1, reverse)) return false;
-    }
-    place = make_place(differ, end, reverse, candidate_votes(candidate));
-    return true;
-}
-
 // Candidates of a read and their places; `depth` times as many hits and candidates as the rules say.
 template <int Words, class Group>
 GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                const MapRoom& room, MapShared<Words>& shared, const uint32_t (*profile)[5][Words],
-                                uint32_t seeds, uint32_t total, int32_t depth, uint64_t* places, FoundRead& found) {
+                                const MapRoom& room, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
+                                uint64_t* places, FoundRead& found) {
     const uint32_t most = uint32_t(rules.most_hits * depth);
     found.cut = total > most;
     found.places = 0;
@@ -196,14 +159,15 @@ GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const M
     sort_keys(group, hits, count);
     uint32_t candidates = cluster_hits(group, read, target, room, &shared.counter, hits, count);
     candidates = choose_candidates(group, room, candidates, uint32_t(rules.most_candidates * depth));
-    uint64_t place;
-    if (candidates == 1 && !found.cut && plain_place(group, read, target, rules, room, place)) {
-        if (group.lane() == 0) places[0] = place;
+    NearPlace near;
+    if (candidates == 1 && !found.cut && find_near(group, read, target, rules, room, hits, count, shared, near)) {
+        if (group.lane() == 0)
+            places[0] = make_place(near.distance, near.end, candidate_reverse(room.candidates[0]), candidate_votes(room.candidates[0]));
         found.places = 1;
         group.sync();
         return;
     }
-    search_windows(group, read, target, room, profile, room.candidates, candidates, places, found);
+    search_windows(group, read, target, room, shared, room.candidates, candidates, places, found);
     found.places = settle_places(group, read.limit, places, found.places);
     found.near_hits = 0;
     if (candidates > 1 && found.places && long_gap_costs_less(rules.scores, read.limit, int32_t(place_distance(places[0]))))
@@ -213,16 +177,15 @@ GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const M
 // The places of a read by itself, best first.
 template <int Words, class Group>
 GPUALIGN_HD FoundRead find_places(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                  const MapRoom& room, MapShared<Words>& shared, const uint32_t (*profile)[5][Words],
-                                  uint64_t* places) {
+                                  const MapRoom& room, MapShared<Words>& shared, uint64_t* places) {
     FoundRead found{0, 0, 0, false, false, false};
     const uint32_t seeds = find_seeds(group, read, target, rules, shared);
     found.any_hits = seeds > 0;
     if (!found.any_hits) return found;
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
-    find_places_at(group, read, target, rules, room, shared, profile, seeds, total, 1, places, found);
+    find_places_at(group, read, target, rules, room, shared, seeds, total, 1, places, found);
     if (found.cut && !found.too_many && in_doubt(places, found.places))
-        find_places_at(group, read, target, rules, room, shared, profile, seeds, total, kDepth, places, found);
+        find_places_at(group, read, target, rules, room, shared, seeds, total, kDepth, places, found);
     return found;
 }
 
@@ -275,8 +238,7 @@ GPUALIGN_HD void rescue_mates(const Group& group, const MapRead* reads, const Ma
     for (int end = 0; end < 2; end++) {
         const uint32_t from = end == 1 ? 0 : of_second, to = end == 1 ? of_second : all;
         if (from == to) continue;
-        search_windows(group, reads[end], target, room, shared.profile[end], room.candidates + from, to - from, room.places[end],
-                       found[end]);
+        search_windows(group, reads[end], target, room, shared, room.candidates + from, to - from, room.places[end], found[end]);
         found[end].places = settle_places(group, reads[end].limit, room.places[end], found[end].places);
     }
 }

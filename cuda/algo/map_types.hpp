@@ -48,9 +48,9 @@ struct MapRules {
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// One record of a read. Its mapping quality is left to the host: powers and logarithms differ between processors.
-struct MapRecord {
-    static constexpr uint32_t kMostOperations = 24;
+// What a record of a read says beside its CIGAR. Its mapping quality is left to the host: powers and logarithms differ between
+// processors.
+struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
     static constexpr uint16_t kUnused = 0x4000;  // flag: a place for a secondary record that there is not
     static constexpr int32_t kNotAsked = -2, kNone = -1;
@@ -64,28 +64,35 @@ struct MapRecord {
     uint16_t distance, votes;
     uint16_t flag;
     uint8_t cut, operations;
-    uint16_t cigar[kMostOperations];  // length << 4 | operation
+};
+
+struct MapRecord : MapFacts {
+    static constexpr uint32_t kMostOperations = 24;
+
+    uint16_t cigar[kMostOperations];  // length << 4 | operation, 0 behind the last
 };
 
 // Memory of one group. Shared between its lanes and quick to reach:
 template <int Words>
 struct MapShared {
-    static constexpr int kRows = 32 * Words;  // the longest read
+    static constexpr int kRows = 32 * Words;              // the longest read
+    static constexpr int kMostLimit = (kRows - 3) / 3;    // edits allowed, as far as there is room for
 
     uint64_t read_words[2][Words + 2];
     union {
         uint64_t hashes[kRows];   // while seeds are looked for,
         uint64_t hits[kRows];     // few hits, and
-        int32_t affine[2 * kRows];  // rows of the alignment at last
+        int32_t reach[2 * kRows];  // rows reached of a read that is close to its only candidate
     };
     union {
         struct {
             uint32_t first[kRows], count[kRows], start[kRows];  // entries, and hits before the seed in the order chosen
         } seeds;
+        uint64_t text[2 * Words + 4];  // of the reference around that candidate, or
         uint8_t letters[12 * kRows];  // of read and reference, unpacked for the alignment
     };
     uint32_t read_unknown[2][Words + 2];
-    uint32_t profile[2][2][5][Words];  // of each end of a pair, strand and letter (4: none)
+    uint32_t profile[2][5][Words];  // strand and letter (4: none) of the read whose windows are searched
     uint16_t seed_at[kRows], seed_order[kRows];
     uint32_t counter;
     uint16_t cigar[MapRecord::kMostOperations];

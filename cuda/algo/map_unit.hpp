@@ -38,18 +38,17 @@ private:
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         if (length > MapShared<Words>::kRows) return false;
         MapRead& read = reads_[end];
-        read = {shared_.read_words[end], shared_.read_unknown[end], int32_t(length), batch_.rules.limits[length]};
+        read = {shared_.read_words[end], shared_.read_unknown[end], int32_t(length), batch_.rules.limits[length], false};
         const int64_t band = 2 * int64_t(read.limit) + 1;
-        if (read.limit >= read.length || 3 * (band + 1) > 2 * MapShared<Words>::kRows) return false;
+        if (read.limit >= read.length || read.limit > MapShared<Words>::kMostLimit) return false;
         if ((2 * length + band) * (read.limit + 1) > int64_t(room_.trace_bytes)) return false;
-        pack_read(group_, batch_.letters + from, read.length, Words + 2, shared_.read_words[end], shared_.read_unknown[end]);
-        make_profile<Words>(group_, read, shared_.profile[end]);
+        read.clean = pack_read(group_, batch_.letters + from, read.length, Words + 2, shared_.read_words[end],
+                               shared_.read_unknown[end]);
         return true;
     }
 
     GPUALIGN_HD bool find(int end) {
-        found_[end] = find_places<Words>(group_, reads_[end], batch_.target, batch_.rules, room_, shared_, shared_.profile[end],
-                                         room_.places[end]);
+        found_[end] = find_places(group_, reads_[end], batch_.target, batch_.rules, room_, shared_, room_.places[end]);
         if (found_[end].too_many) return false;
         return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end], batch_.rules.scores, reads_[end].limit));
     }
@@ -62,7 +61,7 @@ private:
     GPUALIGN_HD bool report(uint32_t r, int end, const MapChoice& choice) {
         const FoundRead& found = found_[end];
         const uint64_t* places = room_.places[end];
-        MapRecord record{};
+        MapFacts record{};
         record.pair_least = record.alone_least = MapRecord::kNotAsked;
         if (found.places == 0) {
             record.flag = kFlagUnmapped;
@@ -83,14 +82,14 @@ private:
         uint32_t written = 1;
         for (uint32_t p = 0; p < found.places && written < records_per_read(); p++) {
             if (p == choice.place || int32_t(place_distance(places[p])) - chosen > batch_.rules.strata) continue;
-            MapRecord further{};
+            MapFacts further{};
             further.pair_least = further.alone_least = MapRecord::kNotAsked;
             if (!add(r, written++, end, places[p], kFlagSecondary, further)) return false;
         }
         return clear(r, written);
     }
 
-    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int end, uint64_t place, uint16_t flag, MapRecord& record) {
+    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int end, uint64_t place, uint16_t flag, MapFacts& record) {
         record.flag = uint16_t(flag | (place_reverse(place) ? kFlagReverse : 0));
         if (!align_place<Words>(group_, reads_[end], place, batch_.target, batch_.rules, room_, shared_, record)) return false;
         write(r, number, record);
@@ -98,7 +97,7 @@ private:
     }
 
     GPUALIGN_HD bool clear(uint32_t r, uint32_t from) {
-        MapRecord unused{};
+        MapFacts unused{};
         unused.flag = MapRecord::kUnused;
         for (uint32_t number = from; number < records_per_read(); number++) write(r, number, unused);
         return true;
@@ -106,14 +105,20 @@ private:
 
     // Leaves a read to the host.
     GPUALIGN_HD void leave(uint32_t r) {
-        MapRecord record{};
+        MapFacts record{};
         record.flag = MapRecord::kOnHost;
         write(r, 0, record);
         clear(r, 1);
     }
 
-    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapRecord& record) {
-        if (group_.lane() == 0) batch_.records[uint64_t(r) * records_per_read() + number] = record;
+    // The CIGAR is the one in shared memory, from its end.
+    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapFacts& record) {
+        MapRecord& written = batch_.records[uint64_t(r) * records_per_read() + number];
+        if (group_.lane() == 0) static_cast<MapFacts&>(written) = record;
+        const uint32_t operations = record.operations;
+        for (uint32_t i = group_.lane(); i < MapRecord::kMostOperations; i += Group::kLanes)
+            written.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
+        group_.sync();  // the next record's goes where this one's was
     }
 
     const Group& group_;

@@ -16,14 +16,6 @@
 
 namespace gpualign {
 
-GPUALIGN_HD int trailing_zeros(uint64_t x) {  // 64 for 0
-#if defined(__CUDA_ARCH__)
-    return x ? __ffsll(int64_t(x)) - 1 : 64;
-#else
-    return x ? __builtin_ctzll(x) : 64;
-#endif
-}
-
 GPUALIGN_HD int leading_zeros(uint64_t x) {  // 64 for 0
 #if defined(__CUDA_ARCH__)
     return __clzll(int64_t(x));

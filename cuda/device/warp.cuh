@@ -22,8 +22,21 @@ struct Warp {
         total = __shfl_sync(kAll, up_to, 31);
         return up_to - value;
     }
+    // The sum over all lanes.
+    __device__ __forceinline__ uint32_t sum(uint32_t value) const {
+#if __CUDA_ARCH__ >= 800
+        return __reduce_add_sync(kAll, value);
+#else
+        uint32_t total;
+        sum_before(value, total);
+        return total;
+#endif
+    }
     template <class T>
     __device__ __forceinline__ T largest(T value) const {
+#if __CUDA_ARCH__ >= 800
+        if constexpr (sizeof(T) == 4) return __reduce_max_sync(kAll, value);
+#endif
 #pragma unroll
         for (int step = 16; step > 0; step /= 2) {
             const T other = __shfl_xor_sync(kAll, value, step);
@@ -39,6 +52,11 @@ struct Warp {
     __device__ __forceinline__ T from_before(T value, T first) const {
         const T other = __shfl_up_sync(kAll, value, 1);
         return lane() == 0 ? first : other;
+    }
+    template <class T>
+    __device__ __forceinline__ T from_after(T value, T last) const {
+        const T other = __shfl_down_sync(kAll, value, 1);
+        return lane() == kLanes - 1 ? last : other;
     }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
 };

@@ -231,10 +231,15 @@ private:
         const int clip_end = task.length - 1 - row;
         result.cigar.clear();
         push_cigar(result.cigar, kCigarS, uint32_t(clip_end));
-        affine_traceback([&](int i, int b) { return bytes[(size_t(i) * size_t(band) + size_t(b)) * size_t(lanes)]; }, row,
-                         diagonal, [&](char op) {
-                             push_cigar(result.cigar, op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, 1);
-                         });
+        const auto from = [&](int i, int b) { return bytes[(size_t(i) * size_t(band) + size_t(b)) * size_t(lanes)]; };
+        const auto matches = [&](int i, int b) {
+            int run = 0;
+            while (i - run >= 0 && (from(i - run, b) & kFromMask) == kFromDiagonal) run++;
+            return run;
+        };
+        affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
+            push_cigar(result.cigar, op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
+        });
         if (task.begin_pin >= 0) {
             push_cigar(result.cigar, kCigarD, uint32_t(diagonal - task.begin_pin));
             diagonal = task.begin_pin;
