@@ -32,6 +32,11 @@ struct OneLane {
     GPUALIGN_HD T from(T value, uint32_t) const {
         return value;
     }
+    // Differs between lanes: the value of the lane whose number has these bits the other way round.
+    template <class T>
+    GPUALIGN_HD T across(T value, uint32_t) const {
+        return value;
+    }
     // Differs between lanes: the value of the lane before this one, `first` in the first.
     template <class T>
     GPUALIGN_HD T from_before(T, T first) const {
@@ -73,24 +78,68 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
-// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0.
-template <class Group>
-GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
-    if (n <= Group::kLanes) {  // each lane counts the keys that belong before its own
-        const bool mine = group.lane() < n;
-        const uint64_t key = mine ? keys[group.lane()] : 0;
-        uint32_t rank = 0;
-        for (uint32_t i = 0; i < n; i++) rank += keys[i] < key || (keys[i] == key && i < group.lane());
-        group.sync();
-        if (mine) keys[rank] = key;
-        group.sync();
-        return;
+// PerLane keys of each lane, in registers: key r of lane l is element r * kLanes + l of a block of PerLane * kLanes.
+template <int PerLane, class Group>
+class KeyBlock {
+public:
+    static constexpr uint32_t kKeys = PerLane * Group::kLanes;
+
+    // Elements from `first` on; those at `count` and behind are the largest there are.
+    GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count) : group_(group), first_(first) {
+        GPUALIGN_UNROLL
+        for (int r = 0; r < PerLane; r++) key_[r] = element(r) < count ? keys[element(r)] : ~uint64_t(0);
     }
-    const uint32_t padded = power_of_two(n);  // bitonic (Batcher 1968)
-    for (uint32_t i = n + group.lane(); i < padded; i += Group::kLanes) keys[i] = ~uint64_t(0);
+    GPUALIGN_HD void store(uint64_t* keys, uint32_t count) const {
+        GPUALIGN_UNROLL
+        for (int r = 0; r < PerLane; r++)
+            if (element(r) < count) keys[element(r)] = key_[r];
+    }
+    // The steps of a bitonic merge of runs of `size` from `stride` on; runs go up and down by turns.
+    GPUALIGN_HD void merge(uint32_t size, uint32_t stride) {
+        GPUALIGN_UNROLL
+        for (int apart = PerLane / 2; apart > 0; apart /= 2) {
+            if (stride < apart * Group::kLanes) continue;
+            GPUALIGN_UNROLL
+            for (int r = 0; r < PerLane; r++) {
+                if (r & apart) continue;
+                const uint64_t a = key_[r], b = key_[r + apart];
+                const bool swap = (a > b) == ((element(r) & size) == 0);
+                key_[r] = swap ? b : a;
+                key_[r + apart] = swap ? a : b;
+            }
+        }
+        for (uint32_t apart = stride < Group::kLanes ? stride : Group::kLanes / 2; apart > 0; apart /= 2) {
+            GPUALIGN_UNROLL
+            for (int r = 0; r < PerLane; r++) {
+                const uint64_t other = group_.across(key_[r], apart);
+                const bool smaller = ((element(r) & size) == 0) == ((group_.lane() & apart) == 0);
+                key_[r] = (other < key_[r]) == smaller ? other : key_[r];
+            }
+        }
+    }
+
+private:
+    GPUALIGN_HD uint32_t element(int r) const { return first_ + uint32_t(r) * Group::kLanes + group_.lane(); }
+
+    const Group& group_;
+    uint32_t first_;
+    uint64_t key_[PerLane];
+};
+
+// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
+// as a block goes.
+template <int PerLane, class Group>
+GPUALIGN_HD_CALL void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
+    using Block = KeyBlock<PerLane, Group>;
+    const uint32_t padded = power_of_two(n), end = n <= Block::kKeys ? n : padded;
+    for (uint32_t first = 0; first < end; first += Block::kKeys) {
+        Block block(group, keys, first, n);
+        for (uint32_t size = 2; size <= Block::kKeys && size <= padded; size *= 2) block.merge(size, size / 2);
+        block.store(keys, end);
+    }
     group.sync();
-    for (uint32_t size = 2; size <= padded; size *= 2)
-        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
+    for (uint32_t size = 2 * Block::kKeys; size <= padded; size *= 2) {
+        for (uint32_t stride = size / 2; stride >= Block::kKeys; stride /= 2) {
             for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
                 const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
                 const uint64_t a = keys[low], b = keys[high];
@@ -101,6 +150,19 @@ GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
             }
             group.sync();
         }
+        for (uint32_t first = 0; first < padded; first += Block::kKeys) {
+            Block block(group, keys, first, padded);
+            block.merge(size, Block::kKeys / 2);
+            block.store(keys, padded);
+        }
+        group.sync();
+    }
+}
+
+template <class Group>
+GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+    if (n <= Group::kLanes) sort_by_blocks<1>(group, keys, n);
+    else sort_by_blocks<4>(group, keys, n);
 }
 
 // Keeps the keys that `keep` wants, in their order; returns how many.

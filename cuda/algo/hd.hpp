@@ -8,8 +8,10 @@
 
 #if defined(__CUDACC__)
 #define GPUALIGN_HD __host__ __device__ __forceinline__
+#define GPUALIGN_HD_CALL __host__ __device__ __noinline__  // what is too large to stand at each place that calls it
 #define GPUALIGN_UNROLL _Pragma("unroll")
 #else
+#define GPUALIGN_HD_CALL inline
 #define GPUALIGN_HD inline __attribute__((always_inline))
 #define GPUALIGN_UNROLL _Pragma("GCC unroll 8")  // arrays that shall live in registers want it
 #endif
@@ -36,6 +38,14 @@ GPUALIGN_HD int trailing_zeros(uint64_t x) {  // 64 for 0
     return x ? __ffsll(int64_t(x)) - 1 : 64;
 #else
     return x ? __builtin_ctzll(x) : 64;
+#endif
+}
+
+GPUALIGN_HD int leading_zeros(uint64_t x) {  // 64 for 0
+#if defined(__CUDA_ARCH__)
+    return __clzll(int64_t(x));
+#else
+    return x ? __builtin_clzll(x) : 64;
 #endif
 }
 

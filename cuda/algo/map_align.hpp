@@ -4,7 +4,7 @@
 // others one: the cells of a step, every second diagonal of the band, are computed side by side. A lane keeps columns of
 // two diagonals, 2 j and 2 j + 1, in registers: a step's neighbours are its own or one lane away.
 #pragma once
-#include "algo/map_choice.hpp"
+#include "algo/map_plain.hpp"
 #include "algo/sam_codes.hpp"
 
 namespace gpualign {
@@ -137,7 +137,7 @@ struct CigarEnd {
 
 // The alignment within `limit` diagonals of where the place begins.
 template <int Words, class Group>
-GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+GPUALIGN_HD_CALL void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                uint32_t contig, const AffineScores& scores, const MapRoom& room, MapShared<Words>& shared,
                                CigarEnd& cigar, MapFacts& record) {
     const int64_t left = target.contig_offsets[contig];
@@ -167,28 +167,22 @@ GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool rev
 }
 
 // Fills what the alignment says in the record, and shared.cigar from its end; false where it has too many operations.
-//
-// No edit, or one that is no gap, needs no dynamic program: a gap costs at least gap_open + gap_extend, and clipping up to
-// the edit costs more than it saves, where the scores are so.
 template <int Words, class Group>
 GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t place, const MapTarget& target,
                              const MapRules& rules, const MapRoom& room, MapShared<Words>& shared, MapFacts& record) {
-    const AffineScores& s = rules.scores;
     const uint32_t contig = place_contig(target, place);
     const int64_t left = target.contig_offsets[contig], begin = place_end(place) - read.length;
-    const bool reverse = place_reverse(place);
     const int32_t distance = int32_t(place_distance(place));
     record.contig = contig;
     record.distance = uint16_t(distance);
     record.votes = uint16_t(place_votes(place));
     CigarEnd cigar{shared.cigar};
-    const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip + s.match;
-    if (distance == 0 || (distance == 1 && provable && begin >= left && substitutions(group, read, reverse, target, begin) == 1)) {
+    if (is_plain(group, read, place, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
         record.position = uint32_t(begin - left);
-        record.score = (read.length - distance) * s.match - distance * s.mismatch;
+        record.score = (read.length - distance) * rules.scores.match - distance * rules.scores.mismatch;
         cigar.push(kCigarM, uint32_t(read.length));
     } else {
-        align_in_band(group, read, reverse, target, begin, contig, s, room, shared, cigar, record);
+        align_in_band(group, read, place_reverse(place), target, begin, contig, rules.scores, room, shared, cigar, record);
     }
     cigar.flush();
     group.sync();

@@ -72,6 +72,19 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
     }
 }
 
+// The first hit behind `from`, which is not, that lies beyond a line; most often it is the next.
+GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t count, uint64_t line) {
+    uint32_t step = 1;
+    while (from + step < count && hit_line(hits[from + step]) <= line) step *= 2;
+    uint32_t low = from + step / 2, high = from + step < count ? from + step : count;
+    while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (hit_line(hits[middle]) <= line) low = middle;
+        else high = middle;
+    }
+    return high;
+}
+
 // Candidates of sorted hits: those on diagonals no further apart than the limit belong together, from the left.
 template <class Group>
 GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
@@ -85,8 +98,7 @@ GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const
         uint32_t from = i;
         do {
             const uint64_t last = hit_line(hits[from]) + limit;
-            uint32_t to = from + 1;
-            while (to < count && hit_line(hits[to]) <= last) to++;
+            const uint32_t to = first_beyond(hits, from, count, last);
             add_cluster(group, read, target, room, counter, hits, from, to);
             from = to;
         } while (from < count && hit_line(hits[from]) - hit_line(hits[from - 1]) <= limit);
@@ -100,13 +112,8 @@ template <class Group>
 GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
     uint32_t most = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
-        uint32_t low = i, high = count;  // the first hit too far away lies behind low, and at or before high
-        while (high - low > 1) {
-            const uint32_t middle = (low + high) / 2;
-            if (hit_line(hits[middle]) - hit_line(hits[i]) <= kLongGap) low = middle;
-            else high = middle;
-        }
-        most = high - i > most ? high - i : most;
+        const uint32_t beyond = first_beyond(hits, i, count, hit_line(hits[i]) + kLongGap);
+        most = beyond - i > most ? beyond - i : most;
     }
     return group.largest(most);
 }

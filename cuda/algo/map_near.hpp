@@ -12,20 +12,6 @@
 
 namespace gpualign {
 
-// Places where the read's bases and the reference's differ, both without gaps; more than one where not all are bases.
-template <class Group>
-GPUALIGN_HD uint32_t substitutions(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin) {
-    uint32_t differ = read.clean ? 0 : 2;
-    for (int32_t i = kBasesPerWord * int32_t(group.lane()); i < read.length; i += kBasesPerWord * int32_t(Group::kLanes)) {
-        const uint64_t at = uint64_t(begin + i);
-        const int32_t beyond = i + kBasesPerWord > read.length ? i + kBasesPerWord - read.length : 0;
-        const uint64_t bases = differing_bases(read.window(i, reverse), packed_window(target.text, at)) << (2 * beyond);
-        const uint32_t unknown = ~target.known_window(at) << beyond;
-        differ += unknown ? 2 : count_bits(uint32_t(bases)) + count_bits(uint32_t(bases >> 32));
-    }
-    return group.sum(differ);
-}
-
 // The most edits that leave a piece of a read with a minimizer of the reference; negative where none do.
 GPUALIGN_HD int32_t edits_with_seed(int32_t length, const MapRules& rules) {
     const int32_t shorter = rules.w + rules.k - 2;  // the longest piece without

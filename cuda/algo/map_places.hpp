@@ -86,7 +86,7 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
 
 // Adds the places of the first `count` windows to `places`, of which there are found.places.
 template <int Words, class Group>
-GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+GPUALIGN_HD_CALL void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
                                 MapShared<Words>& shared, const uint64_t* candidates, uint32_t count, uint64_t* places,
                                 FoundRead& found) {
     make_profile<Words>(group, read, shared.profile);
@@ -183,10 +183,10 @@ GPUALIGN_HD FoundRead find_places(const Group& group, const MapRead& read, const
     found.any_hits = seeds > 0;
     if (!found.any_hits) return found;
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
-    find_places_at(group, read, target, rules, room, shared, seeds, total, 1, places, found);
-    if (found.cut && !found.too_many && in_doubt(places, found.places))
-        find_places_at(group, read, target, rules, room, shared, seeds, total, kDepth, places, found);
-    return found;
+    for (int32_t depth = 1;; depth = kDepth) {
+        find_places_at(group, read, target, rules, room, shared, seeds, total, depth, places, found);
+        if (depth == kDepth || !found.cut || found.too_many || !in_doubt(places, found.places)) return found;
+    }
 }
 
 // The two ends' outer distance, -1 where they are no proper pair. `first`, `second`: by their places in the pair.

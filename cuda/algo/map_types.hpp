@@ -82,7 +82,7 @@ struct MapShared {
     union {
         uint64_t hashes[kRows];   // while seeds are looked for,
         uint64_t hits[kRows];     // few hits, and
-        int32_t reach[2 * kRows];  // rows reached of a read that is close to its only candidate
+        int32_t reach[2 * kRows];  // two numbers for each diagonal around a place
     };
     union {
         struct {

@@ -16,14 +16,6 @@
 
 namespace gpualign {
 
-GPUALIGN_HD int leading_zeros(uint64_t x) {  // 64 for 0
-#if defined(__CUDA_ARCH__)
-    return __clzll(int64_t(x));
-#else
-    return x ? __builtin_clzll(x) : 64;
-#endif
-}
-
 // The query side: strand sequences one behind the other. A set bit in `breaks` (one bit a position) marks what is no
 // base: the borders of records and letters other than A, C, G, T. Position 0 and the position behind the last base are
 // breaks; both arrays carry two words of padding.

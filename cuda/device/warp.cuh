@@ -49,6 +49,10 @@ struct Warp {
         return __shfl_sync(kAll, value, source);
     }
     template <class T>
+    __device__ __forceinline__ T across(T value, uint32_t bits) const {
+        return __shfl_xor_sync(kAll, value, bits);
+    }
+    template <class T>
     __device__ __forceinline__ T from_before(T value, T first) const {
         const T other = __shfl_up_sync(kAll, value, 1);
         return lane() == 0 ? first : other;
