@@ -92,6 +92,7 @@ def _larger_references(found: Result) -> str:
                     number(one["index_s"], 2),
                     one["index_bytes_a_base"],
                     run["seconds"]["index"],
+                    number(device["load_s"], 2) if "load_s" in device else "",
                     number(device["peak_vram_mb"]),
                     number(device["mapped_host_mb"]),
                     number(run["reads_per_s"]),
@@ -99,8 +100,8 @@ def _larger_references(found: Result) -> str:
                     "yes" if run["same_bytes"] else "NO",
                 )
             )
-    header = ("reference", "index made, s", "bytes a base", "loaded, s", "device MiB", "host MiB", "reads/s")
-    header += ("once begun", "the CPU's bytes")
+    header = ("reference", "index made, s", "bytes a base", "loaded, s", "to the device, s", "device MiB")
+    header += ("host MiB", "reads/s", "once begun", "the CPU's bytes")
     text = (
         "Host MiB: of an index for which the device had no room, read over the bus. The synthetic genome is half "
         "repeats (benchmarks/synthetic_genome.py); its reads go to the CPU, for chaining, more than others do. "

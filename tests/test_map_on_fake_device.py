@@ -76,8 +76,8 @@ def mates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def sam_of(cli: Cli, *arguments: object) -> bytes:
-    status, out, _ = cli("map", GENOMES, *arguments, "--quiet")
-    assert status == 0
+    status, out, errors = cli("map", GENOMES, *arguments, "--quiet")
+    assert status == 0, errors
     return b"".join(line for line in out.splitlines(keepends=True) if not line.startswith(b"@PG"))
 
 

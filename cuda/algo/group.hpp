@@ -129,7 +129,7 @@ private:
 // Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
 // as a block goes.
 template <int PerLane, class Group>
-GPUALIGN_HD_CALL void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
+GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
     using Block = KeyBlock<PerLane, Group>;
     const uint32_t padded = power_of_two(n), end = n <= Block::kKeys ? n : padded;
     for (uint32_t first = 0; first < end; first += Block::kKeys) {

@@ -137,7 +137,7 @@ struct CigarEnd {
 
 // The alignment within `limit` diagonals of where the place begins.
 template <int Words, class Group>
-GPUALIGN_HD_CALL void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                uint32_t contig, const AffineScores& scores, const MapRoom& room, MapShared<Words>& shared,
                                CigarEnd& cigar, MapFacts& record) {
     const int64_t left = target.contig_offsets[contig];

@@ -86,7 +86,7 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
 
 // Adds the places of the first `count` windows to `places`, of which there are found.places.
 template <int Words, class Group>
-GPUALIGN_HD_CALL void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
                                 MapShared<Words>& shared, const uint64_t* candidates, uint32_t count, uint64_t* places,
                                 FoundRead& found) {
     make_profile<Words>(group, read, shared.profile);

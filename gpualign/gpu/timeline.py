@@ -20,6 +20,7 @@ class Timeline:
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
         exposed_copy_s: the part in which no kernel ran and all of the host's threads waited.
         origin: when the first event was, on the host's clock (``time.perf_counter``).
+        load_s: time in which what stays on the device was copied there, before the first kernel needs it.
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
     """
@@ -31,6 +32,7 @@ class Timeline:
     hidden_copy_s: float = 0.0
     exposed_copy_s: float = 0.0
     origin: float = 0.0
+    load_s: float = 0.0
     wait_s: float = 0.0
     first: float | None = None
     last: float = 0.0
@@ -80,6 +82,7 @@ class Timeline:
             "batches": self.items,
             "bytes_to_device": self.bytes_to_device,
             "bytes_from_device": self.bytes_from_device,
+            "load_s": round(self.load_s, 6),
             "kernel_s": round(self.kernel_s, 6),
             "copy_s": round(self.copy_s, 6),
             "copy_hidden_s": round(self.hidden_copy_s, 6),

@@ -76,8 +76,8 @@ nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int thread
 }
 
 // An index file is untrusted: everything that is used as a subscript is checked once, here.
-std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k,
-                        int bucket_bits) {
+std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
+                        int threads) {
     if (k < 1 || k > kMaxKmer || k % 2 == 0) return "k is not odd or not between 1 and 31";
     if (bucket_bits < 0 || bucket_bits > std::min(2 * k, 30)) return "the number of bucket bits is impossible";
     if (offsets.size() != (size_t(1) << bucket_bits) + 1) return "the bucket table has the wrong size";
@@ -87,9 +87,18 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
     const uint64_t bases = reference.view().bases;
     nb::gil_scoped_release release;
     if (o[0] != 0 || o[buckets] != n) return "the bucket table does not span the entries";
-    bool ordered = true, inside = true;
-    for (size_t b = 0; b < buckets; b++) ordered &= o[b] <= o[b + 1];
-    for (size_t i = 0; i < n; i++) inside &= uint64_t(entry_position(e[i])) + uint64_t(k) <= bases;
+    std::atomic<bool> ordered{true}, inside{true};
+    const auto check = [&](size_t count, std::atomic<bool>& holds, auto&& good) {
+        constexpr size_t kPart = size_t(1) << 20;
+        parallel_for(threads, (count + kPart - 1) / kPart, [&](size_t part, int) {
+            bool all = true;
+            const size_t end = std::min(count, (part + 1) * kPart);
+            for (size_t i = part * kPart; i < end; i++) all &= good(i);
+            if (!all) holds = false;
+        });
+    };
+    check(buckets, ordered, [&](size_t b) { return o[b] <= o[b + 1]; });
+    check(n, inside, [&](size_t i) { return uint64_t(entry_position(e[i])) + uint64_t(k) <= bases; });
     if (!ordered) return "the bucket table is not in order";
     if (!inside) return "an entry lies outside the reference";
     return "";
@@ -130,7 +139,7 @@ void bind_index(nb::module_& m) {
     m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"),
           "(offsets uint32, entries uint64, bucket_bits)");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-          nb::arg("bucket_bits"), "What is wrong with an index, or an empty string.");
+          nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
     m.def("reference_letters", &reference_letters, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));

@@ -36,7 +36,7 @@ def open_index(reference: str, k: int | None, w: int | None, threads: int) -> Mi
         InputError: unreadable input, or a saved index of other parameters than those asked for.
     """
     if is_index(reference):
-        index = load_index(reference)
+        index = load_index(reference, threads)
         for name, wanted, found in (("k", k, index.params.k), ("w", w, index.params.w)):
             if wanted is not None and wanted != found:
                 raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)

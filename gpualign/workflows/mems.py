@@ -132,7 +132,7 @@ def texts_of_queries(
 def open_index(reference: str, params: MemsParams, options: RunOptions) -> MinimizerIndex:
     """The reference's index: loaded, or built and perhaps saved."""
     if params.index is not None or is_index(reference):
-        index = load_index(params.index or reference)
+        index = load_index(params.index or reference, options.threads)
         longest = index.params.w + index.params.k - 1
         if longest > params.min_length:
             raise UsageError(

@@ -205,6 +205,7 @@ class MapKernel:
         room, shape = Room.of(self.params, longest), tuning.map_shape(longest)
         shared = shape.warps * int(_native.map_shared_bytes(shape.words))
         blocks = self._blocks(shape, shared, room.nbytes)
+        target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
         arrays = (
             int(slot.upload("letters", batch.bases)) if len(batch.bases) else 0,
             int(slot.upload("offsets", batch.base_offsets)),
@@ -213,7 +214,7 @@ class MapKernel:
             int(slot.device_array("room", blocks * shape.warps * room.nbytes)),
             int(slot.clear("next", 4)),
         )
-        packed = _native.map_batch_bytes(self._target(), self._rules(), arrays, (len(units) - 1, *room.sizes))
+        packed = _native.map_batch_bytes(target, rules, arrays, (len(units) - 1, *room.sizes))
         function = self.device.function("map", "map_reads", shape.defines)
         function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
