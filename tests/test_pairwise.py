@@ -245,6 +245,37 @@ def test_pairs_one_to_one_and_matrix(tmp_path: Path) -> None:
     assert out.read_text().splitlines() == ["3", "a0", "a1\t11", "a2\t-7\t-16"]
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--score-only --paf", "--score-only finds no alignment: leave out --paf"),
+        ("--score-only --blast6", "--score-only finds no alignment: leave out --blast6"),
+        ("--score-only --matrix-out square", "--score-only finds no distance: give --matrix-value score"),
+        ("--score-only --userfields query+caln", "--score-only finds no 'caln'"),
+        ("--score-only --userfields query+id", "--score-only finds no 'id'"),
+        ("--score-only --id 0.9", "--score-only finds no identity"),
+        ("--self {fasta}", "--self belongs to one file"),
+        ("--self --pairs pairs.tsv", "--self belongs to one file"),
+        ("--matrix BLOSUM62 --match 4", "--matrix has all scores: leave out --match"),
+        ("--matrix BLOSUM62 --mismatch -4", "--matrix has all scores: leave out --mismatch"),
+        ("--id 97", "did you mean 0.97?"),
+    ],
+)
+def test_options_that_contradict_each_other(tmp_path: Path, capsys, options: str, reason: str) -> None:
+    fasta = write_fasta(tmp_path / "a.fa", ["ACGT", "ACGA"])
+    with pytest.raises(SystemExit) as done:
+        main(["pairwise", str(fasta), "--device", "cpu", *options.format(fasta=fasta).split()])
+    captured = capsys.readouterr()
+    assert (done.value.code, captured.out) == (2, "")
+    assert reason in captured.err
+
+
+def test_scores_with_columns_of_their_own(tmp_path: Path) -> None:
+    fasta, out = write_fasta(tmp_path / "a.fa", ["ACGT", "ACGA"]), tmp_path / "out"
+    run([str(fasta), "--score-only", "--userfields", "query+target+raw+ql+tstrand", "-o", str(out)])
+    assert out.read_text().splitlines()[1:] == ["s0\ts1\t11\t4\t+"]
+
+
 def test_output_does_not_depend_on_threads_or_order(tmp_path: Path) -> None:
     rng = random.Random(5)
     base = "".join(rng.choices("ACGT", k=150))

@@ -34,8 +34,8 @@ def _default(name: str) -> Any:
     help="Ends that cost nothing in semi-global mode, of query-start,query-end,target-start,target-end.  "
     "[default: all four; with --max-gaps target-end]",
 )
-@click.option("--match", type=int, default=_default("match"), show_default=True, help="Score of equal nucleotides.")
-@click.option("--mismatch", type=int, default=_default("mismatch"), show_default=True, help="Score of unequal ones.")
+@click.option("--match", type=int, help=f"Score of equal nucleotides.  [default: {_default('match')}]")
+@click.option("--mismatch", type=int, help=f"Score of unequal ones.  [default: {_default('mismatch')}]")
 @click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
 @click.option(
     "--gapopen", type=int, help=f"Penalty of a gap's first letter, positive.  [default: {_default('gap_open')}]"
@@ -113,6 +113,9 @@ def command(**values: Any) -> None:
 
 def _take_params(values: dict[str, Any]) -> PairwiseParams:
     open_, extend = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
+    given = {name: score for name in ("match", "mismatch") if (score := values.pop(name)) is not None}
+    if given and values["matrix"] is not None:
+        raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
     if values.pop("acceptall") and values["identity"] is not None:
         raise UsageError("--id and --acceptall exclude each other")
     layouts: list[Any] = [name for name in ("paf", "blast6") if values.pop(name)]
@@ -131,6 +134,7 @@ def _take_params(values: dict[str, Any]) -> PairwiseParams:
         columns=None if userfields is None else tuple(userfields.split("+")),
         free_ends=None if free_ends is None else frozenset(x for x in free_ends.split(",") if x),
         header=not values.pop("no_header"),
+        **given,
         **values,
     )
 

@@ -25,6 +25,8 @@ DEFAULT_COLUMNS = (
     *("qlen", "qstart", "qend", "tlen", "tstart", "tend", "strand", "cigar"),
 )
 SCORE_COLUMNS = ("query", "target", "score", "qlen", "tlen", "strand")
+#: columns that a score is enough for
+_SCORED = {*SCORE_COLUMNS, "qstrand", "tstrand"}
 #: vsearch's names of user fields and the columns they are here
 VSEARCH_FIELDS = {
     "query": "query",
@@ -144,8 +146,7 @@ class PairwiseParams:
         for column in self.columns or ():
             if column not in USER_FIELDS:
                 raise UsageError(f"no field {column!r} (known: {' '.join(USER_FIELDS)})")
-        if self.score_only and (self.identity is not None or self.plot is not None):
-            raise UsageError("--score-only finds no identity: leave out --id and --plot")
+        self._check_score_only()
         if self.max_memory < 1 << 20:
             raise UsageError(f"max memory must be at least 1M, not {self.max_memory}")
         self._check_max_gaps()
@@ -160,6 +161,8 @@ class PairwiseParams:
             raise UsageError("--one-to-one needs two files")
         if self.one_to_one and self.pairs is not None:
             raise UsageError("--one-to-one and --pairs exclude each other")
+        if self.include_self and (self.targets is not None or self.pairs is not None):
+            raise UsageError("--self belongs to one file, all against all")
         if self.inputs.count("-") > 1:
             raise UsageError("only one input can be standard input")
         if self.layout == "matrix" and self.pairs is not None:
@@ -178,6 +181,19 @@ class PairwiseParams:
             raise UsageError(f"match ({self.match}) must be at least mismatch ({self.mismatch})")
         if max(abs(self.match), abs(self.mismatch), self.gap_open) > 10_000:
             raise UsageError("scores and penalties must be within ±10,000")
+
+    def _check_score_only(self) -> None:
+        if not self.score_only:
+            return
+        if self.identity is not None or self.plot is not None:
+            raise UsageError("--score-only finds no identity: leave out --id and --plot")
+        if self.layout in ("paf", "blast6"):
+            raise UsageError(f"--score-only finds no alignment: leave out --{self.layout}")
+        if self.layout == "matrix" and self.matrix_value != "score":
+            raise UsageError(f"--score-only finds no {self.matrix_value}: give --matrix-value score")
+        for column in self.columns or ():
+            if VSEARCH_FIELDS.get(column, column) not in _SCORED:
+                raise UsageError(f"--score-only finds no {column!r}")
 
     def _check_max_gaps(self) -> None:
         if self.max_gaps is None:
