@@ -3,6 +3,7 @@
     python benchmarks/pairwise.py cpu                            # parasail with as many processes as threads
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
     python benchmarks/pairwise.py windows                        # the same on S. aureus' 16S genes and windows
+    python benchmarks/pairwise.py core                           # one long pair on one core, by mode
     python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
     python benchmarks/pairwise.py modes                          # scores of semi-global and local alignments
     python benchmarks/pairwise.py regimes|long-regimes           # every kernel where it could run, and the planner
@@ -116,6 +117,21 @@ def cpu(rounds: int) -> dict[str, Any]:
                 "rounds_gcups": [round(rate / 1e9, 2) for rate in ours],
             }
     return results
+
+
+def core(rounds: int) -> list[dict[str, Any]]:
+    """One pair of 30,000 letters, by mode: a GPU leaves alignments of longer ones and of other modes to the cores."""
+    length, modes = 30_000, ("global", "semi-global", "local")
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_family(Path(folder) / "a.fa", 2, length, 1, 0.0, 0.3)
+        for mode, options in itertools.product(modes, ([], ["--score-only"])):
+            command = [str(path), "--mode", mode, *options, "--device", "cpu", "-t", "1"]
+            wall = statistics.median(run(command)["wall_s"] for _ in range(rounds))
+            of = "score" if options else "alignment"
+            gcups = round(triangle_cells(path) / wall / 1e9, 3)
+            rows.append({"letters": length, "mode": mode, "of": of, "wall_s": round(wall, 3), "gcups": gcups})
+    return rows
 
 
 def vsearch(whole: str, records: int) -> dict[str, Any]:
@@ -297,7 +313,9 @@ def modes(rounds: int) -> dict[str, Any]:
 
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cpu", "vsearch", "windows", "gpu", "modes", "regimes", "long-regimes"))
+    parser.add_argument(
+        "part", choices=("cpu", "core", "vsearch", "windows", "gpu", "modes", "regimes", "long-regimes")
+    )
     parser.add_argument("file", nargs="?")
     parser.add_argument("--long", nargs=2, metavar="FASTA")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
@@ -306,6 +324,7 @@ def command_line() -> None:
     chosen = parser.parse_args()
     parts = {
         "cpu": lambda: cpu(chosen.rounds),
+        "core": lambda: core(chosen.rounds),
         "vsearch": lambda: vsearch(chosen.file, chosen.records),
         "windows": windows,
         "gpu": lambda: gpu(chosen.long),

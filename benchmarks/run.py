@@ -140,7 +140,7 @@ BENCHMARKS = {
     "pairwise": Benchmark(
         "pairwise: beside parasail on the CPU; rates and whole commands on a GPU",
         "pairwise.py",
-        cpu=("cpu",),
+        cpu=("cpu", "core"),
         cuda=("gpu",),
         quick="--rounds 1",
     ),
