@@ -233,9 +233,7 @@ def measure(device: Device, search: Search, piece: Piece, variant: Variant, repe
     kernel.shape = dataclasses.replace(kernel.shape, **variant.shape)
     code = build(variant.patch, tuple(kernel.shape.defines.items()), device.info.architecture)
     module = device.driver.module_from_buffer(code)
-    kernel._count, kernel._count_parts, kernel._place, kernel._fill, kernel._order = (
-        module.get_function(f"mems_{name}") for name in ("count", "count_parts", "place", "fill", "order")
-    )
+    kernel.load(module.get_function)
     if variant.two_passes:
         kernel._capacity = lambda item: 0  # type: ignore[method-assign]
     slot = device.slots(1)[0]

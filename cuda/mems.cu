@@ -1,8 +1,9 @@
 // Maximal exact matches. A warp takes a tile of TILE query starts: it hashes the k-mers of their windows, slides the minimum
 // over them, which gives the canonical seeds, looks these up and tests their hits, 32 at a time over seed borders and only
 // those on the right strand, so that a frequent seed keeps all lanes busy. `mems_count` counts a tile's matches and, while
-// there is room, writes them down; `mems_place` moves those to their tile's offset. Where room was short, `mems_fill`
-// searches again and writes a part of the matches at their offsets, so that memory is bounded however many there are.
+// there is room, writes them down; `mems_sum` and `mems_number` number them tile by tile, and `mems_place` moves them to where
+// their numbers say, all without the host. Where room was short, `mems_fill` searches again and writes a part of the matches
+// at their places, so that memory is bounded however many there are.
 // Matches of one start come in order of reference position, so `mems_order` only has to bring a tile's starts together.
 // A tile of satellite repeats has a thousand times the hits of others: behind the first kPartHits of them it leaves the
 // rest, in parts of as many, to the warps of `mems_count_parts`. A tile's first part and these parts are the units of work
@@ -17,27 +18,44 @@
 
 namespace gpualign {
 
-constexpr uint32_t kPartHits = 8192;  // of a tile that one warp tests
+constexpr uint32_t kPartHits = 8192;   // of a tile that one warp tests
+constexpr uint32_t kMostParts = 4096;  // a tile that finds no room for its parts is done by its own warp
 
-// A match that was written down before its place was known; 20 bytes, as gpualign/gpu/kernels/mems.py reserves them.
+// A match that was written down before its place was known.
 struct FoundMem {
     Mem mem;
     uint32_t unit, number;
 };
-static_assert(sizeof(FoundMem) == 20, "");
+static_assert(sizeof(FoundMem) == 20, "as gpualign/gpu/kernels/mems.py reserves them");
 
 // Hits [part * kPartHits, (part + 1) * kPartHits) of a tile; part 0 marks an entry that is not in use.
 struct TilePart {
     uint32_t tile, part;
 };
 
-// What mems_count leaves over: `most` entries at most; `count` may be larger, then there was no room for some.
-struct PartList {
-    uint32_t* count;
-    TilePart* parts;
-    uint32_t most;
+// What a search leaves behind beside its matches; all zeros before it.
+struct LeftOver {
+    unsigned long long found;  // matches to be written down, those that found no room included
+    uint64_t total;            // matches
+    uint32_t part_count;       // parts to be listed, likewise
+    uint32_t unused;
+    TilePart parts[kMostParts];  // those of one tile behind one another, in order
+};
+static_assert(sizeof(LeftOver) == 24 + 8 * kMostParts, "as gpualign/gpu/kernels/mems.py reserves it");
 
-    __device__ __forceinline__ uint32_t used() const { return *count < most ? *count : most; }
+// The units of work: tiles, as far as a tile's own warp goes, and behind them places for parts.
+struct Units {
+    uint32_t tiles;
+    const TilePart* parts;
+    const uint32_t* counts;   // matches of each
+    const uint64_t* offsets;  // of a tile: of its first match; of a part: how far a tile's parts lie apart
+
+    // The number of a unit's first match: a tile's own come before those of its parts.
+    __device__ __forceinline__ uint64_t first_match(uint32_t unit) const {
+        if (unit < tiles) return offsets[unit];
+        const TilePart part = parts[unit - tiles];
+        return offsets[part.tile] + counts[part.tile] + offsets[unit] - offsets[unit - (part.part - 1)];
+    }
 };
 
 // All lanes: the matches of a tile's hits [first_hit, last_hit), counted on from `count`; with `capacity`, also written down.
@@ -58,23 +76,53 @@ __device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& spac
 }
 
 // All lanes: leaves the parts of a tile behind the first to others; false where the list has no room for all of them.
-__device__ __forceinline__ bool warp_leave_parts(const PartList& list, uint32_t tile, uint64_t hits) {
+__device__ __forceinline__ bool warp_leave_parts(LeftOver& list, uint32_t tile, uint64_t hits) {
     const uint64_t more = (hits - 1) / kPartHits;
-    if (more > list.most) return false;
+    if (more > kMostParts) return false;
     uint32_t place = 0;
-    if (lane_number() == 0) place = atomicAdd(list.count, uint32_t(more));
+    if (lane_number() == 0) place = atomicAdd(&list.part_count, uint32_t(more));
     place = __shfl_sync(kAllLanes, place, 0);
-    if (place > list.most - more) return false;
+    if (place > kMostParts - more) return false;
     for (uint32_t i = uint32_t(lane_number()); i < more; i += 32) list.parts[place + i] = {tile, i + 1};
     return true;
 }
+
+// Columns of matches, one behind the other.
+struct MemColumns {
+    uint32_t *starts, *references, *lengths;
+
+    __device__ MemColumns(uint32_t* memory, uint64_t matches)
+        : starts(memory), references(memory + matches), lengths(memory + 2 * matches) {}
+};
 
 // Where matches numbered [from, to) go.
 struct Filled {
     uint64_t from, to;
     uint32_t page_begin;
-    uint32_t *starts, *references, *lengths;
+    MemColumns columns;
 };
+
+constexpr uint32_t kScanThreads = 256, kThreadValues = 8;  // a block of the scan
+
+// All threads of a block of the scan: the sum of the values of the threads before, and of all of them.
+__device__ __forceinline__ uint64_t block_sum_before(uint64_t value, uint64_t& total) {
+    __shared__ uint64_t of_warp[kScanThreads / 32];
+    uint64_t sum = value;
+    for (int step = 1; step < 32; step *= 2) {
+        const uint64_t other = __shfl_up_sync(kAllLanes, sum, step);
+        if (lane_number() >= step) sum += other;
+    }
+    __syncthreads();  // an earlier call has been read
+    if (lane_number() == 31) of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    uint64_t before = sum - value;
+    total = 0;
+    for (uint32_t warp = 0; warp < kScanThreads / 32; warp++) {
+        if (warp < threadIdx.x / 32) before += of_warp[warp];
+        total += of_warp[warp];
+    }
+    return before;
+}
 
 // All lanes: writes the matches of the tile's hits from first_hit on, numbered from `number` to `end`.
 __device__ __forceinline__ void warp_fill(const Task& task, WarpSpace& space, uint64_t tile, uint64_t first_hit,
@@ -84,9 +132,9 @@ __device__ __forceinline__ void warp_fill(const Task& task, WarpSpace& space, ui
         const unsigned mask = __ballot_sync(kAllLanes, found);
         const uint64_t mine = number + uint64_t(rank_among(mask));
         if (found && mine < end && mine >= filled.from && mine < filled.to) {
-            filled.starts[mine - filled.from] = mem.start;
-            filled.references[mine - filled.from] = filled.page_begin + mem.reference;
-            filled.lengths[mine - filled.from] = mem.length;
+            filled.columns.starts[mine - filled.from] = mem.start;
+            filled.columns.references[mine - filled.from] = filled.page_begin + mem.reference;
+            filled.columns.lengths[mine - filled.from] = mem.length;
         }
         number += uint64_t(__popc(mask));
         return number < end && number < filled.to;
@@ -111,93 +159,130 @@ using namespace gpualign;
     }
 
 // Counts of the tiles from `first_tile` on, each as far as its warp goes. With `capacity`, also the matches themselves with
-// their unit and their number in it, in any order; `used` counts them, those that found no room included.
+// their unit and their number in it, in any order. `totals` begin as the counts.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_count(TASK_PARAMETERS, uint32_t first_tile, uint32_t last_tile, uint32_t* __restrict__ counts, uint64_t capacity,
-               unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems, uint32_t* __restrict__ part_count,
-               TilePart* __restrict__ parts, uint32_t most_parts) {
+    mems_count(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts,
+               uint32_t* __restrict__ totals, uint64_t capacity, FoundMem* __restrict__ found_mems, LeftOver* left_over) {
     __shared__ WarpSpace spaces[WARPS];
-    const uint32_t tile = first_tile + blockIdx.x * WARPS + threadIdx.x / 32;
-    if (tile >= last_tile) return;
+    const uint32_t unit = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (unit >= tiles) return;
     WarpSpace& space = spaces[threadIdx.x / 32];
-    const uint32_t unit = tile - first_tile;
     uint32_t count = 0;
     for (uint64_t first_hit = 0, last_hit = kPartHits;;) {
-        const uint64_t hits =
-            warp_count(TASK, space, tile, first_hit, last_hit, unit, count, capacity, used, found_mems);
-        if (hits <= last_hit || warp_leave_parts({part_count, parts, most_parts}, unit, hits)) break;
+        const uint64_t hits = warp_count(TASK, space, first_tile + unit, first_hit, last_hit, unit, count, capacity,
+                                         &left_over->found, found_mems);
+        if (hits <= last_hit || warp_leave_parts(*left_over, unit, hits)) break;
         first_hit = last_hit;
         last_hit = hits;
     }
-    if (lane_number() == 0) counts[unit] = count;
+    if (lane_number() == 0) counts[unit] = totals[unit] = count;
 }
 
-// The same of the parts that mems_count has left over; their units are numbered behind the `tiles`.
+// The same of the parts that mems_count has left over, whose units are numbered behind the `tiles`; they also count for
+// their tiles' totals.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_count_parts(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts, uint64_t capacity,
-                     unsigned long long* __restrict__ used, FoundMem* __restrict__ found_mems,
-                     uint32_t* __restrict__ part_count, TilePart* __restrict__ parts, uint32_t most_parts) {
+    mems_count_parts(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts,
+                     uint32_t* __restrict__ totals, uint64_t capacity, FoundMem* __restrict__ found_mems,
+                     LeftOver* left_over) {
     __shared__ WarpSpace spaces[WARPS];
-    const PartList list{part_count, parts, most_parts};
-    const uint32_t n = list.used();
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < n; i += gridDim.x * WARPS) {
-        const TilePart part = parts[i];
-        if (part.part == 0) continue;
-        const uint64_t first_hit = uint64_t(part.part) * kPartHits;
+    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < kMostParts; i += gridDim.x * WARPS) {
+        const TilePart part = left_over->parts[i];
         uint32_t count = 0;
-        warp_count(TASK, spaces[threadIdx.x / 32], first_tile + part.tile, first_hit, first_hit + kPartHits, tiles + i, count,
-                   capacity, used, found_mems);
-        if (lane_number() == 0) counts[i] = count;
+        if (part.part != 0) {
+            const uint64_t first_hit = uint64_t(part.part) * kPartHits;
+            warp_count(TASK, spaces[threadIdx.x / 32], first_tile + part.tile, first_hit, first_hit + kPartHits, tiles + i,
+                       count, capacity, &left_over->found, found_mems);
+        }
+        if (lane_number() == 0) {
+            counts[tiles + i] = totals[tiles + i] = count;
+            if (count != 0) atomicAdd(&totals[part.tile], count);
+        }
     }
 }
 
-// Moves the matches that were written down, all of them, to their unit's offset.
-extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, uint64_t count,
-                                      const uint64_t* __restrict__ unit_offsets, uint32_t page_begin,
-                                      uint32_t* __restrict__ starts, uint32_t* __restrict__ references,
-                                      uint32_t* __restrict__ lengths) {
-    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    const FoundMem found = found_mems[i];
-    const uint64_t number = unit_offsets[found.unit] + found.number;
-    starts[number] = found.mem.start;
-    references[number] = page_begin + found.mem.reference;
-    lengths[number] = found.mem.length;
+// Sums of the values that the blocks of mems_number take.
+extern "C" __global__ void __launch_bounds__(kScanThreads)
+    mems_sum(const uint32_t* __restrict__ values, uint32_t count, uint64_t* __restrict__ sums) {
+    uint64_t sum = 0, total;
+    for (uint32_t j = 0; j < kThreadValues; j++) {
+        const uint32_t i = (blockIdx.x * kThreadValues + j) * kScanThreads + threadIdx.x;
+        if (i < count) sum += values[i];
+    }
+    block_sum_before(sum, total);
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// Writes the matches numbered [from, to) of the units [begin, end). Unit i has those from unit_offsets[i] on,
-// unit_counts[i] of them; it is text tile first_tile + i, or behind the `tiles` a part.
+// The sum of all values before each; what comes before the first behind the `tiles` is the total.
+extern "C" __global__ void __launch_bounds__(kScanThreads)
+    mems_number(const uint32_t* __restrict__ values, uint32_t count, const uint64_t* __restrict__ sums, uint32_t tiles,
+                uint64_t* __restrict__ offsets, LeftOver* left_over) {
+    uint64_t sum = 0, of_blocks_before, total;
+    for (uint32_t block = threadIdx.x; block < blockIdx.x; block += kScanThreads) sum += sums[block];
+    block_sum_before(sum, of_blocks_before);
+    const uint32_t begin = (blockIdx.x * kScanThreads + threadIdx.x) * kThreadValues;
+    const uint32_t end = min(begin + kThreadValues, count);
+    sum = 0;
+    for (uint32_t i = begin; i < end; i++) sum += values[i];
+    uint64_t before = of_blocks_before + block_sum_before(sum, total);
+    for (uint32_t i = begin; i < end; i++) {
+        offsets[i] = before;
+        if (i == tiles) left_over->total = before;
+        before += values[i];
+    }
+}
+
+// Moves the matches that were written down, if all of them were, to their unit's place.
+extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, const LeftOver* __restrict__ left_over,
+                                      uint32_t tiles, const uint32_t* __restrict__ unit_counts,
+                                      const uint64_t* __restrict__ unit_offsets, uint64_t capacity, uint32_t page_begin,
+                                      uint32_t* __restrict__ filled) {
+    const uint64_t total = left_over->total;
+    if (total > capacity) return;
+    const Units units{tiles, left_over->parts, unit_counts, unit_offsets};
+    const MemColumns columns(filled, total);
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < total; i += uint64_t(gridDim.x) * blockDim.x) {
+        const FoundMem found = found_mems[i];
+        const uint64_t number = units.first_match(found.unit) + found.number;
+        columns.starts[number] = found.mem.start;
+        columns.references[number] = page_begin + found.mem.reference;
+        columns.lengths[number] = found.mem.length;
+    }
+}
+
+// Writes the matches numbered [from, to) of the units [begin, end), each a text tile first_tile + unit, or behind the
+// `tiles` a part.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_fill(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, const TilePart* __restrict__ parts, uint32_t begin,
-              uint32_t end, const uint64_t* __restrict__ unit_offsets, const uint32_t* __restrict__ unit_counts, uint64_t from,
-              uint64_t to, uint32_t page_begin, uint32_t* __restrict__ starts, uint32_t* __restrict__ references,
-              uint32_t* __restrict__ lengths) {
+    mems_fill(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, const LeftOver* __restrict__ left_over,
+              const uint32_t* __restrict__ unit_counts, const uint64_t* __restrict__ unit_offsets, uint32_t begin, uint32_t end,
+              uint64_t from, uint64_t to, uint32_t page_begin, uint32_t* __restrict__ filled) {
     __shared__ WarpSpace spaces[WARPS];
     const uint32_t unit = begin + blockIdx.x * WARPS + threadIdx.x / 32;
-    if (unit >= end) return;
-    const TilePart part = unit < tiles ? TilePart{unit, 0} : parts[unit - tiles];
-    const uint64_t number = unit_offsets[unit];
+    if (unit >= end || unit_counts[unit] == 0) return;
+    const TilePart part = unit < tiles ? TilePart{unit, 0} : left_over->parts[unit - tiles];
+    const uint64_t number = Units{tiles, left_over->parts, unit_counts, unit_offsets}.first_match(unit);
     warp_fill(TASK, spaces[threadIdx.x / 32], first_tile + part.tile, uint64_t(part.part) * kPartHits, number,
-              number + unit_counts[unit], {from, to, page_begin, starts, references, lengths});
+              number + unit_counts[unit], {from, to, page_begin, MemColumns(filled, to - from)});
 }
 
-// Puts each tile's matches, a warp a tile, in order of start; those of one start keep theirs, which is by reference
-// position. A tile that is not whole within [from, to) is put in order as far as it is.
+// Puts the matches numbered [from, to) of the tiles [begin, end), a warp a tile, in order of start; those of one start keep
+// theirs, which is by reference position. A tile that is not whole within [from, to) is put in order as far as it is. Does
+// nothing where there are more than `most` matches in all.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    mems_order(uint32_t first_tile, uint32_t begin, uint32_t end, const uint64_t* __restrict__ tile_offsets, uint64_t from,
-               uint64_t to, const uint32_t* __restrict__ starts, const uint32_t* __restrict__ references,
-               const uint32_t* __restrict__ lengths, uint32_t* __restrict__ ordered_starts,
-               uint32_t* __restrict__ ordered_references, uint32_t* __restrict__ ordered_lengths) {
+    mems_order(uint32_t first_tile, uint32_t begin, uint32_t end, const uint64_t* __restrict__ unit_offsets,
+               const LeftOver* __restrict__ left_over, uint64_t most, uint64_t from, uint64_t to,
+               const uint32_t* __restrict__ filled, uint32_t* __restrict__ ordered) {
     __shared__ uint32_t next_of_start[WARPS][TILE];
     const uint32_t tile = begin + blockIdx.x * WARPS + threadIdx.x / 32;
-    if (tile >= end) return;
-    const uint64_t first = max(from, tile_offsets[tile]), last = min(to, tile_offsets[tile + 1]);
+    const uint64_t total = left_over->total;
+    if (tile >= end || total > most) return;
+    to = min(to, total);
+    const uint64_t first = max(from, unit_offsets[tile]), last = min(to, unit_offsets[tile + 1]);
     if (first >= last) return;
+    const uint64_t matches = to - from;
+    const uint32_t *starts = filled + (first - from), *references = starts + matches, *lengths = references + matches;
+    const MemColumns result(ordered, matches);
     uint32_t* next = next_of_start[threadIdx.x / 32];
     const uint32_t origin = (first_tile + tile) * TILE, n = uint32_t(last - first);
-    starts += first - from;
-    references += first - from;
-    lengths += first - from;
     for (int i = lane_number(); i < TILE; i += 32) next[i] = 0;
     __syncwarp();
     for (uint32_t i = uint32_t(lane_number()); i < n; i += 32) atomicAdd(&next[starts[i] - origin], 1u);
@@ -223,9 +308,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         __syncwarp();
         if (i < n) {
             const uint64_t place = first - from + base + uint32_t(rank_among(peers));
-            ordered_starts[place] = start;
-            ordered_references[place] = references[i];
-            ordered_lengths[place] = lengths[i];
+            result.starts[place] = start;
+            result.references[place] = references[i];
+            result.lengths[place] = lengths[i];
         }
     }
 }

@@ -16,7 +16,7 @@ from gpualign.backends import select
 from gpualign.params import RunOptions
 from gpualign.plots import dotplot
 from gpualign.plots.dotplot import DotPlot
-from gpualign.workflows import mems, mems_search
+from gpualign.workflows import mems_devices, mems_processors, mems_search
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams
 from tests.reference.mems import matches, reverse_complement
@@ -64,8 +64,9 @@ def test_the_longest_matches_are_kept_at_their_places(
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
     monkeypatch.setattr(mems_search, "MOST_DOTS", most)
     monkeypatch.setattr(dotplot, "MOST_DOTS", most)
-    monkeypatch.setattr(mems, "_PIECE_POSITIONS", 100)
-    monkeypatch.setattr(mems, "_DEVICE_POSITIONS", 64)
+    monkeypatch.setattr(mems_processors, "_PIECE_POSITIONS", 100)
+    monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 64)
+    monkeypatch.setattr(mems_devices, "_DEVICE_POSITIONS", 64)
     if on_device:
         monkeypatch.setattr(select, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)

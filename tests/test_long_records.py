@@ -17,7 +17,7 @@ from gpualign.io import blocks, fastx
 from gpualign.io.files import InputFile
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows import mems
+from gpualign.workflows import mems_queries
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams
 
@@ -92,7 +92,7 @@ def test_a_bad_letter_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: 
     path.write_text(">a\n" + "ACGTACGT\n" * 5000 + "ACGT*\nACGT\n")
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
     monkeypatch.setattr(blocks, "LEAST_READ", 16)
-    monkeypatch.setattr(mems, "_PART_BYTES", 100)
+    monkeypatch.setattr(mems_queries, "_PART_BYTES", 100)
     options = RunOptions(device="cpu", batch_size=64, quiet=True)
     with pytest.raises(InputError, match=r"x\.fa:5002: record 'a'"):
         run_mems(str(tmp_path / "ref.fa"), (str(path),), MemsParams(), options)

@@ -19,7 +19,7 @@ from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows import mems
+from gpualign.workflows import mems_devices
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, sort_tiles
@@ -259,8 +259,9 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     expected = (tmp_path / "out").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(select, "open_backend", lambda *_: DeviceStandIn(limit))
-        patch.setattr(mems, "_REPORTED", 3)
-        patch.setattr(mems, "_DEVICE_POSITIONS", 1 << 6)
+        patch.setattr(mems_devices, "_REPORTED", 3)
+        for positions in ("_FIRST_POSITIONS", "_DEVICE_POSITIONS"):
+            patch.setattr(mems_devices, positions, 1 << 6)
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected
 

@@ -14,8 +14,9 @@ from gpualign.backends.select import open_backend
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.params import RunOptions
 from gpualign.report import Progress
-from gpualign.workflows.mems import Counts, open_index, texts_of_queries
+from gpualign.workflows.mems import open_index, run_of
 from gpualign.workflows.mems_params import MemsParams, choose_index
+from gpualign.workflows.mems_run import Counts
 from gpualign.workflows.mems_search import Search
 
 #: a match: numbers of the sequences, half-open places on their forward strands, the query's strand, bases
@@ -79,8 +80,8 @@ def find_mems(
     counts = Counts(search, Progress(options, "bases"))
     parts = [np.empty(0, MEMS_DTYPE)]
     with open_backend(options, "mems") as backend:
-        for text in texts_of_queries(search, backend, options, counts, batches_of(queries, _BATCH)):
-            parts.append(_rows(text.tobytes()))
+        for printed in run_of(search, backend, options, counts).printed(batches_of(queries, _BATCH)):
+            parts.append(_rows(printed.text.tobytes()))
     return np.concatenate(parts)
 
 

@@ -94,7 +94,9 @@ class Opening:
     def __init__(self, options: RunOptions, command: str) -> None:
         self._future: Future[Backend] = Future()
         self._here = options.cluster is None
-        if options.cluster is None and parse_device(options.device).cuda:
+        request = parse_device(options.device)
+        self._on_gpu = None if request.automatic else request.cuda
+        if options.cluster is None and request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
             self._future = thread.submit(open_backend, options, command)
             thread.shutdown(wait=False)
@@ -108,6 +110,10 @@ class Opening:
             as :func:`open_backend`.
         """
         return self._future.result()
+
+    def on_gpu(self) -> bool:
+        """Whether a GPU will take items, at once where the request says so."""
+        return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
 
     def workers_see(self, path: str) -> bool:
         """Whether what runs the stages reads the file itself: threads do, and workers of a cluster where they can."""

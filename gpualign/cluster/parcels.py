@@ -29,7 +29,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.fastx import Chunk, StoredText
 from gpualign.io.files import stamp_of
-from gpualign.workflows.mems_search import QueryText
+from gpualign.workflows.mems_queries import QueryText
 
 #: types of which an item may hold a large object that other items hold too
 SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 #: a buffer that must grow grows by this factor, so that slowly growing batches do not reallocate each time
 GROWTH = 1.25
 _ALIGNMENT = 256
+#: bytes of what is copied once that are worth page-locked memory, which takes longer to get than they to copy
+_MOST_STAGED = 16 << 20
 
 
 class DeviceMemoryExceeded(Exception):
@@ -66,6 +69,7 @@ class Slot:
         if buffer is None or buffer.nbytes < nbytes:
             # one that is outgrown is kept for others, as the driver frees it only when the device is idle: so they must
             # be few
+            self._mark("end")  # the device may be idle meanwhile
             size = nbytes if buffer is None else max(nbytes, 2 * buffer.nbytes)
             try:
                 buffer = self._pinned[key] = self.device.host_memory.make(size)
@@ -95,6 +99,7 @@ class Slot:
         return pointer
 
     def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
+        self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
         roomy = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
@@ -108,14 +113,17 @@ class Slot:
 
     # -- work on the stream
 
-    def upload(self, key: str, array: NDArray[Any]) -> Any:
-        """Copy ``array``, through pinned memory where it is not there, to the device array ``key``.
+    def upload(self, key: str, array: NDArray[Any], most_staged: float = math.inf) -> Any:
+        """Copy ``array`` to the device array ``key``, where it is not in pinned memory by way of that.
+
+        Args:
+            most_staged: bytes from which on the driver copies it from where it is, for which the host waits.
 
         Returns:
             The device pointer.
         """
         staged = array
-        if not is_lent(array):
+        if not is_lent(array) and array.nbytes <= most_staged:
             staged = self.pinned(key, array.shape, array.dtype)
             np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
@@ -129,7 +137,7 @@ class Slot:
         """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
         if self._owners.get(key) is not owner:
             self._owners.pop(key, None)
-            self.upload(key, array)
+            self.upload(key, array, _MOST_STAGED)
             self._owners[key] = owner
         return self.device_array(key, 0)
 

@@ -49,16 +49,18 @@ class HostMemory:
         return np.asarray(_Loan(buffer, home))[:nbytes]
 
     def make(self, nbytes: int) -> NDArray[np.uint8]:
-        """The whole of a buffer of at least that many bytes, a new one where none is free; in the device's thread.
+        """The whole of a buffer of at least that many bytes, a new one where none of up to twice that is free; in the
+        device's thread.
 
         Raises:
             the driver's MemoryError: the host has no room.
         """
-        size = _rounded(nbytes)
-        array = self.lend(size)
-        if array is None:
-            array = np.asarray(_Loan(self._part(size), self._free.setdefault(size, deque())))
-        return array
+        size = larger = _rounded(nbytes)
+        for _ in range(_STEPS + 1):
+            if (array := self.lend(larger)) is not None:
+                return array
+            larger = _rounded(larger + 1)
+        return np.asarray(_Loan(self._part(size), self._free.setdefault(size, deque())))
 
     def _part(self, size: int) -> NDArray[np.uint8]:
         """A part of the chunk, or of a new one; what is large has its own."""

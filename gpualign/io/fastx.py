@@ -276,15 +276,15 @@ class LongRecord:
         """The record's sequence in parts: batches of one record each, all under its name."""
         header = b""
         while not (header and self.rest.startswith(b">")):
-            border = self.rest.find(b"\n>")
-            cut = border + 1 if border >= 0 else len(self.rest) if self.at_end else self._last_cut()
+            border = _next_header(self.rest)
+            cut = border if border > 0 else len(self.rest) if self.at_end else self._last_cut()
             text, self.rest = self.rest[:cut], self.rest[cut:]
             if text:
                 part = parse(Chunk(header + text, "fasta", self.path, self.line + self.lines_read - bool(header)))
                 self.lines_read += _native.count_newlines(text)
                 header = header or b">" + part.names.tobytes() + b"\n"
                 yield part
-            if border >= 0 or self.at_end:
+            if border > 0 or self.at_end:
                 return
             block = self._file.read(part_bytes)
             self.at_end = len(block) < part_bytes
@@ -298,6 +298,14 @@ class LongRecord:
         if behind_line or self.rest.startswith((b">", b";")):
             return behind_line
         return max(0, len(self.rest.rstrip(b">;\r")) - 1)
+
+
+def _next_header(text: bytes) -> int:
+    """Where a line behind the first begins with '>'; 0: nowhere. A single letter is found faster than two."""
+    at = text.find(b">", 1)
+    while at > 0 and text[at - 1] != ord("\n"):
+        at = text.find(b">", at + 1)
+    return max(at, 0)
 
 
 def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:

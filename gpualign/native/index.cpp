@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "index_builder.hpp"
+#include "letter_packer.hpp"
 #include "reference.hpp"
 #include "reference_arrays.hpp"
 
@@ -20,15 +21,14 @@ public:
         nb::gil_scoped_release release;
         if (bases_ + n > kMostBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
         words_.resize((bases_ + n) / kBasesPerWord + 2);
-        for (size_t i = 0; i < n; i++) {
-            const uint8_t code = base_code(p[i]);
-            if (code == kNoBase) {
-                extend_run(p[i]);
-            } else {
-                words_[bases_ / kBasesPerWord] |= uint64_t(code) << (2 * (bases_ % kBasesPerWord));
-            }
-            bases_++;
+        size_t i = 0;
+        for (; i + kBasesPerWord <= n; i += kBasesPerWord) {
+            uint32_t others;
+            const uint64_t codes = LetterPacker::word(p + i, others);
+            if (others) put_letters(p + i, kBasesPerWord);
+            else put_word(codes);
         }
+        put_letters(p + i, n - i);
     }
 
     nb::tuple finish() {
@@ -38,6 +38,26 @@ public:
     }
 
 private:
+    void put_word(uint64_t codes) {
+        const uint64_t shift = 2 * (bases_ % kBasesPerWord);
+        uint64_t* word = &words_[bases_ / kBasesPerWord];
+        word[0] |= codes << shift;
+        if (shift) word[1] |= codes >> (64 - shift);
+        bases_ += kBasesPerWord;
+    }
+
+    void put_letters(const uint8_t* letters, size_t count) {
+        for (size_t i = 0; i < count; i++) {
+            const uint8_t code = base_code(letters[i]);
+            if (code == kNoBase) {
+                extend_run(letters[i]);
+            } else {
+                words_[bases_ / kBasesPerWord] |= uint64_t(code) << (2 * (bases_ % kBasesPerWord));
+            }
+            bases_++;
+        }
+    }
+
     void extend_run(uint8_t letter) {
         const uint32_t at = uint32_t(bases_);
         if (!ends_.empty() && ends_.back() == at && letters_.back() == letter) {

@@ -123,6 +123,7 @@ public:
 
     TextBuffer out;
     size_t limit = ~size_t(0);  // bytes after which the search pauses
+    int64_t headers = 0;  // put out
     LongestDots dots;
 
 private:
@@ -145,6 +146,7 @@ private:
         if (style_.lengths) p = put_number(put_text(p, "  Len = ", 8), block.length);
         *p++ = '\n';
         out.advance(p);
+        headers++;
     }
 
     void line(const Mem& mem) {

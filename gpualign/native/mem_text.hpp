@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algo/mem.hpp"
+#include "letter_packer.hpp"
 
 namespace gpualign {
 
@@ -20,33 +21,6 @@ struct TextBlock {
     uint32_t length;
     uint32_t record;
     bool reverse;
-};
-
-// Eight letters at a time: codes packed into 16 bits, and a bit for each letter that is no base.
-class LetterPacker {
-public:
-    static uint32_t codes(uint64_t letters) {
-        // bits 1-2 of A, C, T, G are 0, 1, 2, 3; x ^ x >> 1 swaps the last two
-        uint64_t x = letters >> 1 & 0x0303030303030303u;
-        x ^= x >> 1 & 0x0101010101010101u;
-        x = (x | x >> 6) & 0x000F000F000F000Fu;
-        x = (x | x >> 12) & 0x000000FF000000FFu;
-        return uint32_t((x | x >> 24) & 0xFFFF);
-    }
-
-    static uint32_t not_bases(uint64_t letters) {
-        const uint64_t upper = letters & 0xDFDFDFDFDFDFDFDFu;
-        const uint64_t base = equal(upper, 'A') | equal(upper, 'C') | equal(upper, 'G') | equal(upper, 'T');
-        // one bit a byte, gathered into the top byte
-        return uint32_t((~base >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
-    }
-
-private:
-    // 0x80 in each byte that equals `letter`; exact, as no carry leaves a byte.
-    static uint64_t equal(uint64_t bytes, char letter) {
-        const uint64_t x = bytes ^ 0x0101010101010101u * uint8_t(letter);
-        return ~(((x & 0x7F7F7F7F7F7F7F7Fu) + 0x7F7F7F7F7F7F7F7Fu) | x) & 0x8080808080808080u;
-    }
 };
 
 class MemText {
@@ -156,17 +130,12 @@ private:
             std::memcpy(padded, letters, rest);
             letters = padded;
         }
-        uint64_t codes = 0, others = 0;
-        for (int part = 0; part < 4; part++) {
-            uint64_t eight;
-            std::memcpy(&eight, letters + 8 * part, 8);
-            codes |= uint64_t(LetterPacker::codes(eight)) << (16 * part);
-            others |= uint64_t(LetterPacker::not_bases(eight)) << (8 * part);
-        }
+        uint32_t others;
+        const uint64_t codes = LetterPacker::word(letters, others);
         put_codes(position, codes);
         if (others) {
             put_breaks(position, others);
-            other_letters_ += uint64_t(__builtin_popcountll(others));
+            other_letters_ += uint64_t(__builtin_popcount(others));
         }
     }
 

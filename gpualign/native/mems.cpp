@@ -131,6 +131,11 @@ nb::object dots_to_numpy(const LongestDots& dots) {
                           to_numpy(std::move(reverse)), dots.total);
 }
 
+// (text, headers, dots)
+nb::tuple printed_to_python(MemReporter& reporter) {
+    return nb::make_tuple(text_to_numpy(reporter.out), reporter.headers, dots_to_numpy(reporter.dots));
+}
+
 MemStyle style_of(int flags) {
     return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
 }
@@ -150,7 +155,7 @@ nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> 
         reached = search(task, text, from, to, most, reporter);
         reporter.finish(reached);
     }
-    return nb::make_tuple(text_to_numpy(reporter.out), dots_to_numpy(reporter.dots), reached);
+    return nb::make_tuple(printed_to_python(reporter), reached);
 }
 
 // Matches found elsewhere as text.
@@ -167,7 +172,7 @@ nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t>
         replay(starts, references, lengths, most, ends, reporter);
         reporter.finish(to);
     }
-    return nb::make_tuple(text_to_numpy(reporter.out), dots_to_numpy(reporter.dots));
+    return printed_to_python(reporter);
 }
 
 struct MutableColumns {
@@ -276,18 +281,6 @@ void restore_text(MemText& text, const TextState& state) {
     new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
 }
 
-// Lines that begin with '>', one for each strand of each record.
-int64_t count_headers(Input<uint8_t> text) {
-    const uint8_t *begin = text.data(), *end = begin + text.size(), *p = begin;
-    nb::gil_scoped_release release;
-    int64_t n = 0;
-    while (p < end && (p = static_cast<const uint8_t*>(std::memchr(p, '>', size_t(end - p)))) != nullptr) {
-        n += p == begin || p[-1] == '\n';
-        p++;
-    }
-    return n;
-}
-
 }  // namespace
 
 void bind_mems(nb::module_& m) {
@@ -327,13 +320,13 @@ void bind_mems(nb::module_& m) {
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("most"), nb::arg("unique_in_query"),
           nb::arg("style"), nb::arg("limit"), nb::arg("most_dots"),
-          "(text uint8, dots, the start where the search paused behind `limit` bytes); dots: None for none, or of the "
-          "longest matches (queries uint64, references uint32, lengths uint32, reverse uint8, number of all matches)");
+          "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); dots: None for none, "
+          "or of the longest matches (queries uint64, references uint32, lengths uint32, reverse uint8, number of all "
+          "matches)");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
           nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"), nb::arg("most_dots"),
-          "(text uint8, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
-    m.def("count_headers", &count_headers, nb::arg("text"), "Lines of whole lines (uint8) that begin with '>'.");
+          "(text uint8, headers in it, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
     m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
           "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),

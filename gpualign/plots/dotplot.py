@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from gpualign.index.reference import Reference
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
-from gpualign.workflows.mems_search import MOST_DOTS, Dots, QueryText
+from gpualign.workflows.mems_queries import QueryText
+from gpualign.workflows.mems_search import MOST_DOTS, Dots
 
 #: borders are drawn between up to so many records
 MOST_BORDERS = 500

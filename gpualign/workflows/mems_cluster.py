@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.backends.base import HostedStage
 from gpualign.io.fastx import Chunk
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns
+from gpualign.workflows.mems_processors import ProcessorsRun
+from gpualign.workflows.mems_queries import Batch
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Printed, Search, join_columns
 
 #: what a worker takes
 Item = Chunk | SequenceBatch | Piece
@@ -22,13 +22,13 @@ class Found(NamedTuple):
     """All of an item's matches.
 
     Attributes:
-        texts: uint8 each, as they go to the output; or, of a part of a query in which matches must be unique,
+        printed: as they go to the output; or, of a part of a query in which matches must be unique,
         columns: the matches.
         records, bases: of an item that is a batch of queries.
         other_letters: it has letters other than A, C, G and T.
     """
 
-    texts: list[NDArray[np.uint8]]
+    printed: list[Printed]
     columns: list[Columns]
     records: int
     bases: int
@@ -84,14 +84,14 @@ def _report(search: Search, piece: Piece, matches: Matches) -> Found:
     while parts[-1].reached < piece.stop:
         parts.append(search.find(Piece(piece.source, parts[-1].reached, piece.stop)))
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    text, _ = search.report(piece, columns, search.most_occurrences)
-    return _found(piece, [Matches(piece, piece.stop, text=text)])
+    printed = search.report(piece, columns, search.most_occurrences)
+    return _found(piece, [Matches(piece, piece.stop, printed=printed)])
 
 
 def _found(piece: Piece, parts: list[Matches]) -> Found:
     source = piece.source
     return Found(
-        [part.text for part in parts if part.text is not None],
+        [part.printed for part in parts if part.printed is not None],
         [part.columns for part in parts if part.columns is not None],
         source.records,
         source.bases,
@@ -99,10 +99,35 @@ def _found(piece: Piece, parts: list[Matches]) -> Found:
     )
 
 
-def texts_of(search: Search, item: Item, found: Found, held: list[Columns]) -> Iterator[NDArray[np.uint8]]:
-    """An item's output; ``held`` keeps the matches of a long query's parts until its last."""
-    yield from found.texts
-    held += found.columns
-    if held and isinstance(item, Piece) and item.stop == item.source.text.length:
-        yield search.report(Piece(item.source, 0, item.stop), join_columns(held))[0]
-        held.clear()
+class ClusterRun(ProcessorsRun):
+    """Workers of a cluster parse, search and format."""
+
+    def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
+        under_way: deque[Item] = deque()
+        held: list[Columns] = []
+
+        def items() -> Iterator[Item]:
+            for item in self.items(batches):
+                under_way.append(item)
+                yield item
+
+        for found in self.backend.run(items(), stage_of(self.search)):
+            item = under_way.popleft()
+            written = 0
+            for printed in self._whole_item(item, found, held):
+                written += len(printed.text)
+                yield printed
+            positions = item.stop - item.start if isinstance(item, Piece) else found.bases
+            self.observe(positions, written)
+            if isinstance(item, Piece):
+                self.counts.finished(item)
+            else:
+                self.counts.add(found.records, found.bases, found.other_letters)
+
+    def _whole_item(self, item: Item, found: Found, held: list[Columns]) -> Iterator[Printed]:
+        """An item's output; ``held`` keeps the matches of a long query's parts until its last."""
+        yield from found.printed
+        held += found.columns
+        if held and isinstance(item, Piece) and item.stop == item.source.text.length:
+            yield self.search.report(Piece(item.source, 0, item.stop), join_columns(held))
+            held.clear()

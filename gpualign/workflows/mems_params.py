@@ -69,6 +69,11 @@ class MemsParams:
         if self.table and (self.strings or self.four_columns or self.lengths or self.forward_coordinates):
             raise UsageError("--tsv has fixed columns: it does not go with -s, -F, -L or -c")
 
+    @property
+    def strand_bits(self) -> int:
+        """The strands as native functions take them: 1 forward, 2 reverse, 3 both."""
+        return STRANDS.index(self.strands) + 1
+
     def style(self, contigs: int) -> int:
         """The flags that the native report takes (gpualign/native/mems.cpp)."""
         flags = (self.four_columns or contigs > 1, self.lengths, self.strings, self.forward_coordinates, self.table)

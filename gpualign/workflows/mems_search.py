@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import InputError
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.fastx import Chunk
 from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import STRANDS, MemsParams
+from gpualign.workflows.mems_params import MemsParams
+from gpualign.workflows.mems_queries import QueryText, pack_batch
 
 #: bytes of text after which a piece's search pauses until they are written
 _PAUSE_BYTES = 8 << 20
@@ -68,8 +68,19 @@ class Dots(NamedTuple):
     total: int
 
 
-#: text as it goes to the output, and the longest of its matches where they are wanted
-Printed = tuple[NDArray[np.uint8], Dots | None]
+class Printed(NamedTuple):
+    """Text as it goes to the output.
+
+    Attributes:
+        text: uint8, whole lines.
+        headers: lines in it that begin a strand of a record.
+        dots: the longest of its matches, where they are wanted.
+    """
+
+    text: NDArray[np.uint8]
+    headers: int
+    dots: Dots | None
+
 
 #: no ends of matches
 NO_ENDS = np.empty(0, np.uint64)
@@ -97,26 +108,6 @@ def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> No
 
 
 @dataclass(frozen=True, eq=False)
-class QueryText:
-    """The names of a batch of query records and the packed text of their strands.
-
-    Attributes:
-        names, name_offsets: as in :class:`SequenceBatch`.
-        bases: of all records.
-        text: native packed text; its positions number the strands one behind the other.
-    """
-
-    names: NDArray[np.uint8]
-    name_offsets: NDArray[np.int64]
-    bases: int
-    text: Any
-
-    @property
-    def records(self) -> int:
-        return len(self.name_offsets) - 1
-
-
-@dataclass(frozen=True, eq=False)
 class Piece:
     """Text positions [start, stop) of a batch: a unit of work. It yields the matches that start there."""
 
@@ -136,20 +127,18 @@ class Matches:
     Attributes:
         piece: the piece.
         reached: the first position that was not searched; ``piece.stop`` at the end.
-        text: uint8, as it goes to the output; or None, and
+        printed: as they go to the output; or None, and
         columns: the matches.
-        dots: the longest matches of the text, where they are wanted.
     """
 
     piece: Piece
     reached: int
-    text: NDArray[np.uint8] | None = None
+    printed: Printed | None = None
     columns: Columns | None = None
-    dots: Dots | None = None
 
 
-def _too_long(bases: int) -> str:
-    return f"a query record has {bases} bases or more, the limit is {_native.LONGEST_MEM_QUERY} (cut it)"
+def _printed(text: NDArray[np.uint8], headers: int, dots: tuple[Any, ...] | None) -> Printed:
+    return Printed(text, headers, None if dots is None else Dots(*dots))
 
 
 class Search:
@@ -158,13 +147,13 @@ class Search:
     #: matches of a piece that a device's result holds; the CPU goes on from there
     most_matches = 1 << 26
     #: matches that a device writes at a time
-    slice_matches = 1 << 24
+    slice_matches = 1 << 23
 
     def __init__(self, index: MinimizerIndex, params: MemsParams, threads: int = 1) -> None:
         self.index, self.params, self.threads = index, params, threads
         self.most_occurrences = (params.max_occ or 0) if params.kind == "maxmatch" else 1
         self.unique_in_query = params.kind == "mum"
-        self.strands = STRANDS.index(params.strands) + 1
+        self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
         self.most_dots = MOST_DOTS if params.dotplot is not None else 0
         self.style = params.style(len(index.reference.names))
@@ -178,32 +167,9 @@ class Search:
         """The native view of an index."""
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
-    def prepare(self, chunk: Chunk | SequenceBatch) -> QueryText:
-        """Parse and pack.
-
-        Raises:
-            InputError: a malformed record, or one too long.
-        """
-        batch = parse(chunk) if isinstance(chunk, Chunk) else chunk
-        longest = int(batch.lengths.max(initial=0))
-        if longest > _native.LONGEST_MEM_QUERY:
-            raise InputError(_too_long(longest))
-        text = _native.pack_mem_text(batch.bases, batch.base_offsets, self.strands)
-        return QueryText(batch.names, batch.name_offsets, len(batch.bases), text)
-
-    def prepare_long(self, record: LongRecord, part_bytes: int) -> QueryText:
-        """Read, parse and pack a long record.
-
-        Raises:
-            InputError: malformed, or too long.
-        """
-        builder = _native.MemTextBuilder()
-        for part in record.parts(part_bytes):
-            try:
-                builder.append(part.bases)
-            except ValueError:
-                raise InputError(_too_long(builder.length + len(part.bases)), record.path, record.line) from None
-        return QueryText(part.names, part.name_offsets, builder.length, builder.finish(self.strands))
+    def prepare(self, batch: Chunk | SequenceBatch) -> QueryText:
+        """As :func:`pack_batch`."""
+        return pack_batch(batch, self.strands)
 
     def match(self, piece: Piece) -> Matches:
         """Search a piece on the CPU; it pauses when its result grows large.
@@ -213,7 +179,7 @@ class Search:
         source = piece.source
         if self.unique_in_query and not piece.whole:
             return self.find(piece, self.most_occurrences)
-        text, dots, reached = _native.match_mems(
+        printed, reached = _native.match_mems(
             self.native,
             source.text,
             source.names,
@@ -227,7 +193,7 @@ class Search:
             _UNLIMITED if self.unique_in_query else _PAUSE_BYTES,  # at most one match a base is unique
             self.most_dots,
         )
-        return Matches(piece, reached, text=text, dots=dots and Dots(*dots))
+        return Matches(piece, reached, printed=_printed(*printed))
 
     def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
@@ -246,7 +212,7 @@ class Search:
             ends: the largest ends of matches that start before the piece, for that.
         """
         source = piece.source
-        text, dots = _native.report_mems(
+        printed = _native.report_mems(
             self.native,
             source.text,
             source.names,
@@ -260,7 +226,7 @@ class Search:
             self.style,
             self.most_dots,
         )
-        return text, dots and Dots(*dots)
+        return _printed(*printed)
 
     @cached_property
     def matches_by_chance(self) -> float:

@@ -1,4 +1,4 @@
-"""Maximal exact matches on a GPU: count a tile's matches, place the tiles, write and order the matches.
+"""Maximal exact matches on a GPU: count a tile's matches, number them, write and order them.
 
 The reference's index stays on the device when it fits; else its pages pass by for every piece of the queries.
 """
@@ -6,6 +6,7 @@ The reference's index stays on the device when it fits; else its pages pass by f
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.errors import DeviceError
-from gpualign.gpu.kernels.mems_units import LEFT_OVER, MOST_PARTS, Units, number_units
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
@@ -29,11 +29,18 @@ if TYPE_CHECKING:
     from gpualign.gpu.device import Device
 
 _WARP = 32
-_COLUMN_BYTES = 24  # a match, before and after it is put in order
-_FOUND_BYTES = 20  # a match that is written down while they are counted (FoundMem of cuda/mems.cu)
-_PLACE_THREADS = 256
-#: blocks that go through the parts of tiles with many hits, whose number only the device knows
-_PART_BLOCKS = 1024
+#: bytes of a match: before and after it is put in order, and as it is written down while they are counted
+_FILLED_BYTES, _FOUND_BYTES = 12, 20
+#: parts of tiles with many hits, and what a search leaves behind beside its matches (LeftOver of cuda/mems.cu)
+_MOST_PARTS = 4096
+_LEFT_OVER_HEAD = np.dtype([("found", "u8"), ("total", "u8"), ("part_count", "u4"), ("unused", "u4")])
+_LEFT_OVER_BYTES = _LEFT_OVER_HEAD.itemsize + 8 * _MOST_PARTS
+#: of the kernels that number matches and move them to their places
+_SCAN_THREADS, _SCAN_VALUES, _PLACE_THREADS = 256, 2048, 256
+#: blocks of kernels whose work only the device knows
+_PART_BLOCKS, _PLACE_BLOCKS = 1024, 1024
+#: more matches than there are
+_ALL = np.uint64(2**64 - 1)
 #: of the device's memory, what an index may take that stays
 _RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
@@ -57,16 +64,19 @@ class MemsKernel:
         self.device, self.search = device, search
         self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
         defines = self.shape.defines
-        self._count, self._count_parts, self._place, self._fill, self._order = (
-            device.function("mems", f"mems_{name}", defines)
-            for name in ("count", "count_parts", "place", "fill", "order")
-        )
+        self.load(lambda name: device.function("mems", name, defines))
         share = int(device.budget * _RESIDENT_SHARE)
         if index_bytes(search.index) > share:
             share //= 4  # each of two slots holds a page, and builds on it
         self.pages = cut_pages(search.index, share, search.params.min_length, search.threads)
         self._natives = [search.native_of(page.index) for page in self.pages]
         self._key = f"mems reference {next(_serial)}"
+
+    def load(self, function: Callable[[str], Any]) -> None:
+        """Take the kernels by name."""
+        self._count, self._count_parts, self._sum, self._number, self._place, self._fill, self._order = (
+            function(f"mems_{name}") for name in ("count", "count_parts", "sum", "number", "place", "fill", "order")
+        )
 
     # -- the runner's interface
 
@@ -75,18 +85,18 @@ class MemsKernel:
         slot.upload_once("text words", item.source.text.words, item.source)
         slot.upload_once("text breaks", item.source.text.breaks, item.source)
         if len(self.pages) == 1:
-            self._launch_count(slot, item, self._on_device(slot, 0))
+            self._launch(slot, item, self._on_device(slot, 0))
 
     def collect(self, slot: Slot, item: Piece) -> Matches:
         if len(self.pages) == 1:
-            columns, complete_to = self._fill_page(slot, item, self._on_device(slot, 0))
+            columns, complete_to = self._fetch(slot, item, self._on_device(slot, 0))
             return self._result(item, columns, complete_to)
         parts, complete_to = [], item.stop
         for number, page in enumerate(self.pages):
             arrays = self._on_device(slot, number)
-            self._launch_count(slot, item, arrays)
+            self._launch(slot, item, arrays)
             slot.wait()
-            columns, reached = self._fill_page(slot, item, arrays)
+            columns, reached = self._fetch(slot, item, arrays)
             complete_to = min(complete_to, reached)
             _native.complete_mems(self.search.native, item.source.text, *columns, page.end)
             parts.append(columns)
@@ -158,146 +168,133 @@ class MemsKernel:
         text = (slot.device_array("text words", 0), slot.device_array("text breaks", 0))
         return (*text, np.uint64(item.source.text.length), *arrays.arguments)
 
-    def _launch_count(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
+    def _launch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
+        """All that a page's matches take, where there is room for them."""
         first, last = self._tiles(item)
-        task, capacity = self._task(slot, item, arrays), np.uint64(self._capacity(item))
-        counts = slot.device_array("counts", 4 * (last - first))
-        found = slot.device_array("found", _FOUND_BYTES * int(capacity))
-        left_over = int(slot.device_array("left over", LEFT_OVER.itemsize))
-        found_count, part_count, parts, part_counts = (
-            np.uint64(left_over + LEFT_OVER.fields[name][1])  # type: ignore[index]
-            for name in ("found", "part_count", "parts", "counts")
-        )
-        list_of_parts = (part_count, parts, np.uint32(MOST_PARTS))
-        blocks, threads = -(-(last - first) // self.shape.warps), _WARP * self.shape.warps
-        slot.clear("left over", LEFT_OVER.itemsize)
+        tiles, capacity = last - first, self._capacity(item)
+        units = tiles + _MOST_PARTS
+        counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
+        scan_blocks = -(-units // _SCAN_VALUES)
+        sums, offsets = slot.device_array("sums", 8 * scan_blocks), slot.device_array("offsets", 8 * units)
+        found = slot.device_array("found", _FOUND_BYTES * capacity)
+        filled, ordered = (slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered"))
+        task, page_begin = self._task(slot, item, arrays), np.uint32(arrays.page.begin)
+        tile_numbers, room = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
+        by_warps = -(-tiles // self.shape.warps), _WARP * self.shape.warps
+        left_over = slot.clear("left over", _LEFT_OVER_BYTES)
+        counting = (*task, *tile_numbers, counts, totals, room, found, left_over)
+        slot.launch(self._count, *by_warps, *counting)
+        slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)
+        slot.launch(self._sum, scan_blocks, _SCAN_THREADS, totals, np.uint32(units), sums)
         slot.launch(
-            self._count, blocks, threads,
-            *task, np.uint32(first), np.uint32(last), counts, capacity, found_count, found, *list_of_parts,
+            self._number, scan_blocks, _SCAN_THREADS,
+            totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
         )  # fmt: skip
         slot.launch(
-            self._count_parts, _PART_BLOCKS, threads,
-            *task, np.uint32(first), np.uint32(last - first), part_counts, capacity, found_count, found, *list_of_parts,
+            self._place, _PLACE_BLOCKS, _PLACE_THREADS,
+            found, left_over, np.uint32(tiles), counts, offsets, room, page_begin, filled,
         )  # fmt: skip
-        slot.download("counts", last - first, np.uint32)
-        slot.download("left over", LEFT_OVER.itemsize, np.uint8)
+        slot.launch(
+            self._order, *by_warps,
+            np.uint32(first), np.uint32(0), np.uint32(tiles), offsets, left_over, room, np.uint64(0), room,
+            filled, ordered,
+        )  # fmt: skip
+        slot.download("left over", 1, _LEFT_OVER_HEAD)
 
     def _capacity(self, item: Piece) -> int:
         """Matches that are written down while they are counted: more than a piece without repeats has."""
-        by_memory = self.device.budget // _SLICE_SHARE // _FOUND_BYTES
+        by_memory = self.device.budget // _SLICE_SHARE // (_FOUND_BYTES + 2 * _FILLED_BYTES)
         return int(min(self.search.slice_matches, by_memory, 4096 + 64 * (item.stop - item.start)))
 
-    def _fill_page(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
-        """The piece's matches on a page whose counts have arrived, and up to which start they are complete."""
-        first, last = self._tiles(item)
-        left_over = slot.pinned("left over", LEFT_OVER.itemsize, np.uint8).view(LEFT_OVER)
-        units = number_units(slot.pinned("counts", last - first, np.uint32), left_over)
-        complete_to = item.stop
-        keep = int(np.searchsorted(units.tile_offsets, self.search.most_matches, "right")) - 1
-        if keep < units.tiles:  # too many to hold: whole tiles, the rest is left to the caller
-            complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
-        total = int(units.tile_offsets[keep])
+    def _fetch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
+        """The matches of a page whose kernels have ended, and up to which start they are complete."""
+        left_over = slot.pinned("left over", 1, _LEFT_OVER_HEAD)[0]
+        total = int(left_over["total"])
         if total == 0:
-            return join_columns([]), complete_to
-        slot.upload("tile offsets", units.tile_offsets)
-        slot.upload("unit offsets", units.offsets)
-        if keep == units.tiles and total <= self._capacity(item):
-            return self._place_all(slot, arrays, first, units), complete_to
-        return self._fill_all(slot, item, arrays, units, keep), complete_to
+            return join_columns([]), item.stop
+        if total > self._capacity(item):
+            return self._fill_all(slot, item, arrays, int(left_over["part_count"]))
+        return self._download(slot, total), item.stop
 
-    def _place_all(self, slot: Slot, arrays: _PageArrays, first_tile: int, units: Units) -> Columns:
-        """From the matches that were written down."""
-        total = int(units.tile_offsets[-1])
-        slot.launch(
-            self._place,
-            -(-total // _PLACE_THREADS),
-            _PLACE_THREADS,
-            slot.device_array("found", 0),
-            np.uint64(total),
-            slot.device_array("unit offsets", 0),
-            np.uint32(arrays.page.begin),
-            *self._columns_on(slot, "filled", total),
-        )
-        return self._ordered(slot, first_tile, (0, units.tiles), (0, total))
+    def _download(self, slot: Slot, count: int) -> Columns:
+        """The matches in order, in page-locked memory that is the slot's no more. Waits for the device."""
+        columns = slot.download("ordered", (len(Columns._fields), count), np.uint32)
+        slot.submitted()
+        slot.wait()
+        slot.part_with("ordered")
+        return Columns(*columns)
 
-    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, units: Units, tiles: int) -> Columns:
-        """Of the first ``tiles``: search again, a part of the matches at a time."""
-        total, first_tile = int(units.tile_offsets[tiles]), self._tiles(item)[0]
-        columns = Columns(*(np.empty(total, np.uint32) for _ in range(3)))
-        most = max(1, min(total, self.search.slice_matches, self.device.budget // _SLICE_SHARE // _COLUMN_BYTES))
-        slot.upload("unit counts", units.counts)
+    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
+        """As :meth:`_fetch`, of more matches than there was room for: search again, a part of them at a time."""
+        first, last = self._tiles(item)
+        offsets = slot.download("offsets", last - first + 1, np.uint64)
+        slot.submitted()
+        slot.wait()
+        tiles, complete_to = last - first, item.stop
+        keep = int(np.searchsorted(offsets, np.uint64(self.search.most_matches), "right")) - 1
+        if keep < tiles:  # too many to hold: whole tiles, the rest is left to the caller
+            complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
+        total = int(offsets[keep])
+        columns = join_columns([]) if total == 0 else Columns(*(np.empty(total, np.uint32) for _ in range(3)))
+        by_memory = self.device.budget // _SLICE_SHARE // (2 * _FILLED_BYTES)
+        most = max(1, min(total, self.search.slice_matches, by_memory))
+        parts = (tiles, tiles + min(part_count, _MOST_PARTS))
         for start in range(0, total, most):
             span = (start, min(start + most, total))
-            begin = int(np.searchsorted(units.tile_offsets, span[0], "right")) - 1
-            end = min(int(np.searchsorted(units.tile_offsets, span[1], "left")), tiles)
-            for some in ((begin, end), (units.tiles, len(units.offsets))):
-                self._launch_fill(slot, item, arrays, units, some, span)
-            for column, part in zip(columns, self._ordered(slot, first_tile, (begin, end), span), strict=True):
+            begin = int(np.searchsorted(offsets, np.uint64(span[0]), "right")) - 1
+            end = min(int(np.searchsorted(offsets, np.uint64(span[1]), "left")), keep)
+            for units in ((begin, end), parts):
+                self._launch_fill(slot, item, arrays, units, span)
+            self._launch_order(slot, item, (begin, end), span)
+            for column, part in zip(columns, self._download(slot, span[1] - span[0]), strict=True):
                 column[span[0] : span[1]] = part
         if most < total:  # some tiles were written in two parts
-            sort_tiles(columns, units.tile_offsets[: tiles + 1], self.search.threads)
-        return columns
+            sort_tiles(columns, offsets[: keep + 1].astype(np.int64), self.search.threads)
+        return columns, complete_to
 
     def _launch_fill(
-        self,
-        slot: Slot,
-        item: Piece,
-        arrays: _PageArrays,
-        units: Units,
-        some: tuple[int, int],
-        span: tuple[int, int],
+        self, slot: Slot, item: Piece, arrays: _PageArrays, units: tuple[int, int], span: tuple[int, int]
     ) -> None:
-        """The matches numbered ``span`` that ``some`` of the units have."""
-        parts = int(slot.device_array("left over", 0)) + LEFT_OVER.fields["parts"][1]  # type: ignore[index]
+        """The matches numbered ``span`` that the units [units[0], units[1]) have."""
+        first, last = self._tiles(item)
         slot.launch(
             self._fill,
-            -(-(some[1] - some[0]) // self.shape.warps),
+            -(-(units[1] - units[0]) // self.shape.warps),
             _WARP * self.shape.warps,
             *self._task(slot, item, arrays),
-            np.uint32(self._tiles(item)[0]),
-            np.uint32(units.tiles),
-            np.uint64(parts),
-            np.uint32(some[0]),
-            np.uint32(some[1]),
-            slot.device_array("unit offsets", 0),
-            slot.device_array("unit counts", 0),
+            np.uint32(first),
+            np.uint32(last - first),
+            *(slot.device_array(name, 0) for name in ("left over", "counts", "offsets")),
+            np.uint32(units[0]),
+            np.uint32(units[1]),
             np.uint64(span[0]),
             np.uint64(span[1]),
             np.uint32(arrays.page.begin),
-            *self._columns_on(slot, "filled", span[1] - span[0]),
+            slot.device_array("filled", _FILLED_BYTES * (span[1] - span[0])),
         )
 
-    def _columns_on(self, slot: Slot, which: str, count: int) -> list[Any]:
-        return [slot.device_array(f"{which} {name}", 4 * count) for name in Columns._fields]
-
-    def _ordered(self, slot: Slot, first_tile: int, tiles: tuple[int, int], span: tuple[int, int]) -> Columns:
-        """The filled matches numbered ``span`` of ``tiles`` (counted from ``first_tile``) in order, in page-locked
-        memory that is the slot's no more. Waits for the device.
-        """
-        count = span[1] - span[0]
+    def _launch_order(self, slot: Slot, item: Piece, tiles: tuple[int, int], span: tuple[int, int]) -> None:
+        """The filled matches numbered ``span`` of the tiles [tiles[0], tiles[1]), counted from the piece's first."""
         slot.launch(
             self._order,
             -(-(tiles[1] - tiles[0]) // self.shape.warps),
             _WARP * self.shape.warps,
-            np.uint32(first_tile),
+            np.uint32(self._tiles(item)[0]),
             np.uint32(tiles[0]),
             np.uint32(tiles[1]),
-            slot.device_array("tile offsets", 0),
+            slot.device_array("offsets", 0),
+            slot.device_array("left over", 0),
+            _ALL,
             np.uint64(span[0]),
             np.uint64(span[1]),
-            *self._columns_on(slot, "filled", count),
-            *self._columns_on(slot, "ordered", count),
+            *(slot.device_array(name, _FILLED_BYTES * (span[1] - span[0])) for name in ("filled", "ordered")),
         )
-        staged = [slot.download(f"ordered {name}", count, np.uint32) for name in Columns._fields]
-        slot.submitted()
-        slot.wait()
-        for name in Columns._fields:
-            slot.part_with(f"ordered {name}")
-        return Columns(*staged)
 
     def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
         """Without the starts of neighbouring pieces that share a tile."""
-        begin, end = np.searchsorted(columns.starts, [item.start, complete_to], "left").tolist()
+        # of the columns' own type: NumPy would turn all of them into what the two have in common
+        bounds = np.array([item.start, complete_to], columns.starts.dtype)
+        begin, end = np.searchsorted(columns.starts, bounds, "left").tolist()
         return Matches(item, complete_to, columns=columns.part(begin, end))
 
 

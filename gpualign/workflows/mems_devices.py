@@ -1,0 +1,122 @@
+"""`mems` on devices: workers parse and pack, devices search, workers format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.backends.base import Backend, Stage
+from gpualign.params import RunOptions
+from gpualign.stream.runner import run_ordered
+from gpualign.workflows.mems_queries import Batch, QueryText, pack_batch
+from gpualign.workflows.mems_run import Counts, Run
+from gpualign.workflows.mems_search import NO_ENDS, Columns, Matches, Piece, Printed, Search, join_columns
+
+#: matches that a piece should give, about, and its positions, a multiple of the step; fewer until more is known of them
+_DEVICE_MATCHES, _DEVICE_POSITIONS, _FIRST_POSITIONS, _DEVICE_STEP = 1 << 21, 1 << 24, 1 << 18, 1 << 12
+#: repeats may give so many matches a position, before more is known
+_FIRST_MATCHES = 2
+#: a device wants batches this much larger
+_DEVICE_BATCH = 2
+#: matches formatted at a time
+_REPORTED = 1 << 16
+
+
+class _Report(NamedTuple):
+    """What :meth:`Search.report` takes, and the bases of the queries before the batch."""
+
+    piece: Piece
+    columns: Columns
+    most: int
+    ends: NDArray[np.uint64]
+    bases_before: int
+
+
+class DevicesRun(Run):
+    """Pieces of about so many matches for the devices; their results are cut so that all workers have some to print."""
+
+    def __init__(self, search: Search, backend: Backend, options: RunOptions, counts: Counts) -> None:
+        super().__init__(search, backend, options, counts)
+        # matches that a position gives: at first a careful guess, then as seen of late
+        self._density = self.search.matches_by_chance + _FIRST_MATCHES
+        self._most_positions = _FIRST_POSITIONS
+
+    @staticmethod
+    def batch_bases(options: RunOptions) -> int:
+        return options.batch_size * _DEVICE_BATCH
+
+    @property
+    def _most(self) -> int:
+        """Positions of a piece: whole tiles of any size."""
+        by_matches = int(_DEVICE_MATCHES / (self._density + 0.01)) & -_DEVICE_STEP
+        return min(max(by_matches, _DEVICE_STEP), self._most_positions)
+
+    def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
+        stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
+        found = self.backend.run(self._items(batches), stage)
+        for printed, bases_before in run_ordered(self._reports(found), self._print, self.options.threads):
+            self.counts.draw(printed.dots, bases_before)
+            yield printed
+
+    def _print(self, item: _Report) -> tuple[Printed, int]:
+        return self.search.report(item.piece, item.columns, item.most, item.ends), item.bases_before
+
+    def _items(self, batches: Iterable[Batch]) -> Iterator[Piece]:
+        for source in run_ordered(batches, self._packed, self.options.threads):
+            start, length = 0, source.text.length
+            while start < length:
+                stop = min(length, start + self._most)
+                yield Piece(source, start, stop)
+                start = stop
+
+    def _packed(self, batch: Batch) -> QueryText:
+        return pack_batch(batch, self.search.strands)
+
+    def _reports(self, results: Iterator[Matches]) -> Iterator[_Report]:
+        """What is to be formatted, in order, cut so that all workers have some."""
+        most, ends = self.search.most_occurrences, NO_ENDS
+        held: list[Columns] = []
+        for matches in results:
+            piece = matches.piece
+            assert matches.columns is not None
+            density = len(matches.columns.starts) / max(matches.reached - piece.start, 1)
+            self._density, self._most_positions = (self._density + density) / 2, _DEVICE_POSITIONS
+            if piece.start == 0:
+                ends = NO_ENDS
+            for part, columns in self._parts(matches):
+                if self.search.unique_in_query:
+                    *rare, ends = _native.keep_rare(*columns, most, ends)
+                    held.append(Columns(*rare))
+                else:
+                    yield _Report(part, columns, most, ends, self.counts.bases)
+                    if most:
+                        ends = columns.largest_ends(ends, most)
+            if self.search.unique_in_query and piece.stop == piece.source.text.length:
+                yield _Report(Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS, self.counts.bases)
+                held.clear()
+            self.counts.finished(piece)
+
+    def _parts(self, matches: Matches) -> Iterator[tuple[Piece, Columns]]:
+        """A piece's matches in parts; where a device held too many the CPU finds the rest, a little at a time."""
+        piece, start = matches.piece, matches.piece.start
+        while True:
+            assert matches.columns is not None
+            columns = matches.columns
+            begin = 0
+            while begin < len(columns.starts):
+                end = min(begin + _REPORTED, len(columns.starts))
+                # a start's matches stay together
+                end = int(np.searchsorted(columns.starts, columns.starts[end - 1], "right"))
+                stop = int(columns.starts[end - 1]) + 1
+                yield Piece(piece.source, start, stop), columns.part(begin, end)
+                begin, start = end, stop
+            if start < matches.reached:
+                yield Piece(piece.source, start, matches.reached), columns.part(0, 0)
+                start = matches.reached
+            if matches.reached >= piece.stop:
+                return
+            matches = self.search.find(Piece(piece.source, matches.reached, piece.stop))
