@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from harness import record
 
+from gpualign.gpu import compiler
 from gpualign.index.minimizers import build_index
 from gpualign.index.reference import read_reference
 from gpualign.io.fastx import read_chunks
@@ -200,7 +201,8 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
     reference, query = prepare(workload, arguments.data, folder, arguments.scale)
     samples: dict[str, list[dict[str, float]]] = {contender: [] for contender in arguments.contenders}
     for contender in arguments.contenders:
-        if contender.startswith("cuda"):  # kernels that no wheel has brought along are compiled once
+        # kernels that came with no wheel are compiled once
+        if contender.startswith("cuda") and not (compiler.source_root() / "prebuilt").is_dir():
             nothing = folder / "none.fa"
             nothing.write_bytes(b"")
             command = command_for(contender, workload, reference, nothing, arguments.threads, folder / "report.json")
@@ -211,9 +213,11 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
             command = command_for(contender, workload, reference, query, arguments.threads, report)
             output = Path("/dev/null") if arguments.discard else folder / f"{contender.replace(':', '')}.out"
             sample = run(command, output)
-            if contender not in ("mummer", "cpu"):
-                devices = json.loads(report.read_text())["devices"]
-                sample["kernel_s"] = max(device["kernel_s"] for device in devices)
+            if contender != "mummer":
+                fields = json.loads(report.read_text())
+                sample |= {f"{stage}_s": seconds for stage, seconds in fields["seconds"].items()}
+                if "devices" in fields:
+                    sample["kernel_s"] = max(device["kernel_s"] for device in fields["devices"])
             samples[contender].append(sample)
     result: dict[str, Any] = {
         "workload": name,
@@ -251,15 +255,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--discard", action="store_true", help="write to /dev/null and compare nothing")
     arguments = parser.parse_intermixed_args()
-    results = []
-    for name in arguments.workloads:
-        with tempfile.TemporaryDirectory() as folder:
-            results.append(measure(name, WORKLOADS[name], arguments, Path(folder)))
-        print(json.dumps(results[-1]), flush=True)
     options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
     name = "mems" if "mummer" in arguments.contenders else "mems-devices"
     facts = {**options, "mummer": "3.23", "interpreter_mib": round(interpreter_mib(), 1)}
-    record(name, {**facts, "workloads": results})
+    results: list[dict[str, Any]] = []
+    for workload in arguments.workloads:
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(measure(workload, WORKLOADS[workload], arguments, Path(folder)))
+        print(json.dumps(results[-1]), flush=True)
+        record(name, {**facts, "workloads": results})
 
 
 if __name__ == "__main__":

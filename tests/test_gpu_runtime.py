@@ -13,6 +13,7 @@ from gpualign.backends.base import Stage
 from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import Opening, open_backend
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
+from gpualign.gpu import buffers
 from gpualign.gpu import device as device_module
 from gpualign.gpu.buffers import DeviceMemoryExceeded
 from gpualign.gpu.device import Device, DeviceInfo, list_devices
@@ -417,3 +418,39 @@ def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
 
     with Device(list_devices()[0]) as device:
         assert device.call(uploads, device).result() == [20, 0, 28, 20, 20]
+
+
+def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fake, monkeypatch) -> None:
+    monkeypatch.setattr(buffers, "_MOST_STAGED", 100)
+    arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
+
+    def upload(device: Device) -> list[bool]:
+        slot = device.slots(1)[0]
+        for name, array in zip("ab", arrays, strict=True):
+            pointer = slot.upload_once(name, array, array)
+            assert np.array_equal(pointer.data[: len(array)], array)
+        return [slot.part_with(name) is None for name in "ab"]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(upload, device).result() == [False, True]
+
+
+def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
+    """A kernel that ends at once, and host and device memory behind it that take their time."""
+    lock, allocate = fake.pagelocked_empty, fake.mem_alloc
+    monkeypatch.setattr(fake, "pagelocked_empty", lambda *args, **flags: (time.sleep(0.1), lock(*args, **flags))[1])
+    monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])
+
+    def run(device: Device) -> float:
+        slot = device.slots(1)[0]
+        slot.device_array("small", 10)
+        slot.launch(lambda *_, **__: None, 1, 32)
+        slot.device_array("more", 10)
+        slot.launch(lambda *_, **__: None, 1, 32)
+        slot.download("small", 10, np.uint8)
+        slot.submitted()
+        slot.wait()
+        return device.timeline.summary()["kernel_s"]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(run, device).result() < 0.05

@@ -72,6 +72,16 @@ def test_a_slots_array_grows_in_steps() -> None:
     assert len(set(sizes)) <= 5
 
 
+@pytest.mark.parametrize(("free", "wanted", "again"), [(2000, 1000, True), (1792, 1000, True), (2049, 1000, False)])
+def test_a_free_buffer_up_to_twice_as_large_is_taken(free: int, wanted: int, again: bool) -> None:
+    driver = Driver()
+    memory = HostMemory(driver)
+    memory.make(free)
+    gc.collect()
+    assert len(memory.make(wanted)) >= wanted
+    assert len(driver.sizes) == (1 if again else 2)
+
+
 def test_there_are_few_sizes() -> None:
     driver = Driver(most=10_000)
     memory = whole_buffers(driver)

@@ -195,6 +195,20 @@ def test_an_index_too_sparse_is_refused_by_the_search() -> None:
         _native.find_mems(search.native, source.text, 0, source.text.length + 1, 6, 0, 1)
 
 
+def test_numbers_take_eight_places_or_more() -> None:
+    lengths = [
+        0,
+        *(10**power + more for power in range(10) for more in (-1, 0, 1, 234_567) if 10**power + more < 2**32),
+    ]
+    columns = Columns(*(np.array(values, np.uint32) for values in ([1] * len(lengths), [0] * len(lengths), lengths)))
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
+    source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
+    printed = search.report(Piece(source, 0, source.text.length), columns)
+    expected = "> q\n" + "".join(f"{1:8d}  {1:8d}  {length:8d}\n" for length in lengths)
+    assert printed.text.tobytes().decode() == expected
+    assert printed.headers == 1
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text("ACGTNRacgtn", max_size=90), max_size=4), st.sampled_from([1, 2, 3]))
 def test_packed_text(sequences: list[str], strands: int) -> None:

@@ -78,13 +78,24 @@ inline char* put_number(char* p, uint64_t value) {
     return p;
 }
 
+// The eight decimal digits of a value below 10^8, the first in the lowest byte: halves, quarters, digits, side by side. The
+// products divide by 100 and 10, exactly for values this small.
+inline uint64_t eight_digits(uint32_t value) {
+    const uint64_t halves = value / 10000 | uint64_t(value % 10000) << 32;
+    const uint64_t hundreds = (halves * 10486 >> 20) & 0x0000007F0000007Fu;
+    const uint64_t pairs = hundreds | (halves - 100 * hundreds) << 16;
+    const uint64_t tens = (pairs * 103 >> 10) & 0x000F000F000F000Fu;
+    return tens | (pairs - 10 * tens) << 8;
+}
+
 // "%8lu"
 inline char* put_column(char* p, uint64_t value) {
     if (value >= 100000000) return put_number(p, value);
-    std::memset(p, ' ', 8);
-    char* q = p + 8;
-    do *--q = char('0' + value % 10);
-    while (value /= 10);
+    const uint64_t digits = eight_digits(uint32_t(value));
+    // the last digit is shown even where it is 0
+    const int leading = trailing_zeros(digits | uint64_t(1) << 56) / 8 * 8;
+    const uint64_t text = (digits | 0x3030303030303030u) - (((uint64_t(1) << leading) - 1) & 0x1010101010101010u);
+    std::memcpy(p, &text, 8);
     return p + 8;
 }
 
@@ -111,6 +122,9 @@ public:
             else line(mems[i]);
         }
     }
+
+    // Makes room for so many matches, about, at once.
+    void expect(size_t matches) { out.reserve(matches * (width_ + 33)); }
 
     bool full() const { return out.size() >= limit; }
 
@@ -159,6 +173,8 @@ private:
             contig_ = reference_.contig_of(mem.reference);
             contig_begin_ = uint64_t(reference_.contig_offsets[contig_]);
             contig_end_ = uint64_t(reference_.contig_offsets[contig_ + 1]);
+            first_column_ = "  " + names_[contig_];
+            first_column_.resize(width_ + 4, ' ');
         }
         if (style_.table) table_line(block, mem);
         else mummer_line(block, mem);
@@ -166,13 +182,7 @@ private:
 
     void mummer_line(const TextBlock& block, const Mem& mem) {
         char* p = out.reserve(width_ + 80 + (style_.strings ? mem.length + 1 : 0));
-        if (style_.four_columns) {
-            const std::string& name = names_[contig_];
-            p = put_text(p, "  ", 2);
-            p = put_text(p, name.data(), name.size());
-            std::memset(p, ' ', width_ - name.size() + 2);
-            p += width_ - name.size() + 2;
-        }
+        if (style_.four_columns) p = put_text(p, first_column_.data(), first_column_.size());
         uint64_t query = mem.start - block.begin + 1;
         if (style_.forward_coordinates && block.reverse) query = block.length - query + 1;
         p = put_column(p, mem.reference - contig_begin_ + 1);
@@ -222,6 +232,7 @@ private:
     size_t next_ = 0;  // the first strand sequence whose header is still to come
     size_t contig_ = 0;
     uint64_t contig_begin_ = 1, contig_end_ = 0;
+    std::string first_column_;  // its name, as wide as the longest
     std::vector<Mem> held_;  // of the current strand sequence, until all of them are known
 };
 

@@ -169,6 +169,7 @@ nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t>
     reporter.dots.most = most_dots;
     {
         nb::gil_scoped_release release;
+        reporter.expect(starts.size());
         replay(starts, references, lengths, most, ends, reporter);
         reporter.finish(to);
     }
