@@ -243,6 +243,18 @@ nb::tuple keep_rare(Input<uint32_t> starts, Input<uint32_t> references, Input<ui
                           to_numpy(std::move(kept.lengths)), to_numpy(std::move(largest)));
 }
 
+// The `most` largest ends of matches and of those before.
+Output<uint64_t> largest_ends(Input<uint32_t> starts, Input<uint32_t> lengths, size_t most, Input<uint64_t> ends) {
+    if (starts.size() != lengths.size()) throw nb::value_error("the columns differ in length");
+    Largest largest(most);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < ends.size(); i++) largest.add(ends.data()[i]);
+        for (size_t i = 0; i < starts.size(); i++) largest.add(uint64_t(starts.data()[i]) + lengths.data()[i]);
+    }
+    return to_numpy(largest.take());
+}
+
 MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
     if (offsets.size() == 0) throw nb::value_error("offsets need at least one element");
     nb::gil_scoped_release release;
@@ -332,6 +344,8 @@ void bind_mems(nb::module_& m) {
           "Sort each stretch between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),
           nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
+    m.def("largest_ends", &largest_ends, nb::arg("starts"), nb::arg("lengths"), nb::arg("most"), nb::arg("ends"),
+          "uint64, at most `most`, in no order, of matches' ends and of `ends`.");
     m.def("keep_rare", &keep_rare, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("most"),
           nb::arg("ends"), "(starts, references, lengths, uint64 largest ends of the matches so far)");
 }

@@ -22,8 +22,8 @@ _DEVICE_MATCHES, _DEVICE_POSITIONS, _FIRST_POSITIONS, _DEVICE_STEP = 1 << 21, 1 
 _FIRST_MATCHES = 2
 #: a device wants batches this much larger
 _DEVICE_BATCH = 2
-#: matches formatted at a time
-_REPORTED = 1 << 16
+#: matches formatted at a time: workers that begin and end small parts wait for the interpreter's lock
+_REPORTED = 1 << 17
 
 
 class _Report(NamedTuple):
@@ -94,7 +94,7 @@ class DevicesRun(Run):
                 else:
                     yield _Report(part, columns, most, ends, self.counts.bases)
                     if most:
-                        ends = columns.largest_ends(ends, most)
+                        ends = _native.largest_ends(columns.starts, columns.lengths, most, ends)
             if self.search.unique_in_query and piece.stop == piece.source.text.length:
                 yield _Report(Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS, self.counts.bases)
                 held.clear()
@@ -107,11 +107,7 @@ class DevicesRun(Run):
             assert matches.columns is not None
             columns = matches.columns
             begin = 0
-            while begin < len(columns.starts):
-                end = min(begin + _REPORTED, len(columns.starts))
-                # a start's matches stay together
-                end = int(np.searchsorted(columns.starts, columns.starts[end - 1], "right"))
-                stop = int(columns.starts[end - 1]) + 1
+            for end, stop in _cuts(columns.starts):
                 yield Piece(piece.source, start, stop), columns.part(begin, end)
                 begin, start = end, stop
             if start < matches.reached:
@@ -120,3 +116,10 @@ class DevicesRun(Run):
             if matches.reached >= piece.stop:
                 return
             matches = self.search.find(Piece(piece.source, matches.reached, piece.stop))
+
+
+def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
+    """Where parts of the matches end, and behind which start: a start's matches stay together."""
+    last = np.append(starts[_REPORTED - 1 : -1 : _REPORTED], starts[-1:])
+    ends = np.unique(np.searchsorted(starts, last, "right"))
+    return zip(ends.tolist(), (starts[ends - 1].astype(np.int64) + 1).tolist(), strict=True)

@@ -44,11 +44,6 @@ class Columns(NamedTuple):
     def part(self, begin: int, end: int) -> Columns:
         return Columns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
 
-    def largest_ends(self, before: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
-        """The ``most`` largest of these matches' ends and of those ``before``."""
-        ends = np.concatenate([before, self.starts.astype(np.uint64) + self.lengths])
-        return ends if len(ends) <= most else np.partition(ends, -most)[-most:]
-
 
 class Dots(NamedTuple):
     """The longest of some matches, for a picture, in no order.
