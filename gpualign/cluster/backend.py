@@ -19,13 +19,13 @@ import numpy as np
 
 from gpualign.backends.base import Item, Result, Stage
 from gpualign.cluster.connect import PATIENCE_S, connected, reachable
-from gpualign.cluster.memory import reuse_memory
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import Answer, keep, run_items, sees
 from gpualign.errors import GpualignError
 from gpualign.io.fastx import Chunk
 from gpualign.params import RunOptions
 from gpualign.report import warn
+from gpualign.stream.memory import reuse_memory
 
 #: a batch that fails so often ends the run
 ATTEMPTS = 3

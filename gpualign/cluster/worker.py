@@ -16,11 +16,11 @@ from typing import Any
 from gpualign.backends.base import HostedStage, Stage
 from gpualign.backends.cuda import CudaBackend
 from gpualign.backends.select import open_backend
-from gpualign.cluster.memory import reuse_memory
 from gpualign.cluster.parcels import Parcel, fingerprint, pack
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.gpu.runner import DevicePool
 from gpualign.params import RunOptions
+from gpualign.stream.memory import reuse_memory
 
 
 @dataclass(frozen=True)

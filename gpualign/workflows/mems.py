@@ -15,6 +15,7 @@ from gpualign.io.files import check_paths, is_regular, open_output
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
+from gpualign.stream.memory import reuse_memory
 from gpualign.workflows.mems_cluster import ClusterRun
 from gpualign.workflows.mems_devices import DevicesRun
 from gpualign.workflows.mems_params import MemsParams, choose_index
@@ -58,6 +59,8 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         search = Search(index, params, options.threads)
         backend = opening.backend()
         report.stage("device")
+        if backend.on_gpu:  # all that the host does is to print, into buffers of about one size
+            reuse_memory()
         with open_output(options.output) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)

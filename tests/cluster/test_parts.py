@@ -80,7 +80,7 @@ def test_buffers_of_one_task_serve_the_next() -> None:
     """In a thread, as tasks run in one: pages that come anew are faults. Half a gigabyte has 130,000."""
     program = """
 import resource, sys, threading
-from gpualign.cluster.memory import reuse_memory
+from gpualign.stream.memory import reuse_memory
 
 def work():
     for rounds in (1, 20):
