@@ -68,7 +68,7 @@ def exact_matches(results: Results) -> str:
         "ssuis, lmono, hsill and cbrigg are its workloads.\n",
         "![mems](figures/mems.svg)\n",
         *(_beside_mummer(found) for found in results.all("mems")),
-        *(_on_devices(found) for name in ("mems-devices", "mems-reads") for found in results.all(name)),
+        *(_on_devices(found) for found in results.all("mems-devices")),
     ]
     if found := results.first("mems-layouts"):
         parts.append(_layouts(found, results.first("mems-profile")))
