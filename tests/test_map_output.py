@@ -15,6 +15,8 @@ from typing import IO
 
 import pysam
 import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
 
 from gpualign.errors import GpualignError
 from gpualign.io.alignment_output import AlignmentLayout
@@ -39,6 +41,24 @@ def stored_bgzf(data: bytes, block: int = 65280) -> bytes:
         head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + size
         out += head + deflated + zlib.crc32(part).to_bytes(4, "little") + len(part).to_bytes(4, "little")
     return out
+
+
+@pytest.mark.parametrize("others", ["", "N", "RYSWKMBDHVN"])
+@pytest.mark.parametrize("length", [60, 61, 97, 200])
+def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
+    cli: Cli, tmp_path: Path, length: int, others: str
+) -> None:
+    with GENOMES.open() as file:
+        genome = next(SeqIO.parse(file, "fasta")).seq
+    read = str(genome[500 : 500 + length].reverse_complement())
+    read = read[: length // 2] + others + read[length // 2 + len(others) :]
+    (tmp_path / "reads.fq").write_text(f"@r\n{read}\n+\n{'I' * (length - 1)}#\n")
+    status, out, _ = cli("map", GENOMES, tmp_path / "reads.fq", "-q", "--error-rate", "0.2")
+    assert status == 0
+    (fields,) = records(out)
+    assert (fields[1], fields[3]) == ("16", "501")
+    assert fields[9] == str(Seq(read).reverse_complement())
+    assert fields[10] == "#" + "I" * (length - 1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

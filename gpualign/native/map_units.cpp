@@ -167,7 +167,7 @@ private:
 // Whether the host maps each read.
 Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
     const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    std::vector<uint8_t> on_host(bytes.size() / sizeof(MapRecord) / per_read);
+    std::vector<uint8_t> on_host(bytes.size() / (sizeof(MapRecord) * per_read));
     {
         nb::gil_scoped_release release;
         for (size_t read = 0; read < on_host.size(); read++)

@@ -21,20 +21,34 @@ struct ComplementTable {
 };
 inline constexpr ComplementTable complement_letter;
 
+// The reverse complement of a read's letters.
+inline void reverse_complement_letters(const char* letters, int64_t length, char* out) {
+    bool others = false;
+    for (int64_t c = 0; c < length; c++) {  // the four bases by arithmetic, many at a time
+        const uint8_t letter = uint8_t(letters[length - 1 - c]);
+        out[c] = char(letter ^ (letter & 2 ? 'C' ^ 'G' : 'A' ^ 'T'));
+        others |= (letter != 'A') & (letter != 'C') & (letter != 'G') & (letter != 'T');
+    }
+    if (!others) return;
+    for (int64_t c = 0; c < length; c++) out[c] = complement_letter.to[uint8_t(letters[length - 1 - c])];
+}
+
 class RecordText {
 public:
     RecordText(const ReferenceView& reference, const RecordsView& records) : reference_(reference), records_(records) {}
 
-    // Takes record `record` of a read given in its own direction.
-    void load(size_t record, const char* bases, int64_t length) {
+    // Takes record `record`, for a CIGAR without = and X.
+    void load(size_t record) {
         begin_ = records_.cigar_begin(record);
         end_ = records_.cigar_end(record);
+    }
+
+    // Takes record `record` of a read given in its own direction.
+    void load(size_t record, const char* bases, int64_t length) {
+        load(record);
         oriented_.resize(size_t(length));
-        if (records_.reverse(record)) {
-            for (int64_t c = 0; c < length; c++) oriented_[size_t(c)] = complement_letter.to[uint8_t(bases[length - 1 - c])];
-        } else {
-            std::copy(bases, bases + length, oriented_.begin());
-        }
+        if (records_.reverse(record)) reverse_complement_letters(bases, length, oriented_.data());
+        else std::copy(bases, bases + length, oriented_.begin());
         window_.resize(size_t(reference_span(begin_, end_)));
         const uint64_t begin = uint64_t(reference_.contig_offsets[records_.contig[record]] + records_.position[record]);
         reference_.letters(begin, begin + window_.size(), window_.data());

@@ -45,6 +45,14 @@ struct ReferenceView {
         return run < runs && run_starts[run] < end;
     }
 
+    // The words of `length` bases from a contig's `position` on, before they are needed.
+    void prefetch(int64_t position, int32_t contig, int64_t length) const {
+        constexpr int64_t kBasesPerLine = 256;
+        const int64_t begin = contig_offsets[contig] + position;
+        for (int64_t i = 0; i < length + kBasesPerLine; i += kBasesPerLine)
+            __builtin_prefetch(words + std::min(begin + i, begin + length) / kBasesPerWord);
+    }
+
     // Codes 0-3, kNoBase inside runs.
     void codes(uint64_t begin, uint64_t end, uint8_t* out) const {
         for (uint64_t i = begin; i < end; i++) out[i - begin] = packed_base(words, i);

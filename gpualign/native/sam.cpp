@@ -32,8 +32,11 @@ Output<uint8_t> format_sam(const ReferenceArrays& reference, Input<uint8_t> cont
     {
         nb::gil_scoped_release release;
         writer.reserve(size_t(2 * read_arrays.view().base_offsets[n]) + kUsualFields * n);
-        for (size_t i = 0; i < n; i++)
+        constexpr size_t kAhead = 32;
+        for (size_t i = 0; i < n; i++) {
+            if (i + kAhead < n) writer.ahead(i + kAhead);
             if (written[i]) writer.read(i);
+        }
     }
     return to_numpy(writer.release());
 }

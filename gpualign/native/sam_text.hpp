@@ -22,18 +22,25 @@ class SamWriter {
 public:
     SamWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
               const SamOptions& options)
-        : contigs_(contigs), reads_(reads), records_(records), options_(options), record_(reference, records),
+        : reference_(reference), contigs_(contigs), reads_(reads), records_(records), options_(options), record_(reference, records),
           other_(reference, records) {}
 
     // Room for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
+
+    // Asks for what the records of a read some way ahead will want of the reference: places lie all over it.
+    void ahead(size_t i) const {
+        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
+            if (records_.mapped(r)) reference_.prefetch(records_.position[r], records_.contig[r], reads_.length(i));
+    }
 
     // All records of a read, the primary one first.
     void read(size_t i) {
         mate_ = reads_.mate_of(i);
         mate_mapped_ = mate_ != kNone && records_.mapped(records_.primary(mate_));
         if (mate_mapped_) {
-            other_.load(records_.primary(mate_), reads_.letters(mate_), reads_.length(mate_));
+            if (options_.eqx) other_.load(records_.primary(mate_), reads_.letters(mate_), reads_.length(mate_));
+            else other_.load(records_.primary(mate_));
             other_.cigar(options_.eqx, 'S', mate_cigar_);
         }
         describe_parts(i);
@@ -208,6 +215,7 @@ private:
         }
     }
 
+    const ReferenceView& reference_;
     const ContigNames contigs_;
     const ReadsView reads_;
     const RecordsView records_;
