@@ -124,9 +124,9 @@ class QueryFiles:
 @contextmanager
 def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
     """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped.
+    be stopped; and not of files that must be open as long as their last batch is under way.
     """
-    if all(map(os.path.isfile, files.paths)):
+    if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
         with closing(Ahead(files.batches())) as ahead:
             yield iter(ahead)
     else:
