@@ -74,10 +74,10 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_ex
     }
 }
 
-// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i, b) the number
-// of cells from (i, b) up its diagonal, one behind the other, that come from the diagonal. emit(op, n) takes runs of 'M', 'I' or
-// 'D', the last one first. Returns the first query letter that is aligned in `row` and the diagonal of the first column in
-// `diagonal`.
+// Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i, b) the
+// number of cells from (i, b) up its diagonal, one behind the other, that come from the diagonal. emit(op, n) takes runs of
+// 'M', 'I' or 'D', the last one first. Returns the first query letter that is aligned in `row` and the diagonal of the first
+// column in `diagonal`.
 template <class From, class Matches, class Emit>
 GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int& diagonal, Emit&& emit) {
     int i = row, b = diagonal;

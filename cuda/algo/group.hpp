@@ -85,7 +85,8 @@ public:
     static constexpr uint32_t kKeys = PerLane * Group::kLanes;
 
     // Elements from `first` on; those at `count` and behind are the largest there are.
-    GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count) : group_(group), first_(first) {
+    GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count)
+        : group_(group), first_(first) {
         GPUALIGN_UNROLL
         for (int r = 0; r < PerLane; r++) key_[r] = element(r) < count ? keys[element(r)] : ~uint64_t(0);
     }

@@ -44,7 +44,8 @@ struct AffineEnd {
 template <int Columns>
 class BandColumns {
 public:
-    GPUALIGN_HD BandColumns(const AffineBand& band, const AffineScores& scores, int32_t first) : band_(band), scores_(scores), first_(first) {
+    GPUALIGN_HD BandColumns(const AffineBand& band, const AffineScores& scores, int32_t first)
+        : band_(band), scores_(scores), first_(first) {
         GPUALIGN_UNROLL
         for (int parity = 0; parity < 2; parity++)
             for (int c = 0; c < Columns; c++) {
@@ -61,7 +62,8 @@ public:
         const int32_t left_deletion = group.from_before(deletion_[1][Columns - 1], kLowestScore);
         GPUALIGN_UNROLL
         for (int c = 0; c < Columns; c++)
-            cell(half, c, 0, best_[1][c], insertion_[1][c], c ? best_[1][c - 1] : left_best, c ? deletion_[1][c - 1] : left_deletion);
+            cell(half, c, 0, best_[1][c], insertion_[1][c], c ? best_[1][c - 1] : left_best,
+                 c ? deletion_[1][c - 1] : left_deletion);
         const int32_t above_best = group.from_after(best_[0][0], kLowestScore);
         const int32_t above_insertion = group.from_after(insertion_[0][0], kLowestScore);
         GPUALIGN_UNROLL

@@ -23,8 +23,8 @@ GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (
 
 // Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
 template <class Group>
-GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter, uint32_t contig,
-                            bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
+GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter,
+                            uint32_t contig, bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
     const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
     const uint32_t clipped = begin < left || end > right ? kClippedWindow : 0;
     begin = begin > left ? begin : left;

@@ -39,7 +39,8 @@ struct NearPlace {
 // The place of the read in the window of its only candidate, where it has few edits there.
 template <int Words, class Group>
 GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                           const MapRoom& room, const uint64_t* hits, uint32_t count, MapShared<Words>& shared, NearPlace& place) {
+                           const MapRoom& room, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
+                           NearPlace& place) {
     const uint64_t candidate = room.candidates[0];
     const uint32_t columns = room.window_columns[candidate_window(candidate)];
     const int32_t most = min(edits_with_seed(read.length, rules), read.limit);
@@ -71,7 +72,8 @@ GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTar
                 if (d) row = max(row, reached[d - 1]);
             }
             while (row < read.length) {
-                const uint64_t differ = differing_bases(read.window(row, reverse), packed_window(shared.text, uint64_t(skew + d + row)));
+                const uint64_t text = packed_window(shared.text, uint64_t(skew + d + row));
+                const uint64_t differ = differing_bases(read.window(row, reverse), text);
                 row += trailing_zeros(differ) / 2;
                 if (differ) break;
             }

@@ -161,8 +161,9 @@ GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const M
     candidates = choose_candidates(group, room, candidates, uint32_t(rules.most_candidates * depth));
     NearPlace near;
     if (candidates == 1 && !found.cut && find_near(group, read, target, rules, room, hits, count, shared, near)) {
+        const uint64_t candidate = room.candidates[0];
         if (group.lane() == 0)
-            places[0] = make_place(near.distance, near.end, candidate_reverse(room.candidates[0]), candidate_votes(room.candidates[0]));
+            places[0] = make_place(near.distance, near.end, candidate_reverse(candidate), candidate_votes(candidate));
         found.places = 1;
         group.sync();
         return;
@@ -238,7 +239,8 @@ GPUALIGN_HD void rescue_mates(const Group& group, const MapRead* reads, const Ma
     for (int end = 0; end < 2; end++) {
         const uint32_t from = end == 1 ? 0 : of_second, to = end == 1 ? of_second : all;
         if (from == to) continue;
-        search_windows(group, reads[end], target, room, shared, room.candidates + from, to - from, room.places[end], found[end]);
+        search_windows(group, reads[end], target, room, shared, room.candidates + from, to - from, room.places[end],
+                       found[end]);
         found[end].places = settle_places(group, reads[end].limit, room.places[end], found[end].places);
     }
 }

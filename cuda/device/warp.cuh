@@ -36,13 +36,10 @@ struct Warp {
     __device__ __forceinline__ T largest(T value) const {
 #if __CUDA_ARCH__ >= 800
         if constexpr (sizeof(T) == 4) return __reduce_max_sync(kAll, value);
+        else return largest_by_halves(value);
+#else
+        return largest_by_halves(value);
 #endif
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2) {
-            const T other = __shfl_xor_sync(kAll, value, step);
-            value = other > value ? other : value;
-        }
-        return value;
     }
     template <class T>
     __device__ __forceinline__ T from(T value, uint32_t source) const {
@@ -63,6 +60,17 @@ struct Warp {
         return lane() == kLanes - 1 ? last : other;
     }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
+
+private:
+    template <class T>
+    __device__ __forceinline__ T largest_by_halves(T value) const {
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2) {
+            const T other = __shfl_xor_sync(kAll, value, step);
+            value = other > value ? other : value;
+        }
+        return value;
+    }
 };
 
 }  // namespace gpualign
