@@ -71,7 +71,8 @@ def test_damaged_tiles_are_computed_again(
     results, counted = run(tmp_path, 8)
     assert counted == [2, 5]
     check(results, 8)
-    assert f"{tiles[2]} is damaged: computing it again" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert [said.count(f"{tile} is damaged: computing it again") for tile in tiles] == [0, 0, 1, 0, 0, 1, 0, 0]
 
 
 def test_missing_tiles_are_computed(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import itertools
 import json
 import os
 import zipfile
@@ -74,22 +73,22 @@ class Tiles(Generic[Result]):
             compute: items -> their results in order.
         """
         numbered = enumerate(items)
-        for number, item in numbered:
-            kept = self._load(number)
+        for first in numbered:
+            kept = self._load(first[0])
             if kept is None:
-                numbered = itertools.chain([(number, item)], numbered)  # type: ignore[assignment]
                 break
             yield kept
         else:
             return
         # tiles are kept in order, so hardly any is left now: where one was damaged, others lie behind it
-        order: deque[tuple[int, Result | None]] = deque()
+        order: deque[tuple[int, Result | None]] = deque([(first[0], None)])
 
         def missing() -> Iterator[Item]:
-            for number, item in numbered:
-                order.append((number, self._load(number)))
+            yield first[1]
+            for later, other in numbered:
+                order.append((later, self._load(later)))
                 if order[-1][1] is None:
-                    yield item
+                    yield other
 
         for result in compute(missing()):
             yield from _leading(order)
