@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import pkgutil
 import socket
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import dask
 import distributed
 from distributed.comm.addressing import get_address_host_port
 
+from gpualign import __version__
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
 
@@ -32,6 +34,8 @@ OWN = {
     # if not gives up both: a worker that was lost a second time right then would never come back.
     "distributed.deploy.lost-worker-timeout": "365 days",
 }
+#: seconds for which a worker that has results is looked for: longer, and one that was killed holds up the run
+_WORKER_S = 5.0
 #: seconds to find out whether a worker can be reached
 _REACH_S = 1.0
 
@@ -66,6 +70,7 @@ def connected(options: RunOptions) -> Iterator[Connection]:
         client = _connect(target)
         stack.callback(_close, client, 2)
         _wait_for_worker(client, options.cluster)
+        _check_versions(client)
         yield Connection(client, client.scheduler.address, _dashboard(client))
 
 
@@ -89,9 +94,11 @@ def _connect(target: Any) -> Any:
         shown = target = target if "://" in target else _address_in(target)
         _check_address(target)
     try:
-        return distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
+        client = distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
     except (OSError, distributed.TimeoutError) as error:
         raise GpualignError(f"no Dask scheduler answers at {shown} ({error})") from error
+    client.rpc.timeout = _WORKER_S  # otherwise the same as for the scheduler
+    return client
 
 
 def _address_in(path: str) -> str:
@@ -142,6 +149,20 @@ def _wait_for_worker(client: Any, cluster: str) -> None:
         client.wait_for_workers(1, timeout=PATIENCE_S)
     except distributed.TimeoutError as error:
         raise GpualignError(f"{cluster} has no worker (start some: dask worker {client.scheduler.address})") from error
+
+
+def _check_versions(client: Any) -> None:
+    """Ask what is there by a function that is everywhere; of workers that come later their parcels ask."""
+    wanted = (pkgutil.resolve_name, "gpualign:__version__")
+    answers = {f"worker {place}": answer for place, answer in client.run(*wanted, on_error="return").items()}
+    try:
+        answers["scheduler"] = client.run_on_scheduler(*wanted)
+    except (ImportError, AttributeError) as error:
+        answers["scheduler"] = error
+    for place, answer in answers.items():
+        if answer != __version__ and not isinstance(answer, OSError):  # the worker is lost meanwhile
+            found = "no gpualign" if isinstance(answer, Exception) else f"gpualign {answer}"
+            raise GpualignError(f"the {place} has {found}, this is {__version__} (install the same)")
 
 
 def _dashboard(client: Any) -> str | None:

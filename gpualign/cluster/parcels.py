@@ -86,7 +86,10 @@ class Parcel:
             GpualignError: the sender has another version of this package.
         """
         if self.version != __version__:
-            raise GpualignError(f"a worker has gpualign {__version__}, this is {self.version} (install the same)")
+            raise GpualignError(
+                f"client and workers have different versions of gpualign, {self.version} and {__version__} "
+                "(install the same)"
+            )
         return _Unpickler(self, others or {}).load()
 
     def open(self) -> Any:

@@ -17,7 +17,7 @@ import pytest
 
 from gpualign.backends.base import Stage
 from gpualign.errors import GpualignError
-from tests.cluster.conftest import KILLED, PATIENCE_S, Cluster, squares, without_program_line
+from tests.cluster.conftest import DASK, KILLED, PATIENCE_S, QUIET, Cluster, squares, without_program_line
 
 pytest.importorskip("distributed")
 
@@ -211,3 +211,31 @@ def test_a_cluster_of_our_own_keeps_workers_that_are_lost_twice() -> None:
 
     with dask.config.set(connect.OWN):
         assert parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout")) > 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("__import__('gpualign').__version__ = '9'", "gpualign 9"), ("sys.modules['gpualign'] = None", "no")],
+)
+@pytest.mark.parametrize("place", ["scheduler", "worker"])
+def test_another_gpualign_is_refused(
+    line: str, found: str, place: str, cli: Cli, inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\n{line}\n")
+    other = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    file = tmp_path / "scheduler.json"
+    ends = {
+        "scheduler": ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", file],
+        "worker": ["worker", "--scheduler-file", file, "--nthreads", "1", "--no-nanny", "--no-dashboard"],
+    }
+    processes = [
+        subprocess.Popen([*DASK, *words], env=other if end == place else None, **QUIET) for end, words in ends.items()
+    ]
+    try:
+        code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", file)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert code == 1
+    assert re.search(f"the {place} .*has {found}", message)
