@@ -150,6 +150,37 @@ def test_one_lane_reads(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
     assert np.count_nonzero(found.left) < len(batch) / 3
 
 
+def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
+    """Reads of 100 bases with two substitutions or a gap of 1 to 4 close to an end: whether a gap, a clipped end or
+    neither is best hangs on a base."""
+    rng = np.random.default_rng(seed)
+    reads = []
+    for _ in range(count):
+        text = contigs[int(rng.choice([0, 1]))]
+        start = int(rng.integers(0, len(text) - 110))
+        read = text[start : start + 100].copy()
+        kind, at = rng.integers(0, 3), int(rng.integers(1, 14))
+        if kind == 0:
+            for place in rng.integers(0, 14, 2):
+                read[place] = LETTERS[(int(np.searchsorted(LETTERS, read[place])) + rng.integers(1, 4)) % 4]
+        elif kind == 1:  # bases of the reference that the read has not
+            read = np.concatenate([text[start : start + at], text[start + at + int(rng.integers(1, 5)) :][: 100 - at]])
+        else:
+            read = np.concatenate([read[:at], LETTERS[rng.integers(0, 4, int(rng.integers(1, 5)))], read[at:]])
+        letters = bytes(read)
+        reads.append(letters if rng.random() < 0.5 else letters.translate(COMPLEMENT)[::-1])
+    return as_batch(reads)
+
+
+@pytest.mark.parametrize("scores", [(1, 4, 6, 1, 5), (2, 3, 5, 2, 5), (1, 1, 2, 1, 3), (1, 9, 16, 1, 9), (1, 4, 5, 1, 4)])
+def test_one_lane_edits_at_an_end(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], scores: tuple[int, ...]) -> None:
+    index, contigs = world
+    names = ("match", "mismatch", "gap_open", "gap_extend", "clip")
+    params = MapParams("", "", **dict(zip(names, scores, strict=True)))
+    batch = edited_at_an_end(contigs, 3, 600)
+    assert_same(map_on_one_lane(index, batch, params), index, batch, params, None)
+
+
 @pytest.mark.parametrize("library", PAIRS)
 @pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
 def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str) -> None:
