@@ -172,8 +172,12 @@ def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) ->
     return as_batch(reads)
 
 
-@pytest.mark.parametrize("scores", [(1, 4, 6, 1, 5), (2, 3, 5, 2, 5), (1, 1, 2, 1, 3), (1, 9, 16, 1, 9), (1, 4, 5, 1, 4)])
-def test_one_lane_edits_at_an_end(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], scores: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    "scores", [(1, 4, 6, 1, 5), (2, 3, 5, 2, 5), (1, 1, 2, 1, 3), (1, 9, 16, 1, 9), (1, 4, 5, 1, 4)]
+)
+def test_one_lane_edits_at_an_end(
+    world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], scores: tuple[int, ...]
+) -> None:
     index, contigs = world
     names = ("match", "mismatch", "gap_open", "gap_extend", "clip")
     params = MapParams("", "", **dict(zip(names, scores, strict=True)))
