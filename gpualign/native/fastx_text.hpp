@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "blocks.hpp"
+
 namespace gpualign {
 
 // What a byte of a nucleotide sequence becomes: upper case, U as T; 0 where it is no nucleotide code. Gaps ('-', '.',
@@ -27,6 +29,33 @@ struct Line {
     const char* begin;
     const char* end;  // without the line end, CR LF included
 };
+
+// Copies a line of nothing but A, C, G, T and N; false where it has others.
+inline bool copy_usual_letters(const Line& line, uint8_t* out) {
+    uint8_t others = 0;
+    const char* const text = line.begin;
+    in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
+        uint8_t letters[count], differ = 0;
+        std::memcpy(letters, text + at, count);
+        for (ptrdiff_t i = 0; i < count; i++)
+            differ |= std::min(differs_from_bases(letters[i]), uint8_t(letters[i] ^ 'N'));
+        std::memcpy(out + at, letters, count);
+        others |= differ;
+    });
+    return others == 0;
+}
+
+inline bool all_are_qualities(const Line& line) {
+    uint8_t others = 0;
+    const char* const text = line.begin;
+    in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
+        uint8_t letters[count], differ = 0;
+        std::memcpy(letters, text + at, count);
+        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(uint8_t(letters[i] - '!') > '~' - '!');
+        others |= differ;
+    });
+    return others == 0;
+}
 
 class Lines {
 public:
@@ -88,6 +117,7 @@ struct Records {
         const size_t start = bases.size();
         bases.resize(start + size_t(line.end - line.begin));
         uint8_t* out = bases.data() + start;
+        if (copy_usual_letters(line, out)) return;
         if (!nucleotides) {
             for (const char* p = line.begin; p < line.end; p++)
                 if (*p != ' ' && *p != '\t') *out++ = uint8_t(*p);
@@ -156,8 +186,7 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
             fail_at(at + 3, "record '" + r.last_name() + "': " + std::to_string(length) + " bases but " +
                              std::to_string(quality.end - quality.begin) + " qualities");
         }
-        for (const char* p = quality.begin; p < quality.end; p++)
-            if (*p < '!' || *p > '~') fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
+        if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
         r.qualities.insert(r.qualities.end(), quality.begin, quality.end);
         r.base_offsets.push_back(int64_t(r.bases.size()));
     }

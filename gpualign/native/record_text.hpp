@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "blocks.hpp"
 #include "record_view.hpp"
 #include "reference.hpp"
 #include "text.hpp"
@@ -23,12 +24,18 @@ inline constexpr ComplementTable complement_letter;
 
 // The reverse complement of a read's letters.
 inline void reverse_complement_letters(const char* letters, int64_t length, char* out) {
-    bool others = false;
-    for (int64_t c = 0; c < length; c++) {  // the four bases by arithmetic, many at a time
-        const uint8_t letter = uint8_t(letters[length - 1 - c]);
-        out[c] = char(letter ^ (letter & 2 ? 'C' ^ 'G' : 'A' ^ 'T'));
-        others |= (letter != 'A') & (letter != 'C') & (letter != 'G') & (letter != 'T');
-    }
+    uint8_t others = 0;
+    in_blocks(length, [&](ptrdiff_t at, auto count) {  // the four bases by arithmetic
+        uint8_t given[count], turned[count], differ = 0;
+        std::memcpy(given, letters + (length - at - count), count);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const uint8_t letter = given[count - 1 - i];
+            turned[i] = uint8_t(letter ^ (letter & 2 ? 'C' ^ 'G' : 'A' ^ 'T'));
+            differ |= differs_from_bases(letter);
+        }
+        std::memcpy(out + at, turned, count);
+        others |= differ;
+    });
     if (!others) return;
     for (int64_t c = 0; c < length; c++) out[c] = complement_letter.to[uint8_t(letters[length - 1 - c])];
 }

@@ -1,0 +1,27 @@
+// Loops over bytes in blocks of one size, which compilers turn into vector code without a tail of single bytes.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace gpualign {
+
+// Calls each(at, count) for blocks that cover [0, n), count a constant. The last block may begin within the one before it, so
+// that doing something twice must do no harm.
+template <class Each>
+void in_blocks(ptrdiff_t n, Each&& each) {
+    constexpr ptrdiff_t kBlock = 32;
+    if (n < kBlock)
+        for (ptrdiff_t at = 0; at < n; at++) each(at, std::integral_constant<ptrdiff_t, 1>());
+    else
+        for (ptrdiff_t at = 0; at < n; at += kBlock) each(std::min(at, n - kBlock), std::integral_constant<ptrdiff_t, kBlock>());
+}
+
+// 0 for A, C, G and T, something else for all other letters; no comparisons, of which compilers make a table.
+inline uint8_t differs_from_bases(uint8_t letter) {
+    const auto from = [&](char base) { return uint8_t(letter ^ base); };
+    return std::min(std::min(from('A'), from('C')), std::min(from('G'), from('T')));
+}
+
+}  // namespace gpualign
