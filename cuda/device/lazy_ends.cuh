@@ -40,23 +40,15 @@ struct Borders {
     __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
                                               int row) {
         if (!column_ends) return;
-#pragma unroll
-        for (int half = 0; half < W::lanes; half++) {
-            const int last = targets.length[half] - c0;
-#pragma unroll
-            for (int k = 0; k < K; k++)
-                if (k + 1 == last) offer(half, h[k], row + targets.length[half]);
-        }
+        each_cell(targets, c0, [&](int half, int k, int last) {
+            if (k + 1 == last) offer(half, h[k], row + targets.length[half]);
+        });
     }
     __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
                                                 int n) {
-#pragma unroll
-        for (int half = 0; half < W::lanes; half++) {
-            const int last = targets.length[half] - c0;
-#pragma unroll
-            for (int k = 0; k < K; k++)
-                if (k + 1 == last || (k + 1 < last && free_ends & free_target_end)) offer(half, h[k], n + c0 + k + 1);
-        }
+        each_cell(targets, c0, [&](int half, int k, int last) {
+            if (k + 1 == last || (k + 1 < last && free_ends & free_target_end)) offer(half, h[k], n + c0 + k + 1);
+        });
     }
 
 private:
@@ -93,13 +85,9 @@ struct Anywhere {
             for (int k = 0; k < K; k++) most = max(most, h[k]);
             return;
         }
-#pragma unroll
-        for (int half = 0; half < W::lanes; half++) {
-            const int last = targets.length[half] - c0;
-#pragma unroll
-            for (int k = 0; k < K; k++)
-                if (k < last) best[half] = max(best[half], W::lane(h[k], half));
-        }
+        each_cell(targets, c0, [&](int half, int k, int last) {
+            if (k < last) best[half] = max(best[half], W::lane(h[k], half));
+        });
     }
     __device__ __forceinline__ void after_strip(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {
 #pragma unroll

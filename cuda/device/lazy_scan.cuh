@@ -195,6 +195,18 @@ struct TableProfile {
     }
 };
 
+// Calls visit(half, k, last) for the cells k of a strip, which begins behind column c0: the last column of half's target is
+// number `last` of the strip, from one on.
+template <class Word, int K, class Visit>
+__device__ __forceinline__ void each_cell(const Targets<Word, K>& targets, int c0, Visit&& visit) {
+#pragma unroll
+    for (int half = 0; half < WordOf<Word>::lanes; half++) {
+        const int last = targets.length[half] - c0;
+#pragma unroll
+        for (int k = 0; k < K; k++) visit(half, k, last);
+    }
+}
+
 // Where alignments begin and end, and the best of each lane: here in the corners.
 template <class Word, int K>
 struct Corners {
@@ -211,13 +223,9 @@ struct Corners {
     __device__ __forceinline__ void after_row(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {}
     __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme& scheme, const Targets<Word, K>& targets, int c0,
                                                 int n) {
-#pragma unroll
-        for (int half = 0; half < W::lanes; half++) {
-            const int last = targets.length[half] - c0;
-#pragma unroll
-            for (int k = 0; k < K; k++)
-                if (k + 1 == last) best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
-        }
+        each_cell(targets, c0, [&](int half, int k, int last) {
+            if (k + 1 == last) best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
+        });
     }
 };
 
