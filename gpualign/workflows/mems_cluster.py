@@ -128,6 +128,5 @@ class ClusterRun(ProcessorsRun):
         """An item's output; ``held`` keeps the matches of a long query's parts until its last."""
         yield from found.printed
         held += found.columns
-        if held and isinstance(item, Piece) and item.stop == item.source.text.length:
-            yield self.search.report(Piece(item.source, 0, item.stop), join_columns(held))
-            held.clear()
+        if isinstance(item, Piece):
+            yield from self.of_kept(item, held)

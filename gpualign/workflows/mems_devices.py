@@ -43,17 +43,17 @@ class DevicesRun(Run):
         super().__init__(search, backend, options, counts)
         # matches that a position gives: at first a careful guess, then as seen of late
         self._density = self.search.matches_by_chance + _FIRST_MATCHES
-        self._most_positions = _FIRST_POSITIONS
+        self._limit = _FIRST_POSITIONS
 
     @staticmethod
     def batch_bases(options: RunOptions) -> int:
         return options.batch_size * _DEVICE_BATCH
 
     @property
-    def _most(self) -> int:
-        """Positions of a piece: whole tiles of any size."""
+    def most_positions(self) -> int:
+        """Whole tiles of any size."""
         by_matches = int(_DEVICE_MATCHES / (self._density + 0.01)) & -_DEVICE_STEP
-        return min(max(by_matches, _DEVICE_STEP), self._most_positions)
+        return min(max(by_matches, _DEVICE_STEP), self._limit)
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
         stage = Stage(cpu=self.search.find, make_kernel=self.make_kernel)
@@ -67,11 +67,7 @@ class DevicesRun(Run):
 
     def _items(self, batches: Iterable[Batch]) -> Iterator[Piece]:
         for source in run_ordered(batches, self._packed, self.options.threads):
-            start, length = 0, source.text.length
-            while start < length:
-                stop = min(length, start + self._most)
-                yield Piece(source, start, stop)
-                start = stop
+            yield from self.pieces(source)
 
     def _packed(self, batch: Batch) -> QueryText:
         return pack_batch(batch, self.search.strands)
@@ -84,7 +80,7 @@ class DevicesRun(Run):
             piece = matches.piece
             assert matches.columns is not None
             density = len(matches.columns.starts) / max(matches.reached - piece.start, 1)
-            self._density, self._most_positions = (self._density + density) / 2, _DEVICE_POSITIONS
+            self._density, self._limit = (self._density + density) / 2, _DEVICE_POSITIONS
             if piece.start == 0:
                 ends = NO_ENDS
             for part, columns in self._parts(matches):

@@ -37,8 +37,7 @@ class ProcessorsRun(Run):
         self._density = (self._density + written / max(positions, 1)) / 2
 
     @property
-    def _most(self) -> int:
-        """Positions of a piece."""
+    def most_positions(self) -> int:
         return int(min(max(_PIECE_BYTES / (self._density + 1), 1 << 12), _PIECE_POSITIONS))
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
@@ -57,15 +56,11 @@ class ProcessorsRun(Run):
         """Batches for the workers to parse; those that are long, or give much text, cut."""
         for batch in batches:
             if not isinstance(batch, QueryText):
-                if bases_of(batch) <= self._most:
+                if bases_of(batch) <= self.most_positions:
                     yield batch
                     continue
                 batch = self.search.prepare(batch)
-            start, length = 0, batch.text.length
-            while start < length:
-                stop = min(length, start + self._most)
-                yield Piece(batch, start, stop)
-                start = stop
+            yield from self.pieces(batch)
 
     def _work(self, item: Chunk | SequenceBatch | Piece) -> Matches:
         if not isinstance(item, Piece):
@@ -84,6 +79,10 @@ class ProcessorsRun(Run):
             if matches.reached >= piece.stop:
                 break
             matches = self.search.match(Piece(piece.source, matches.reached, piece.stop))
+        yield from self.of_kept(piece, held)
+
+    def of_kept(self, piece: Piece, held: list[Columns]) -> Iterator[Printed]:
+        """The text of matches that waited for their batch's last piece, where this is it."""
         if held and piece.stop == piece.source.text.length:
             yield self.search.report(Piece(piece.source, 0, piece.stop), join_columns(held))
             held.clear()

@@ -10,7 +10,7 @@ from gpualign.errors import check_count
 from gpualign.params import RunOptions
 from gpualign.plots.dotplot import DotPlot
 from gpualign.report import Progress, warn
-from gpualign.workflows.mems_queries import Batch
+from gpualign.workflows.mems_queries import Batch, QueryText
 from gpualign.workflows.mems_search import Dots, Piece, Printed, Search
 
 if TYPE_CHECKING:
@@ -65,6 +65,18 @@ class Run:
     def batch_bases(options: RunOptions) -> int:
         """Bases of a batch of queries, about."""
         raise NotImplementedError
+
+    @property
+    def most_positions(self) -> int:
+        """Positions of the next piece."""
+        raise NotImplementedError
+
+    def pieces(self, source: QueryText) -> Iterator[Piece]:
+        start, length = 0, source.text.length
+        while start < length:
+            stop = min(length, start + self.most_positions)
+            yield Piece(source, start, stop)
+            start = stop
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
         """The output in order."""
