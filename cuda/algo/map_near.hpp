@@ -52,7 +52,7 @@ GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTar
 
     const uint64_t from = uint64_t(first - most);
     const int32_t diagonals = seed_diagonals + 2 * most + 1, skew = int32_t(from % kBasesPerWord);
-    const int32_t words = (skew + diagonals + read.length) / kBasesPerWord + 2;
+    const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // of the last base's, the next one too
     bool known = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
         shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];
