@@ -19,9 +19,7 @@ from gpualign.gpu.buffers import DeviceMemoryExceeded
 from gpualign.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_on_devices
-from gpualign.gpu.timeline import Timeline, common, cut, total, union
 from gpualign.params import RunOptions
-from gpualign.stream.clock import HostClock
 from tests.fake_cuda import FakeDriver
 
 
@@ -330,52 +328,6 @@ def test_structs_must_lie_where_cuda_looks_for_them(fake):
         launch(struct, np.int32(1), np.zeros(2, np.uint64))
 
 
-def test_intervals():
-    assert union([(3, 4), (0, 1), (0.5, 2)]) == [(0, 2), (3, 4)]
-    assert common([(0, 2), (3, 4)], [(1, 3.5)]) == [(1, 2), (3, 3.5)]
-    assert cut([(0, 2), (3, 4)], 1) == ([(0, 1)], [(1, 2), (3, 4)])
-    assert total([(0, 2), (3, 4)]) == 3
-
-
-def test_timeline_tells_hidden_copies():
-    timeline = Timeline()
-    timeline.add("copy", 0.0, 1.0)  # nothing to hide behind
-    timeline.add("kernel", 1.0, 3.0)
-    timeline.add("copy", 1.0, 2.0)  # hidden
-    timeline.add("kernel", 2.5, 4.0)
-    summary = timeline.summary()
-    assert summary["kernel_s"] == pytest.approx(3.0)
-    assert summary["copy_s"] == pytest.approx(2.0)
-    assert summary["copy_hidden_s"] == pytest.approx(1.0)
-    assert summary["wall_s"] == pytest.approx(4.0)
-
-
-def test_a_copy_costs_time_when_all_else_waits_for_it():
-    timeline = Timeline(origin=100.0)
-    timeline.add("copy", 0.0, 2.0)
-    timeline.add("kernel", 1.5, 3.0)
-    timeline.add("copy", 4.0, 6.0)
-    timeline.host_waited(100.5, 104.5)  # 1 s of the first copy before the kernel, half a second of the second
-    summary = timeline.summary()
-    assert timeline.exposed_copy_s == pytest.approx(1.5)
-    assert summary["copies_hidden"] == pytest.approx(1 - 1.5 / 4)
-
-
-def test_the_host_waits_when_all_its_threads_wait():
-    found = []
-    clock = HostClock()
-    clock.listen(lambda start, end: found.append((start, end)))
-    with clock.working(), clock.working():  # as two threads
-        found.clear()  # of before there were any
-        with clock.waiting():
-            assert found == []  # the other one works
-        with clock.waiting(), clock.waiting():
-            start = time.perf_counter()
-            end = time.perf_counter()
-    ((since, until),) = found
-    assert since <= start <= end <= until
-
-
 def test_a_run_tells_when_the_host_waited(fake):
     class Slow(Doubler):
         def submit(self, slot, item):
@@ -387,18 +339,6 @@ def test_a_run_tells_when_the_host_waited(fake):
         device.timeline.fold(until=float("-inf"))
         waited = sum(end - start for start, end in device.timeline._waits)
     assert 0.04 < waited < 1
-
-
-def test_timeline_folds_long_runs():
-    timeline = Timeline()
-    for i in range(5000):
-        timeline.add("kernel", float(i), i + 0.75)
-        timeline.add("copy", i + 0.5, i + 1.0)
-    assert len(timeline._kernels) < 2000
-    summary = timeline.summary()
-    assert summary["kernel_s"] == pytest.approx(3750)
-    assert summary["copy_s"] == pytest.approx(2500)
-    assert summary["copy_hidden_s"] == pytest.approx(1250)
 
 
 def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
