@@ -12,7 +12,8 @@ from gpualign.backends.base import Stage
 from gpualign.backends.cuda import CudaBackend
 from gpualign.errors import GpualignError
 from gpualign.gpu import device as device_module
-from gpualign.gpu.device import list_devices
+from gpualign.gpu.device import Device, list_devices
+from gpualign.gpu.runner import run_on_devices
 from tests.fake_cuda import Context, Error, FakeDriver, MemoryError
 from tests.test_gpu_runtime import Doubler, batches
 
@@ -109,3 +110,29 @@ def test_a_kernel_that_writes_where_it_must_not(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(GpualignError, match=r"cuda:0 \(Fake A\) failed: an illegal memory access"):
         search()
     assert driver.contexts == []
+
+
+@pytest.mark.parametrize("batches_at_once", [1.4, 0.8])
+def test_memory_that_collecting_lacks(monkeypatch: pytest.MonkeyPatch, batches_at_once: float) -> None:
+    """Other batches under way are finished first, then one that is too large by itself is halved."""
+    monkeypatch.setattr(device_module, "load_driver", lambda: FakeDriver(devices=(("Fake A", (9, 0)),)))
+    alone: list[int] = []
+
+    class Hungry(Doubler):
+        def submit(self, slot, item):
+            slot.upload("in", item)
+
+        def collect(self, slot, item):
+            slot.device_array("more", 8 * item.nbytes)
+            super().submit(slot, item)
+            slot.wait()
+            alone.append(len(item))
+            return super().collect(slot, item)
+
+    items = batches(9, size=10_000)
+    memory = int(batches_at_once * 10 * items[0].nbytes)
+    with Device(list_devices()[0], max_memory=memory) as device:
+        results = list(run_on_devices(items, Hungry, [device], slots=3))
+    for item, result in zip(items, results, strict=True):
+        np.testing.assert_array_equal(result, item * 2)
+    assert (min(alone) < 10_000) == (batches_at_once < 1)

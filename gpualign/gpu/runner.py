@@ -194,28 +194,39 @@ def _drive(
                 busy.append((slot, item, future))
                 continue
             except DeviceMemoryExceeded:
-                while busy:  # their buffers may be what is in the way
-                    free.append(_collect(kernel, pace, *busy.popleft()))
+                _collect_all(kernel, pace, busy, free)  # their buffers may be what is in the way
                 _settle(device, future, _run_in_parts, device, kernel, slot, item)
             except BaseException as error:
                 _fail(device, future, error)
             pace.end()
             free.append(slot)
         elif busy:
-            free.append(_collect(kernel, pace, *busy.popleft()))
+            _collect(kernel, pace, busy, free)
         elif tasks.ended.is_set() or device.closing.is_set():
             return
 
 
-def _collect(kernel: Kernel[Item, Result], pace: Pace, slot: Slot, item: Item, future: Future[Result]) -> Slot:
-    def finish() -> Result:
+def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+    """Finish the oldest batch; where there is no room for what that takes, finish all others and run it again alone."""
+    slot, item, future = busy.popleft()
+    device = slot.device
+    try:
         slot.wait()
-        slot.device.timeline.items += 1
-        return kernel.collect(slot, item)
-
-    _settle(slot.device, future, finish)
+        result = kernel.collect(slot, item)
+        device.timeline.items += 1
+        future.set_result(result)
+    except DeviceMemoryExceeded:
+        _collect_all(kernel, pace, busy, free)
+        _settle(device, future, _run_in_parts, device, kernel, slot, item)
+    except BaseException as error:
+        _fail(device, future, error)
     pace.end()
-    return slot
+    free.append(slot)
+
+
+def _collect_all(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+    while busy:
+        _collect(kernel, pace, busy, free)
 
 
 def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
