@@ -18,7 +18,7 @@ from tests.fake_cuda import Context, Error, FakeDriver, MemoryError
 from tests.test_gpu_runtime import Doubler, batches
 
 ALLOCATIONS = ("mem_alloc", "pagelocked_empty")
-COPIES = ("memcpy_htod_async", "memcpy_dtoh_async")
+COPIES = ("memcpy_htod", "memcpy_htod_async", "memcpy_dtoh_async")
 
 
 class FaultyDriver(FakeDriver):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
+from gpualign import _native
 from gpualign.gpu import device as device_module
 from gpualign.gpu import resident
 from gpualign.gpu.device import Device, list_devices
-from gpualign.gpu.resident import ResidentArrays
+from gpualign.gpu.resident import Computed, ResidentArrays, ResidentText
+from gpualign.index.reference import Reference
 from tests.fake_cuda import FakeDriver, MemoryError
 
 
@@ -63,3 +67,45 @@ def test_without_page_locked_memory_it_goes_whole(fake, monkeypatch):
     with Device(list_devices()[0]) as device:
         assert held(device, array) == [array.tobytes()]
     assert asked
+
+
+@pytest.mark.parametrize("staged_bytes", [100, 1 << 28])
+@pytest.mark.parametrize("room", [1 << 20, 1000])
+def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, room):
+    """On the device, or beyond it in the host's memory."""
+    monkeypatch.setattr(resident, "_STAGED_BYTES", staged_bytes)
+    monkeypatch.setattr(resident, "_PART_BYTES", 64)
+    given = np.random.default_rng(1).integers(0, 256, 1601, np.uint8)
+    computed = Computed(len(given), lambda start, buffer: np.copyto(buffer, given[start : start + len(buffer)]))
+
+    def put() -> list[bytes]:
+        kept = ResidentArrays(device, given, computed, padding=16, beyond=True)
+        assert len(kept._held) == (2 if room > 1000 else 0)
+        contents = [ctypes.string_at(address - 16, len(given) + 32) for address in kept.addresses]
+        kept.free()
+        return contents
+
+    with Device(list_devices()[0], max_memory=room) as device:
+        assert device.call(put).result() == 2 * [bytes(16) + given.tobytes() + bytes(16)]
+
+
+@pytest.mark.parametrize("part_bytes", [4, 12, 1 << 20])
+def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
+    monkeypatch.setattr(resident, "_STAGED_BYTES", 1)
+    monkeypatch.setattr(resident, "_PART_BYTES", part_bytes)
+    text = "ACGTNNACR" + "ACGT" * 20 + "N" * 200 + "AC" * 16 + "N" * 33 + "T" + "NA" * 40 + "N"
+    packer = _native.ReferencePacker()
+    packer.append(np.frombuffer(text.encode(), np.uint8))
+    reference = Reference(["r"], np.array([0, len(text)], np.int64), *packer.finish())
+
+    def put() -> tuple[bytes, bytes]:
+        kept = ResidentText(device, reference)
+        contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.known, len(text) // 8 + 1)
+        kept.free()
+        return contents
+
+    with Device(list_devices()[0]) as device:
+        words, known = device.call(put).result()
+    assert words == reference.words.tobytes()[: len(words)]
+    bits = np.unpackbits(np.frombuffer(known, np.uint8), bitorder="little")[: len(text)]
+    assert bits.tolist() == [letter in "ACGT" for letter in text]

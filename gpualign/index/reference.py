@@ -69,6 +69,17 @@ class Reference:
         """The upper-case letters of packed positions [begin, end)."""
         return bytes(_native.reference_letters(self.native, begin, end))
 
+    @property
+    def known_words(self) -> int:
+        """Words of :meth:`known_bits`."""
+        return self.bases // 32 + 2
+
+    def known_bits(self) -> NDArray[np.uint32]:
+        """uint32 (bases // 32 + 2,): bit i % 32 of word i // 32 is set where base i is A, C, G or T."""
+        known = np.empty(self.known_words, np.uint32)
+        _native.fill_known_bits(self.native, 0, known)
+        return known
+
 
 def _as_text(name: str) -> str:
     try:

@@ -1,6 +1,7 @@
 // verify on the CPU: distances, ends and starts of (query, window) pairs; and the lines that say so.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 
 #include "arrays.hpp"
@@ -106,22 +107,24 @@ nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, I
     return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
 }
 
-// A bit a base, 1 where it is A, C, G or T.
-Output<uint32_t> reference_known_bits(const ReferenceArrays& reference) {
+using KnownWords = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
+void fill_known_bits(const ReferenceArrays& reference, uint64_t first, KnownWords words) {
+    nb::gil_scoped_release release;
     const ReferenceView view = reference.view();
-    std::vector<uint32_t> bits;
-    {
-        nb::gil_scoped_release release;
-        bits.assign(size_t(view.bases / 32 + 2), ~uint32_t(0));
-        for (size_t run = 0; run < view.runs; run++)
-            for (uint64_t i = view.run_starts[run]; i < view.run_ends[run];) {
-                const uint64_t word_end = (i / 32 + 1) * 32, stop = std::min<uint64_t>(word_end, view.run_ends[run]);
-                const uint32_t length = uint32_t(stop - i);
-                bits[size_t(i / 32)] &= ~((length == 32 ? ~uint32_t(0) : (uint32_t(1) << length) - 1) << (i % 32));
-                i = stop;
-            }
+    std::fill_n(words.data(), words.size(), ~uint32_t(0));
+    const uint64_t begin = 32 * first, end = begin + 32 * words.size();
+    size_t run = size_t(std::upper_bound(view.run_ends, view.run_ends + view.runs, begin) - view.run_ends);
+    for (; run < view.runs && view.run_starts[run] < end; run++) {
+        const uint64_t run_end = std::min<uint64_t>(view.run_ends[run], end);
+        for (uint64_t i = std::max<uint64_t>(view.run_starts[run], begin); i < run_end;) {
+            const uint64_t stop = std::min<uint64_t>((i / 32 + 1) * 32, run_end);
+            const uint32_t length = uint32_t(stop - i);
+            words.data()[i / 32 - first] &= ~((length == 32 ? ~uint32_t(0) : (uint32_t(1) << length) - 1) << (i % 32));
+            i = stop;
+        }
     }
-    return to_numpy(std::move(bits));
 }
 
 // Names joined without separators, with offsets.
@@ -196,8 +199,8 @@ nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, I
 }  // namespace
 
 void bind_verify(nb::module_& m) {
-    m.def("reference_known_bits", &reference_known_bits, nb::arg("reference"),
-          "uint32 (bases / 32 + 2,), bit i % 32 of word i / 32 set where base i is A, C, G or T.");
+    m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
+          "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or T.");
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
           nb::arg("starts") = true,

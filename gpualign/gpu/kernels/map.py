@@ -282,7 +282,7 @@ def map_on_one_lane(
     units = units_of(batch, pairs is not None)
     longest = int(batch.lengths[batch.lengths <= tuning.MAP_LONGEST].max(initial=1))
     room = Room.of(params, longest)
-    known = np.append(_native.reference_known_bits(reference.native), np.zeros(2, np.uint32))
+    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     records = np.zeros(len(batch) * (1 + params.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
     penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
     memory, counter = np.zeros(room.nbytes // 8 + 1, np.uint64), np.zeros(1, np.uint32)

@@ -28,7 +28,7 @@ def window_text(
     """The windows of a plan's tasks one behind the other, for a device that cannot hold the reference.
 
     Args:
-        known: of the whole reference, as ``_native.reference_known_bits`` gives them.
+        known: of the whole reference, as ``Reference.known_bits`` gives them.
         tasks: uint32 (n, 4), as in :class:`Plan`.
 
     Returns:
@@ -132,7 +132,7 @@ class VerifyKernel:
             return resident.text, resident.known, made.tasks
         if id(reference) not in self._known:
             self._known.clear()
-            self._known[id(reference)] = reference, _native.reference_known_bits(reference.native)
+            self._known[id(reference)] = reference, reference.known_bits()
         words, known = reference.words.view(np.uint32), self._known[id(reference)][1]
         tasks = made.tasks
         if item.resident:
