@@ -13,6 +13,7 @@ are compared.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -189,8 +190,8 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         cases[f"{devices[0]} bgzf to SAM"] = partial(on_device, devices[0], packed)
         cases[f"{devices[0]} bgzf to BAM"] = partial(on_device, devices[0], packed, os.devnull, ["--bam"])
         cases[f"{devices[0]} bgzf to BAM file"] = partial(on_device, devices[0], packed, folder / "packed.bam")
-    for options in arguments.also:
-        cases[f"{devices[0]} {options}"] = partial(on_device, devices[0], one.files, os.devnull, options.split())
+    for options, device in itertools.product(arguments.also, devices):
+        cases[f"{device} {options}"] = partial(on_device, device, one.files, os.devnull, options.split())
     cases["cpu"] = lambda: rate(one.share, [*gpualign, *one.few, "-t", threads, "--device", "cpu", "-q"])
     if shutil.which("minimap2"):
         cases["minimap2"] = lambda: rate(one.share, ["minimap2", "-ax", "sr", "-t", threads, genome_index, *one.few])
@@ -204,10 +205,12 @@ def measure(one: Set, index: Path, genome: Path, arguments: argparse.Namespace, 
         if name in devices:
             outputs = [without_program(folder / f"{tool}.sam") for tool in (name, "cpu")]
             figures[name]["same_bytes"] = outputs[0] == outputs[1]
-            slowest = max(device["kernel_s"] for device in runs[-1]["devices"])
-            figures[name]["kernel_reads_per_s"] = round(one.reads / max(1e-9, slowest))
+        if runs[-1].get("devices"):
+            slowest = [max(device["kernel_s"] for device in run["devices"]) for run in runs]
+            figures[name]["kernel_reads_per_s"] = round(one.reads / max(1e-9, float(np.median(slowest))))
     for name in found:
-        print(f"{one.name:<10} {name:<22} {figures[name]['reads_per_s']:>12,} reads/s", flush=True)
+        kernels = figures[name].get("kernel_reads_per_s", 0)
+        print(f"{one.name:<10} {name:<40} {figures[name]['reads_per_s']:>12,} reads/s {kernels:>12,}", flush=True)
     for device in devices:
         row = figures[device]
         print(f"  {device}: kernels {row['kernel_reads_per_s']:,} reads/s, same bytes: {row['same_bytes']}")
@@ -228,7 +231,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--packed", action="store_true", help="from bgzf to SAM and BAM as well")
-    parser.add_argument("--also", action="append", default=[], metavar="OPTIONS", help="a case with options of map")
+    parser.add_argument("--also", action="append", default=[], metavar="OPTIONS", help="cases with options of map")
     parser.add_argument("--folder", type=Path, help="for reads and index, kept")
     arguments = parser.parse_args()
     genome = arguments.genome or data.genome("chr20")
