@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
+NOISY = 0.05
 _PART = 500_000
 _NAME_DIGITS = 9
 
@@ -47,14 +48,16 @@ def letters_of(path: Path) -> NDArray[np.uint8]:
     )
 
 
-def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+def draw(
+    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = 0.004
+) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): forward reads with errors from these starts."""
     n = len(starts)
     columns = np.arange(LENGTH, dtype=np.int32)
     gap = np.where(rng.random(n) < 0.05, rng.integers(-3, 4, n), 0)
     shift = np.where(columns >= rng.integers(10, LENGTH - 10, n)[:, None], gap[:, None], 0)
     reads = genome[starts[:, None] + columns + shift]
-    wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < 0.004)
+    wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < substitutions)
     reads.reshape(-1)[wrong] = BASES[rng.integers(0, 4, len(wrong))]
     return reads
 
@@ -86,21 +89,23 @@ def known_starts(genome: NDArray[np.uint8], count: int, rng: np.random.Generator
     return starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
 
 
-def single(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+def single(
+    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = 0.004
+) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): reads of either strand."""
-    reads = draw(genome, starts, rng)
+    reads = draw(genome, starts, rng, substitutions)
     back = rng.random(len(reads)) < 0.5
     reads[back] = reverse(reads[back])
     return reads
 
 
-def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
+def simulate_part(letters: Path, part: int, count: int, paired: bool, substitutions: float) -> tuple[bytes, ...]:
     """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's letters in a .npy file."""
     genome, rng = np.load(letters, mmap_mode="r"), np.random.default_rng([17, part, paired])
     starts = known_starts(genome, count, rng)
     first = part * _PART
     if not paired:
-        return (fastq(single(genome, starts, rng), first),)
+        return (fastq(single(genome, starts, rng, substitutions), first),)
     inserts = np.clip(rng.normal(400, 50, len(starts)), 200, 600).astype(np.int64)
     left, right = draw(genome, starts, rng), reverse(draw(genome, starts + inserts - LENGTH, rng))
     swap = rng.random(len(starts)) < 0.5
@@ -108,14 +113,17 @@ def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[b
     return fastq(left, first), fastq(right, first)
 
 
-def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], processes: int) -> None:
+def simulate(
+    genome: Path, count: int, paired: bool, outputs: list[Path], processes: int, substitutions: float = 0.004
+) -> None:
+    """Write reads, or ``count`` pairs of the usual rate of substitutions."""
     parts = range(-(-count // _PART))
     counts = [min(_PART, count - part * _PART) for part in parts]
     letters = outputs[0].with_suffix(".npy")
     np.save(letters, letters_of(genome))
     with ProcessPoolExecutor(processes) as pool:
         files = [open(path, "wb") for path in outputs]
-        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired)):
+        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired), repeat(substitutions)):
             for file, text in zip(files, texts, strict=True):
                 file.write(text)
         for file in files:
@@ -226,6 +234,7 @@ def main() -> None:
     parser.add_argument("--genome", type=Path)
     parser.add_argument("--reads", default="20000000,4000000")
     parser.add_argument("--pairs", default="10000000")
+    parser.add_argument("--noisy", default="", help="reads with 5 %% of substitutions, more work for kernels")
     parser.add_argument("--share", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda", help="one or, joined by +, several")
     parser.add_argument("--threads", type=int, default=16)
@@ -242,11 +251,13 @@ def main() -> None:
         harness.run_timed(
             [sys.executable, "-m", "gpualign", "index", genome, "-d", index, "-t", str(arguments.threads)]
         )
-        sets = [("pairs", 2 * int(n), True) for n in arguments.pairs.split(",") if n]
-        sets += [("single", int(n), False) for n in arguments.reads.split(",") if n]
-        for kind, reads, paired in sets:
+        sets = [("pairs", 2 * int(n), 0.004) for n in arguments.pairs.split(",") if n]
+        sets += [("single", int(n), 0.004) for n in arguments.reads.split(",") if n]
+        sets += [("noisy", int(n), NOISY) for n in arguments.noisy.split(",") if n]
+        for kind, reads, substitutions in sets:
+            paired = kind == "pairs"
             files = [folder / f"{kind}_{end}.fq" for end in range(2 if paired else 1)]
-            simulate(genome, reads // len(files), paired, files, arguments.threads)
+            simulate(genome, reads // len(files), paired, files, arguments.threads, substitutions)
             one = Set(f"{kind} {reads:,}", files, reads, arguments.share)
             figures[one.name] = measure(one, index, genome, arguments, folder)
             record(figures, "map-scaling" if "," in arguments.device else "map-devices")

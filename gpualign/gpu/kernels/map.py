@@ -206,19 +206,22 @@ class MapKernel:
         shared = shape.warps * int(_native.map_shared_bytes(shape.words))
         blocks = self._blocks(shape, shared, room.nbytes)
         target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
+        record_bytes = self._record_bytes(batch)
         arrays = (
             int(slot.upload("letters", batch.bases)) if len(batch.bases) else 0,
             int(slot.upload("offsets", batch.base_offsets)),
             int(slot.upload("units", units)),
-            int(slot.device_array("records", self._record_bytes(batch))),
+            int(slot.device_array("records", record_bytes)),
             int(slot.device_array("room", blocks * shape.warps * room.nbytes)),
-            int(slot.clear("next", 4)),
+            int(slot.device_array("next", 4)),
         )
         packed = _native.map_batch_bytes(target, rules, arrays, (len(units) - 1, *room.sizes))
         function = self.device.function("map", "map_reads", shape.defines)
         function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        slot.pinned("records", record_bytes, np.uint8)
+        slot.clear("next", 4)  # nothing between here and the launch: the device would wait, and count it as work
         slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
-        slot.download("records", self._record_bytes(batch), np.uint8)
+        slot.download("records", record_bytes, np.uint8)
 
     def collect(self, slot: Slot, batch: SequenceBatch) -> DeviceRecords:
         per_read = 1 + self.params.secondary
