@@ -4,7 +4,8 @@
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
     python benchmarks/pairwise.py windows                        # the same on S. aureus' 16S genes and windows
     python benchmarks/pairwise.py core                           # one long pair on one core, by mode
-    python benchmarks/pairwise.py gpu [--long a.fa b.fa]         # rates, and one pair of genomes
+    python benchmarks/pairwise.py gpu                            # rates
+    python benchmarks/pairwise.py genomes a.fa b.fa              # one long pair, its score and its alignment
     python benchmarks/pairwise.py modes                          # scores of semi-global and local alignments
     python benchmarks/pairwise.py regimes|long-regimes           # every kernel where it could run, and the planner
 
@@ -31,6 +32,7 @@ import data
 import numpy as np
 from families import AMINO_ACIDS, write_family, write_random
 from harness import record
+from pairwise_genomes import genomes
 from pairwise_regimes import LENGTHS, LONG, regimes
 
 from gpualign.cli import main
@@ -229,7 +231,7 @@ def _measure(path: Path, options: list[str], cells: float, repeats: int = 3) -> 
     }
 
 
-def gpu(long: list[str] | None) -> dict[str, Any]:
+def gpu() -> dict[str, Any]:
     """The rates that the README cites, one H200 in mind."""
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -260,19 +262,7 @@ def gpu(long: list[str] | None) -> dict[str, Any]:
         results["25,000 x 1,500 all against all, --id 0.97"] = _measure(
             genes, ["--id", "0.97"], triangle_cells(genes), repeats=1
         )
-        if long:
-            cells = float(lengths_of_genome(long[0]) * lengths_of_genome(long[1]))
-            for name, options in {"linear": ["--gap", "10"], "affine": []}.items():
-                results[f"one pair of genomes, score, {name}"] = _measure(
-                    Path(long[0]), [long[1], "--score-only", *options], cells, repeats=1
-                )
     return results
-
-
-def lengths_of_genome(path: str) -> int:
-    from gpualign.io.fastx import read_batches
-
-    return sum(int(batch.lengths.sum()) for batch in read_batches(path))
 
 
 def modes(rounds: int) -> dict[str, Any]:
@@ -314,10 +304,10 @@ def modes(rounds: int) -> dict[str, Any]:
 def command_line() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "part", choices=("cpu", "core", "vsearch", "windows", "gpu", "modes", "regimes", "long-regimes")
+        "part", choices=("cpu", "core", "vsearch", "windows", "gpu", "genomes", "modes", "regimes", "long-regimes")
     )
-    parser.add_argument("file", nargs="?")
-    parser.add_argument("--long", nargs=2, metavar="FASTA")
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--letters", type=int, help="genomes: of each, from its start")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=300, help="regimes: begin no row after this time")
@@ -325,9 +315,10 @@ def command_line() -> None:
     parts = {
         "cpu": lambda: cpu(chosen.rounds),
         "core": lambda: core(chosen.rounds),
-        "vsearch": lambda: vsearch(chosen.file, chosen.records),
+        "vsearch": lambda: vsearch(chosen.files[0], chosen.records),
         "windows": windows,
-        "gpu": lambda: gpu(chosen.long),
+        "gpu": gpu,
+        "genomes": lambda: genomes(chosen.files, chosen.letters, run),
         "modes": lambda: modes(chosen.rounds),
         "regimes": lambda: regimes(LENGTHS, chosen.seconds),
         "long-regimes": lambda: regimes(LONG, chosen.seconds),

@@ -25,6 +25,8 @@ _ROUNDS, _ROW_SECONDS = (2, 7), 0.3
 #: a kernel so many times as slow as the best one is not run again; and one with a thread a pair, which falls behind as
 #: sequences grow, not at all for as many longer ones
 _NOT_AGAIN, _NOT_LONGER, _BY_THREADS = 5, 20, {"lazy", "rscan"}
+#: TiledDScan aligns one pair after the other: only long ones, and few sequences
+_FEW = 12
 #: cells of a table that a thread can trace back
 _MOST_CELLS_PER_THREAD = 1 << 27
 
@@ -50,7 +52,9 @@ def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
             if time.perf_counter() > deadline:
                 break
             write_family(path, count, length, 1, 0.0, 0.3)
-            kernels = {"rscan", "dscan"} if traced else {"lazy", "tiled"}
+            kernels = {"rscan", "dscan", "tiled"} if traced else {"lazy", "tiled"}
+            if traced and (length < LONG[0] or count > _FEW):
+                kernels.discard("tiled")
             if length**2 > _MOST_CELLS_PER_THREAD:
                 kernels.discard("rscan")
             slow = hopeless[traced, count]

@@ -217,6 +217,8 @@ def alignment(results: Results) -> str:
         parts.append(
             f"With `--id` the cells are those of all pairs, most of which the filter proves hopeless. {found.source}\n"
         )
+    if found := results.first("pairwise-genomes"):
+        parts.append(_genomes(found))
     if found := results.first("pairwise-modes"):
         rows = [
             (
@@ -267,6 +269,24 @@ def alignment(results: Results) -> str:
         + "\n"
     )
     return "\n".join(parts)
+
+
+def _genomes(found: Result) -> str:
+    rows = [
+        (
+            name,
+            " × ".join(number(letters) for letters in row["letters"]),
+            row["tcups"],
+            row["kernel_s"],
+            row["wall_s"],
+            row["peak_vram_mb"],
+            number(row["score"]),
+            number(row["runs"]) if "runs" in row else "–",
+        )
+        for name, row in dicts(found.figures)
+    ]
+    columns = ("one pair", "letters", "TCUPS", "kernel s", "command s", "GPU MiB", "score", "runs of the path")
+    return f"{table(columns, rows)}\nThe paths' own scores are the same. {found.source}\n"
 
 
 def _regimes(each: list[Result]) -> str:

@@ -150,6 +150,13 @@ BENCHMARKS = {
         cpu=("vsearch {data}/biomarks50k.fa", "windows"),
         genomes=("biomarks50k",),
     ),
+    "pairwise-genomes": Benchmark(
+        "pairwise: two genomes on a GPU, score and alignment",
+        "pairwise.py",
+        cuda=("genomes {data}/ecoli_mg1655.fa {data}/ecoli_536.fa",),
+        quick="--letters 20000",
+        genomes=("ecoli_mg1655", "ecoli_536"),
+    ),
     "pairwise-modes": Benchmark(
         "pairwise: scores of semi-global and local alignments on a GPU beside all cores",
         "pairwise.py",

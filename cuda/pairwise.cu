@@ -114,8 +114,9 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
             wait_for(progress, at - ring, done);
             wait_for(progress, at - ring + 1, done);
         }
-        diagonal_strip<Affine, Keep>(task, at, columns, query, n, m, scheme, borders + int64_t((at + ring - 1) % ring) * rows,
-                                     borders + int64_t(at % ring) * rows, progress, directions + task.directions_at, scores);
+        diagonal_strip<Affine, Keep>(task, at, WholePair{}, columns, query, n, m, scheme,
+                                     borders + int64_t((at + ring - 1) % ring) * rows, borders + int64_t(at % ring) * rows,
+                                     progress, directions + task.directions_at, scores);
     }
 }
 

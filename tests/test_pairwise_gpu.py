@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import parasail
 import pytest
 
 from gpualign.cli import main
+from gpualign.gpu.kernels import pairwise as kernels
 from tests.test_pairwise import mutate, replay, rows_of, write_fasta
 
 pytestmark = pytest.mark.gpu
@@ -171,9 +173,9 @@ def test_every_kernel_gives_the_same(tmp_path: Path, scheme: str) -> None:
         *family(23, 4, 30, 0.3, letters),
     ]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
-    for kernels, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
+    for names, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
         run([fasta, *options, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
-        for kernel in kernels:
+        for kernel in names:
             run([fasta, *options, *extra, "--device", "cuda", "--kernel", kernel, "-o", str(tmp_path / "gpu")])
             assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), kernel
 
@@ -186,3 +188,47 @@ def test_long_pairs(tmp_path: Path) -> None:
         run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
         assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
     assert np.all([int(row["score"]) for row in rows_of(tmp_path / "cpu")])
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long pairs are cut every 1,024 letters."""
+    monkeypatch.setattr(kernels, "PairwiseKernel", partial(kernels.PairwiseKernel, part_letters=1024))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_long_pairs_in_parts(tmp_path: Path, small_parts: None, scheme: str) -> None:
+    """Around every border of parts, strips and windows; unrelated pairs cross some of them within a gap."""
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    rng = random.Random(4)
+    relatives = family(41, 4, 5000, 0.4, letters)
+    sequences = [*relatives, relatives[0][2500:] + relatives[1][:2500], "".join(rng.choices(letters, k=3000))]
+    sequences += [relatives[0][:length] for length in (1, 1023, 1024, 1025, 2048, 2049)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    run([fasta, *options, "--device", "cuda", "--kernel", "tiled", "-o", str(tmp_path / "gpu")])
+    rows = rows_of(tmp_path / "gpu")
+    assert [int(row["score"]) for row in rows] == parasail_scores(scheme, sequences)
+    for row in rows:
+        a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
+        _, letters_a, letters_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
+        assert (letters_a, letters_b) == (len(a), len(b))
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+def test_parts_are_split_again_where_memory_is_little(tmp_path: Path, small_parts: None) -> None:
+    fasta = str(write_fasta(tmp_path / "a.fa", family(42, 2, 30_000, 0.2)))
+    run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    for memory in ("64M", "1G"):
+        run([fasta, "--device", "cuda", "--kernel", "tiled", "--max-gpu-mem", memory, "-o", str(tmp_path / "gpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), memory
+
+
+def test_pairs_too_long_for_directions_that_reach_an_identity(tmp_path: Path, small_parts: None) -> None:
+    """Scores first, whose borders make room for the alignments; both strands."""
+    sequences = [*family(43, 3, 20_000, 0.3), *family(44, 2, 9000, 0.3)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    options = [fasta, "--id", "0.5", "--strand", "both"]
+    run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    run([*options, "--device", "cuda", "--max-gpu-mem", "96M", "-o", str(tmp_path / "gpu")])
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()

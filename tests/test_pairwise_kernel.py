@@ -31,6 +31,9 @@ class Slot:
     def pinned(self, key: str, shape: object, dtype: object) -> np.ndarray:
         return self.arrays[key]
 
+    def retire(self, key: str) -> None:
+        self.arrays.pop(key, None)
+
     def release(self) -> None:
         self.arrays.clear()
 
@@ -97,9 +100,20 @@ class Launcher:
         self.used.append("dscan")
         return self._traced(block, strand)
 
+    def trace_long(self, query: int, target: int, strand: int) -> tuple[np.ndarray, np.ndarray]:
+        self.used.append("parts")
+        each = np.array([query], np.int32), np.array([target], np.int32)
+        return self._traced(PairBlock(*each), strand)
+
+
+class LongAlignment:
+    def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, letters: int) -> None:
+        self.run = lambda: launcher.trace_long(query, target, strand)
+
 
 def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
     monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
+    monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
     device = SimpleNamespace(budget=budget, slots=lambda count: [Slot() for _ in range(count)])
     kernel = kernels.PairwiseKernel(device, problem)
 
@@ -244,3 +258,29 @@ def test_strips_cover_every_column_once() -> None:
     words = [(length + 31) * 64 for length in (700, 10, 1500, 1500, 1500)]
     assert strips["directions_at"].tolist() == np.cumsum([0, *words[:-1]]).tolist()
     assert starts.tolist() == [0, words[0], words[0] + words[1], sum(words)]
+
+
+def test_spacing_keeps_within_its_room() -> None:
+    for n, m, room in ((4_600_000, 4_700_000, 27 << 30), (4_600_000, 4_700_000, 1 << 30), (100, 10**7, 1 << 24)):
+        spacing = plan.part_spacing(n, m, room, 1 << 15)
+        assert spacing is not None
+        assert sum(plan.kept_bytes(n, m, spacing)) <= room
+        smaller = spacing - plan.TILED_COLUMNS
+        assert spacing == 1 << 15 or sum(plan.kept_bytes(n, m, smaller)) > room or smaller < 1 << 15
+    assert plan.part_spacing(1 << 20, 1 << 20, 1 << 20, 1 << 15) is None
+
+
+def test_who_aligns_which_pairs() -> None:
+    def ways(length: int, memory: int, forced: str = "auto", band: int | None = None) -> str:
+        each = np.array([length], np.int64)
+        cells = each * each if band is None else each * band
+        return str(plan.ways_to_align(plan.Workload(each, each, cells, 2, True), forced, memory)[0])
+
+    assert ways(0, 1 << 30) == "cores"
+    assert ways(5_000_000, 80 << 30) == "parts"
+    assert ways(5_000_000, 80 << 30, band=20) == "threads"
+    assert ways(5_000_000, 80 << 30, band=300) == "cores"
+    assert ways(5_000_000, 80 << 30, "rscan") == "cores"
+    assert ways(3000, 80 << 30, "tiled") == "parts"
+    assert ways(50_000, 80 << 30) == "strips"
+    assert ways(50_000, 1 << 20) == "parts"

@@ -6,7 +6,7 @@
 // behind. Warps take strips in order (pair by pair, from left to right) and each waits only for the one before, which
 // is already under way, so there is always one that can go on. One long pair keeps the whole device busy, and so does a
 // list of shorter ones. DScan keeps four bits a cell, 256 bytes a step and warp, for the walk back; TiledDScan scores
-// only and keeps nothing but the borders under way: linear memory.
+// only and keeps nothing but the borders under way: linear memory. Its alignments are in device/table_part.cuh.
 #pragma once
 #include "algo/nw.hpp"
 #include "device/lazy_scan.cuh"
@@ -87,11 +87,17 @@ __device__ __forceinline__ void wait_for(const int* progress, int at, int rows) 
     __threadfence();
 }
 
-// One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes).
-template <bool Affine, bool Keep, class Columns>
-__device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Columns& columns, const uint8_t* query,
-                                               int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
-                                               int* progress, uint32_t* directions, int32_t* scores) {
+// What is around the strips: the borders of a whole pair, which need no memory.
+struct WholePair {
+    static constexpr bool inside = false;
+};
+
+// One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes). Inside a table (see
+// TablePart) the rows begin below `around.top`, the first strip has a `left`, and around.keep(...) sees each lane's rows.
+template <bool Affine, bool Keep, class Around, class Columns>
+__device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
+                                               const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,
+                                               int2* right, int* progress, uint32_t* directions, int32_t* scores) {
     constexpr int K = Columns::columns_of_lane;
     const int lane = threadIdx.x % warp_size;
     const bool first = task.strip == 0;
@@ -103,6 +109,18 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
         if (Affine) state.f[k] = border + minus_open;
     }
     int32_t diagonal = first && lane == 0 ? scheme.bias : border;
+    int next_kept = 0;
+    if constexpr (Around::inside) {
+        const int c0 = (task.strip * warp_size + lane) * K;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const int2 above = around.top[min(c0 + k + 1, m)];
+            state.h[k] = above.x;
+            if (Affine) state.f[k] = above.y;
+        }
+        diagonal = around.top[min(c0, m)].x;
+        next_kept = around.row_spacing;
+    }
     int32_t last_h = 0, last_e = 0;
     uint32_t last_code = 0;
     int2 chunk = make_int2(border, border + minus_open);
@@ -112,8 +130,8 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
         if (step % warp_size == 0 && step < n) {  // the next 32 rows: their letters and the left border
             const int row = step + lane;
             code_chunk = row < n ? Columns::code(query[row]) : 0;
-            if (!first) {
-                wait_for(progress, ticket - 1, min(n, step + warp_size));
+            if (Around::inside || !first) {
+                if (!first) wait_for(progress, ticket - 1, min(n, step + warp_size));
                 if (row < n) chunk = __ldcg(left + row);
             }
         }
@@ -140,6 +158,12 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
                 *reinterpret_cast<uint2*>(directions + (int64_t(step) * warp_size + lane) * 2) = make_uint2(packed[0], packed[1]);
             } else {
                 state.row(scores_of_row, diagonal, h, e, minus_open);
+            }
+            if constexpr (Around::inside && !Keep) {
+                if (row + 1 == next_kept) {
+                    around.template keep_row<Affine>(state, row / around.row_spacing, (task.strip * warp_size + lane) * K, left_h);
+                    next_kept += around.row_spacing;
+                }
             }
             diagonal = left_h;
             last_h = h;

@@ -98,6 +98,16 @@ class Slot:
             self._arrays[key] = (pointer, size)
         return pointer
 
+    @property
+    def held(self) -> int:
+        """Bytes of device memory."""
+        return sum(size for _, size in self._arrays.values())
+
+    def retire(self, key: str) -> None:
+        """Give back the device array ``key``, as soon as somebody needs the room."""
+        if key in self._arrays:
+            self.device.retire(*self._arrays.pop(key))
+
     def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
         self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)

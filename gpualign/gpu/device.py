@@ -187,6 +187,11 @@ class Device:
         self.peak_allocated = max(self.peak_allocated, self.allocated)
         return pointer
 
+    @property
+    def available(self) -> int:
+        """Bytes that :meth:`allocate` can give."""
+        return self.budget - self.allocated + sum(size for _, size in self._retired)
+
     def mapped_memory(self, size: int) -> tuple[NDArray[np.uint8], int]:
         """Page-locked host memory that kernels read over the bus, and its address there; it lives as long as the array,
         which must go in the device's thread.

@@ -28,6 +28,7 @@ from gpualign.gpu.device import Device
 from gpualign.gpu.kernels import pairwise_plan as plan
 from gpualign.gpu.kernels import pairwise_tasks as tasks
 from gpualign.gpu.kernels.pairwise_launch import THREADS, PairwiseLauncher, Traced
+from gpualign.gpu.kernels.pairwise_long import LongAlignment
 from gpualign.gpu.runner import SLOTS
 from gpualign.gpu.tuning import PAIRWISE
 from gpualign.stream.runner import run_ordered
@@ -56,10 +57,13 @@ class PairwiseKernel:
 
     Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
+
+    Args:
+        part_letters: rows and columns of the parts of long pairs' tables.
     """
 
-    def __init__(self, device: Device, problem: PairProblem) -> None:
-        self.device, self.problem = device, problem
+    def __init__(self, device: Device, problem: PairProblem, part_letters: int = PAIRWISE.part_letters) -> None:
+        self.device, self.problem, self._part_letters = device, problem, part_letters
         self.launcher = PairwiseLauncher(device, problem)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
@@ -203,6 +207,7 @@ class PairwiseKernel:
     def _collect_score_filter(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Candidates:
         if step.by_strips:
             scored = self._collect_scores(slot, block, strand, None)
+            slot.retire("strip borders")  # where pairs are long, it is what their alignments need
             return candidates_by_score(self.problem, block, scored.score)
         found = self.launcher.kept_pairs(slot, strand)
         place = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
@@ -221,7 +226,7 @@ class PairwiseKernel:
         return self._strand_on_cores(candidates, strand)
 
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        """By threads or by strips, on the cores what suits neither."""
+        """By threads, by strips or by parts, on the cores what suits none of them."""
         problem, block = self.problem, candidates.block
         if problem.mode != "global" or len(block) == 0:
             return self._strand_on_cores(candidates, strand)
@@ -230,27 +235,21 @@ class PairwiseKernel:
         high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
         cells = np.minimum(high.astype(np.int64) - low + 64, n) * m
         words = self.launcher.arithmetic(max(int(n.max()), 1), max(int(m.max()), 1))
-        strips = np.zeros(len(block), bool)
-        by_strips = plan.aligns_by_strips(plan.Workload(n, m, cells, words.lanes, bool(words.opening)), problem.kernel)
-        kept = -(-m // plan.DSCAN_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
-        affordable = kept <= self._trace_bytes()
-        if problem.kernel in ("auto", "dscan", "tiled"):
-            strips = affordable & (by_strips | (cells > PAIRWISE.most_cells_per_thread))
-        threads = ~strips & (cells <= PAIRWISE.most_cells_per_thread)
-        empty = (n == 0) | (m == 0)
-        parts = []
-        for wanted, run in ((threads & ~empty, self._by_threads), (strips & ~empty, self._by_strips)):
-            index = np.flatnonzero(wanted)
+        work = plan.Workload(n, m, cells, words.lanes, bool(words.opening))
+        ways = plan.ways_to_align(work, problem.kernel, self._trace_bytes())
+        done = []
+        for way, run in (("threads", self._by_threads), ("strips", self._by_strips), ("parts", self._by_parts)):
+            index = np.flatnonzero(ways == way)
             if len(index):
-                parts.append((index, run(slot, Candidates(block.take(index), low[index], high[index]), strand)))
-        rest = np.flatnonzero(empty | ~(threads | strips))
+                done.append((index, run(slot, Candidates(block.take(index), low[index], high[index]), strand)))
+        rest = np.flatnonzero(ways == "cores")
         if len(rest):
             part = Candidates(block.take(rest), low[rest], high[rest])
-            parts.append((rest, self._strand_on_cores(part, strand)))
-        if len(parts) == 1:
-            return parts[0][1]
-        place = np.argsort(np.concatenate([index for index, _ in parts]))
-        return Alignments.join(*(aligned for _, aligned in parts)).take(place)
+            done.append((rest, self._strand_on_cores(part, strand)))
+        if len(done) == 1:
+            return done[0][1]
+        place = np.argsort(np.concatenate([index for index, _ in done]))
+        return Alignments.join(*(aligned for _, aligned in done)).take(place)
 
     def _trace_bytes(self) -> int:
         return int(self.device.budget * PAIRWISE.border_share)
@@ -281,7 +280,7 @@ class PairwiseKernel:
         """DScan, in batches whose directions fit the device."""
         block = candidates.block
         n, m = self.problem.lengths(block).T
-        kept = -(-m // plan.DSCAN_COLUMNS) * (n + 31) * plan.DIRECTION_BYTES
+        kept = plan.direction_bytes(n, m)
         part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
         edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
         order = np.arange(len(block))
@@ -289,6 +288,15 @@ class PairwiseKernel:
             self.launcher.trace_strips(slot, block.take(order[start:stop]), strand) for start, stop in pairwise(edges)
         ]
         return self._alignments(block, order, done, strand)
+
+    def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """TiledDScan and the way back, a pair at a time: each fills the device."""
+        block = candidates.block
+        done = [
+            LongAlignment(self.launcher, slot, query, target, strand, self._part_letters).run()
+            for query, target in zip(block.queries.tolist(), block.targets.tolist(), strict=True)
+        ]
+        return self._alignments(block, np.arange(len(block)), done, strand)
 
     def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
         """Results of batches in ``order`` as alignments in the block's order."""

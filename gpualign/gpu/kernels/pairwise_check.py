@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 
@@ -21,17 +22,19 @@ from gpualign.sequences import SequenceBatch
 from gpualign.workflows.pair_blocks import PairBlock
 
 _SEQUENCES, _LENGTH = 24, 700
+#: long pairs, and the parts in which they are aligned
+_LONG_SEQUENCES, _LONG_LENGTH, _PART_LETTERS = 3, 2600, 1024
 
 
-def _family(scoring: Scoring, letters: str) -> EncodedSequences:
+def _family(scoring: Scoring, letters: str, count: int = _SEQUENCES, length: int = _LENGTH) -> EncodedSequences:
     """Members of a family, up to 40 % changed and of several lengths."""
     rng = np.random.default_rng(2)
     alphabet = np.frombuffer(letters.encode(), np.uint8)
-    ancestor = alphabet[rng.integers(0, len(alphabet), _LENGTH)]
+    ancestor = alphabet[rng.integers(0, len(alphabet), length)]
     records = []
-    for i in range(_SEQUENCES):
-        member = ancestor[rng.random(_LENGTH) >= 0.02 * (i % 3)].copy()
-        changed = rng.random(len(member)) < 0.4 * i / _SEQUENCES
+    for i in range(count):
+        member = ancestor[rng.random(length) >= 0.02 * (i % 3)].copy()
+        changed = rng.random(len(member)) < 0.4 * i / count
         member[changed] = alphabet[rng.integers(0, len(alphabet), int(changed.sum()))]
         records.append((str(i), member.tobytes().decode()))
     return encode([SequenceBatch.from_records(records)], scoring)
@@ -54,6 +57,8 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
             yield f"{name} {kernel}", replace(plain, traced=False, kernel=kernel)
         for kernel in ("rscan", "dscan"):
             yield f"{name} {kernel}", replace(plain, kernel=kernel)
+        long = _family(scoring, letters, _LONG_SEQUENCES, _LONG_LENGTH)
+        yield f"{name} long pairs", replace(plain, queries=(long,), targets=long, kernel="tiled")
         scores = replace(plain, traced=False, kernel="lazy")
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
         yield f"{name} local", replace(scores, mode="local")
@@ -67,10 +72,10 @@ def self_test(device: Device) -> None:
     Raises:
         DeviceError: an alignment differs.
     """
-    first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
-    block = PairBlock(first, second)
     for name, problem in _problems():
-        (got,) = run_on_devices([block], lambda used, problem=problem: PairwiseKernel(used, problem), [device])  # type: ignore[misc]
+        first, second = (index.astype(np.int32) for index in np.triu_indices(len(problem.targets), 1))
+        block = PairBlock(first, second)
+        (got,) = run_on_devices([block], partial(PairwiseKernel, problem=problem, part_letters=_PART_LETTERS), [device])
         expected = align_on_cpu(problem, block)
         for field in fields(Alignments):
             if not np.array_equal(getattr(got, field.name), getattr(expected, field.name)):

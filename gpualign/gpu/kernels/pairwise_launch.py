@@ -21,6 +21,8 @@ THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: what the kernels of LazyRScan are called where alignments begin and end elsewhere than in the corners
 _LAZY_OF_MODE = {"global": "lazy", "semi-global": "borders", "local": "anywhere"}
+#: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
+_MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
 #: letters that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
@@ -66,7 +68,8 @@ class PairwiseLauncher:
         addresses: np.void = np.array([tuple(resident.addresses)], tasks.SEQUENCES)[0]
         return addresses
 
-    def _scheme(self, words: tasks.Arithmetic) -> np.void:
+    def scheme(self, words: tasks.Arithmetic) -> np.void:
+        """Scores, gaps and free ends (LazyScheme)."""
         problem = self.problem
         free_ends = sum(free << bit for bit, free in enumerate(problem.free_ends))
         rest = (len(problem.scoring), words.shift, words.opening, words.bias, problem.gap_extend, free_ends)
@@ -75,8 +78,7 @@ class PairwiseLauncher:
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
-        elsewhere = name.startswith((_LAZY_OF_MODE["semi-global"], _LAZY_OF_MODE["local"]))
-        function = self.device.function("pairwise_ends" if elsewhere else "pairwise", name)
+        function = self.device.function(_MODULE_OF.get(name.split("_")[0], "pairwise"), name)
         attribute = self.device.driver.function_attribute
         if shared > 48 << 10:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
@@ -131,7 +133,7 @@ class PairwiseLauncher:
             slot.upload("tasks" + suffix, work.view(np.uint8)),
             np.int32(len(work)),
             slot.clear("ticket" + suffix, 4),
-            self._scheme(words),
+            self.scheme(words),
             self.strands[strand],
             self.targets,
             slot.upload("targets" + suffix, targets),
@@ -183,6 +185,12 @@ class PairwiseLauncher:
 
     # -- TiledDScan and DScan
 
+    def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
+        """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
+        scoring = self.problem.scoring
+        nucleotides = scoring.name == "match/mismatch" and words.small_scores
+        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}", 4 * len(scoring) ** 2
+
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
         """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
         returns int64 (p + 1,) where each pair's directions begin, in words.
@@ -192,15 +200,11 @@ class PairwiseLauncher:
         words = tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
         columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
         work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
-        nucleotides = problem.scoring.name == "match/mismatch" and words.small_scores
-        name = f"{'dscan' if kept else 'tiled'}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}"
-        shared = 4 * len(problem.scoring) ** 2
+        name, shared = self.strip_kernel("dscan" if kept else "tiled", words)
         function, blocks = self.function(name, shared)
         rows = int(n.max())
         share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
-        affordable = int(self.device.budget * share) // (8 * rows)
-        ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, affordable, len(work) + 1))
-        blocks = max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-len(work) // _WARPS_PER_BLOCK)))
+        blocks, ring = ring_of(blocks, rows, len(work), int(self.device.budget * share))
         suffix = f" {strand}"
         slot.launch(
             function,
@@ -209,7 +213,7 @@ class PairwiseLauncher:
             slot.upload("strips" + suffix, work.view(np.uint8)),
             np.int32(len(work)),
             slot.clear("ticket" + suffix, 4),
-            self._scheme(words),
+            self.scheme(words),
             self.strands[strand],
             self.targets,
             slot.device_array("strip borders", 8 * rows * ring),
@@ -272,7 +276,7 @@ class PairwiseLauncher:
             slot.device_array("rows h", 4 * batch.kept_words),
             slot.device_array("rows f", 4 * batch.kept_words if gapped else 4),
         ]
-        sequences = (self._scheme(words), self.strands[strand], self.targets, self._pair_list(slot, block))
+        sequences = (self.scheme(words), self.strands[strand], self.targets, self._pair_list(slot, block))
         sweep, blocks = self.function(f"sweep_{name}", shared)
         ticket = slot.clear("trace ticket", 4)
         blocks = min(blocks, -(-count // _WARPS_PER_BLOCK))
@@ -319,6 +323,12 @@ class PairwiseLauncher:
         joined = slot.download("joined", total, np.uint32)
         slot.wait()
         return results, joined.copy()
+
+
+def ring_of(blocks: int, rows: int, strips: int, room: int) -> tuple[int, int]:
+    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``room`` bytes, if possible."""
+    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, room // (8 * rows), strips + 1))
+    return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring
 
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -2,12 +2,14 @@
 
 Each kernel has a rate with the whole device busy and one with a single warp of it; the time of a list of pairs is the
 longer of its cells at the first and its longest task at the second. LazyRScan and RScan give a warp 64 pairs (32 in
-wide words) and need thousands of pairs to fill a device; DScan and TiledDScan give a warp one strip of one pair.
+wide words) and need thousands of pairs to fill a device; DScan and TiledDScan give a warp one strip of one pair. Pairs
+whose directions are more than the device holds are aligned part by part (``pairwise_long``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,8 @@ TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
 DIRECTION_BYTES = 256
 #: of more pairs, every so many-th are looked at: a device waits meanwhile, and a plan never shows in the results
 SAMPLE = 1 << 12
+
+Letters = TypeVar("Letters", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,54 @@ def aligns_by_strips(work: Workload, forced: str) -> bool:
     rates = PAIRWISE
     by_threads = work._thread_seconds(rates.rscan_rate, rates.rscan_warp_rate)
     return work._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS) < by_threads
+
+
+def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
+    """Of each pair "threads" (RScan), "strips" (DScan), "parts" (TiledDScan and back) or "cores".
+
+    Args:
+        memory: bytes of directions that the device holds.
+    """
+    by_thread = work.cells <= PAIRWISE.most_cells_per_thread
+    strips = aligns_by_strips(work, forced) | ~by_thread
+    strips &= direction_bytes(work.n, work.m) <= memory
+    # a core computes no more than the band
+    parts = work.cells / PAIRWISE.core_rate > work.n * work.m / PAIRWISE.tiled_rate
+    if forced in ("lazy", "rscan"):
+        strips[:], parts[:] = False, False
+    if forced == "tiled":
+        parts[:], strips[:], by_thread[:] = True, False, False
+    empty = (work.n == 0) | (work.m == 0)
+    return np.select([empty, strips, by_thread, parts], ["cores", "strips", "threads", "parts"], "cores")
+
+
+def direction_bytes(n: Letters, m: Letters) -> Letters:
+    """What DScan keeps of tables."""
+    return -(-m // DSCAN_COLUMNS) * (n + 31) * DIRECTION_BYTES
+
+
+def affordable_letters(letters: int, memory: int) -> int:
+    """Rows and columns, ``letters`` or fewer, of a part of a long pair's table whose directions fit."""
+    while letters > TILED_COLUMNS and direction_bytes(letters, letters) > memory * PAIRWISE.part_share:
+        letters -= TILED_COLUMNS
+    return letters
+
+
+def kept_bytes(n: int, m: int, spacing: int) -> tuple[int, int]:
+    """Of the rows and of the columns ``spacing`` letters apart that are kept of a table, eight a cell."""
+    return 8 * (n // spacing) * (m + 1), 8 * (-(-m // TILED_COLUMNS) // (spacing // TILED_COLUMNS)) * n
+
+
+def part_spacing(n: int, m: int, room: int, least: int) -> int | None:
+    """The smallest spacing, ``least`` or more, with which what is kept of a table takes ``room`` bytes at most; None
+    where that cuts it nowhere.
+    """
+    spacing = max(least, 16 * n * m // max(room, 1) // 2 // TILED_COLUMNS * TILED_COLUMNS)
+    while spacing < max(n, m):
+        if sum(kept_bytes(n, m, spacing)) <= room:
+            return spacing
+        spacing += TILED_COLUMNS
+    return None
 
 
 def strip_tasks(

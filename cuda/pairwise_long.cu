@@ -1,0 +1,50 @@
+// Kernels of `pairwise` for alignments of long pairs: see device/table_part.cuh. The host side is
+// gpualign/gpu/kernels/pairwise_long.py.
+#include "device/table_part.cuh"
+
+namespace gpualign {
+namespace nw {
+
+static_assert(sizeof(TablePart) == 72 && sizeof(PartWalk) == 56, "gpualign/gpu/kernels/pairwise_long.py lays these out");
+
+#define PART(name, Affine, Keep, Columns)                                                                               \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
+        name(TablePart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress,               \
+             uint32_t* directions, int32_t* score) {                                                                    \
+        part_strips<Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, score);           \
+    }
+
+PART(part_borders_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+PART(part_borders_affine_nucleotides, true, false, ByteColumns<scored_columns>)
+PART(part_borders_linear_letters, false, false, TableColumns<scored_columns>)
+PART(part_borders_affine_letters, true, false, TableColumns<scored_columns>)
+PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
+PART(part_directions_affine_nucleotides, true, true, ByteColumns<kept_columns>)
+PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
+PART(part_directions_affine_letters, true, true, TableColumns<kept_columns>)
+
+// A warp: the way back through one part. Where the whole table ends, so does the path.
+extern "C" __global__ void __launch_bounds__(warp_size)
+    part_walk(TablePart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical) {
+    __shared__ __align__(16) Window window;
+    PartWalk at = *state;
+    Path path(runs);
+    path.result = at.result;
+    path.operation = at.operation;
+    path.length = at.length;
+    Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
+    WindowWalk(part, directions, window, identical).run(walk, path);
+    at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
+    if (at.walk.i == 0 || at.walk.j == 0) {
+        path.add(op_delete, uint32_t(at.walk.j));
+        path.add(op_insert, uint32_t(at.walk.i));
+        path.close();
+    }
+    at.result = path.result;
+    at.operation = path.operation;
+    at.length = path.length;
+    if (threadIdx.x == 0) *state = at;
+}
+
+}  // namespace nw
+}  // namespace gpualign
