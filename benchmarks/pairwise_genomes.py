@@ -32,7 +32,6 @@ def genomes(files: list[str], letters: int | None, run: Callable[[list[str]], di
             paths[-1].write_bytes(b">%s\n%s\n" % (record.encode(), pair[-1].tobytes()))
         output = Path(folder) / "out.tsv"
         command = [*map(str, paths), "--device", "cuda", "-o", str(output)]
-        run([*command, "--kernel", "tiled", "--score-only"])  # loads the kernels
         for gaps, (options, gap_open, gap_extend) in _GAPS.items():
             rows: dict[str, dict[str, Any]] = {}
             for of, extra in (("score", ["--score-only"]), ("alignment", [])):
