@@ -66,6 +66,8 @@ def triangle_cells(path: Path) -> float:
 
 # -- the CPU backend
 
+_LONG_PAIRS, _LONG_PEERS = (30_000, 300_000), ("nw_striped_32", "nw_scan_32")
+
 
 def _parasail_scores(job: tuple[list[str], str, int, int, str]) -> int:
     import parasail
@@ -122,18 +124,45 @@ def cpu(rounds: int) -> dict[str, Any]:
 
 
 def core(rounds: int) -> list[dict[str, Any]]:
-    """One pair of 30,000 letters, by mode: a GPU leaves alignments of longer ones and of other modes to the cores."""
-    length, modes = 30_000, ("global", "semi-global", "local")
+    """One long pair on one core, by mode; global scores beside parasail's, interleaved."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        path = write_family(Path(folder) / "a.fa", 2, length, 1, 0.0, 0.3)
-        for mode, options in itertools.product(modes, ([], ["--score-only"])):
-            command = [str(path), "--mode", mode, *options, "--device", "cpu", "-t", "1"]
-            wall = statistics.median(run(command)["wall_s"] for _ in range(rounds))
-            of = "score" if options else "alignment"
-            gcups = round(triangle_cells(path) / wall / 1e9, 3)
-            rows.append({"letters": length, "mode": mode, "of": of, "wall_s": round(wall, 3), "gcups": gcups})
+        for length, mode, gaps in itertools.product(
+            _LONG_PAIRS, ("global", "semi-global", "local"), ("affine", "linear")
+        ):
+            if mode != "global" and (length > _LONG_PAIRS[0] or gaps == "linear"):
+                continue  # a minute, or as the others
+            path = write_family(Path(folder) / "a.fa", 2, length, 1, 0.0, 0.3)
+            command = [str(path), "--mode", mode, "--device", "cpu", "-t", "1"]
+            command += ["--gap", "10"] if gaps == "linear" else []
+            walls: dict[str, list[float]] = {"score": [], "alignment": []}
+            peers: dict[str, list[float]] = {name: [] for name in _LONG_PEERS if mode == "global"}
+            for _ in range(rounds):
+                for of, each in walls.items():
+                    each.append(run([*command, *(["--score-only"] if of == "score" else [])])["wall_s"])
+                for name, each in peers.items():
+                    each.append(_parasail_pair(path, name, 10 if gaps == "linear" else 1))
+            for of, each in walls.items():
+                wall = statistics.median(each)
+                rate = triangle_cells(path) / 1e9
+                row = {"letters": length, "mode": mode, "gaps": gaps, "of": of, "wall_s": round(wall, 3)}
+                row["gcups"] = round(rate / wall, 3)
+                if of == "score" and peers:
+                    row["parasail_gcups"] = {name: round(rate / statistics.median(t), 2) for name, t in peers.items()}
+                rows.append(row)
+                print(row, flush=True)
     return rows
+
+
+def _parasail_pair(path: Path, function: str, gap_extend: int) -> float:
+    """Seconds for the score of a file's two sequences."""
+    import parasail
+
+    first, second = (line.strip() for line in open(path) if not line.startswith(">"))
+    matrix = parasail.matrix_create("ACGT", 5, -4)
+    start = time.perf_counter()
+    getattr(parasail, function)(first, second, 10, gap_extend, matrix)
+    return time.perf_counter() - start
 
 
 def vsearch(whole: str, records: int) -> dict[str, Any]:

@@ -249,9 +249,19 @@ def alignment(results: Results) -> str:
         parts.append(table(("on the CPU", "GCUPS", "parasail's best, GCUPS", "ratio"), rows))
         parts.append(f"{found.figures['workers']} threads beside as many processes. {found.source}\n")
     if found := results.first("pairwise-core"):
-        rows = [(row["mode"], row["of"], number(row["letters"]), row["wall_s"], row["gcups"]) for row in found.figures]
-        parts.append("One pair on one core, as where a GPU leaves it to the host:\n")
-        parts.append(table(("mode", "of", "letters each", "s", "GCUPS"), rows))
+        rows = [
+            (
+                f"{row['mode']}, {row['gaps']}",
+                row["of"],
+                number(row["letters"]),
+                row["wall_s"],
+                number(row["gcups"]),
+                number(max(peers.values())) if (peers := row.get("parasail_gcups")) else "–",
+            )
+            for row in found.figures
+        ]
+        parts.append("One long pair on one core, as a whole command:\n")
+        parts.append(table(("mode", "of", "letters each", "s", "GCUPS", "parasail's best, GCUPS"), rows))
         parts.append(f"{found.source}\n")
     for name in ("pairwise-vsearch", "pairwise-windows"):
         if not (found := results.first(name)):

@@ -40,6 +40,7 @@ class PairProblem:
         table_bytes: memory of one worker's tables.
         kernel: the GPU kernel that is forced, or "auto".
         threads: of the host, for what a device leaves to them.
+        pair_threads: that one long pair may have, where there are fewer pairs than threads.
     """
 
     queries: tuple[EncodedSequences, ...]
@@ -55,6 +56,7 @@ class PairProblem:
     table_bytes: int
     kernel: str = "auto"
     threads: int = 1
+    pair_threads: int = 1
 
     @property
     def bound(self) -> IdentityBound | None:
@@ -242,6 +244,7 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
         sum(free << bit for bit, free in enumerate(problem.free_ends)),
         problem.traced,
         problem.table_bytes,
+        problem.pair_threads,
     )
     lengths = problem.lengths(block)
     minus = np.full(len(block), bool(strand))

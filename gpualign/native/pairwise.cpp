@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "pairwise_lanes.hpp"
+#include "pairwise_long.hpp"
 
 namespace gpualign {
 namespace nw {
@@ -118,8 +119,10 @@ struct Results {
 
 class Aligner {
 public:
-    Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, bool traced, int64_t table_bytes)
-        : scheme_(scheme), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes) {}
+    Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, bool traced, int64_t table_bytes,
+            int pair_threads)
+        : scheme_(scheme), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes),
+          pair_threads_(pair_threads) {}
 
     void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
              int identical, Results& results) {
@@ -131,10 +134,11 @@ public:
             if (pair.n == 0 || pair.m == 0) {
                 align_empty(scheme_, pair);
                 results.take(p, pair, identical);
-            } else {
-                lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
+                continue;
             }
+            lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
         }
+        for (const Width width : {middle, wide, single}) align_long(width, lists[width], results);
         for (int width = 0; width < widths; width++) run_list(Width(width), lists[width], results);
     }
 
@@ -148,6 +152,26 @@ private:
         pair.band_low = band_low_ ? band_low_[p] : -pair.n;
         pair.band_high = band_high_ ? band_high_[p] : pair.m;
         return pair;
+    }
+
+    // Takes long pairs out of a list: each fills all lanes by itself. Those whose values fit 16 bits only where several
+    // of them would not.
+    void align_long(Width width, std::vector<uint32_t>& list, Results& results) {
+        if (width == middle && int(list.size()) * 4 > lanes_of(width)) return;
+        const auto aligned = [&](uint32_t p) {
+            Pair pair = load(p);
+            const bool done = scheme_.affine() ? align_long<true>(pair) : align_long<false>(pair);
+            if (done) results.take(p, pair, identical_);
+            return done;
+        };
+        list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
+    }
+
+    template <bool Affine>
+    bool align_long(Pair& pair) {
+        if (!LongPair<Affine>::suits(scheme_, pair, traced_, table_bytes_)) return false;
+        LongPair<Affine>(scheme_, pair_threads_).run(pair, traced_, table_bytes_);
+        return true;
     }
 
     // Full groups of one query first; what is left over shares lanes with other queries.
@@ -184,6 +208,7 @@ private:
     const Sequences &queries_, &targets_;
     bool traced_;
     int64_t table_bytes_;
+    int pair_threads_;
     const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
     int identical_ = 0;
     Engines engines_;
@@ -193,7 +218,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
                       Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
                       Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int letters,
                       int identical, bool match_mismatch, int open, int extend, bool local, int free_ends, bool traced,
-                      int64_t table_bytes) {
+                      int64_t table_bytes, int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
     const size_t n = query.size();
@@ -215,7 +240,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
     std::vector<int64_t> cigar_offsets{0};
     {
         nb::gil_scoped_release release;
-        Aligner aligner(scheme, queries, targets, traced, table_bytes);
+        Aligner aligner(scheme, queries, targets, traced, table_bytes, pair_threads);
         aligner.run(query.data(), target.data(), banded ? band_low.data() : nullptr,
                     banded ? band_high.data() : nullptr, n, identical, results);
         for (const std::vector<uint32_t>& one : results.cigars) {
@@ -235,10 +260,11 @@ void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
           nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::arg("band_low"), nb::arg("band_high"),
           nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
-          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("traced"), nb::arg("table_bytes"),
+          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
           "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Spans are "
           "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
-          "a cigar is BAM words from the start. Without `traced` all but the scores are empty.");
+          "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
+          "`pair_threads`.");
 }
 
 }  // namespace gpualign

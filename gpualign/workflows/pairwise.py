@@ -83,6 +83,7 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
     strands: tuple[EncodedSequences, ...] = (inputs.queries,)
     if params.strand == "both":
         strands += (inputs.queries.reverse_complement(scoring),)
+    workers = max(1, min(options.threads, inputs.source.total))
     return PairProblem(
         queries=strands,
         targets=inputs.targets,
@@ -94,9 +95,10 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
         traced=is_traced(params),
         identity=params.identity,
         definition=params.identity_definition,
-        table_bytes=params.max_memory // max(1, options.threads),
+        table_bytes=params.max_memory // workers,
         kernel=params.kernel,
         threads=options.threads,
+        pair_threads=options.threads // workers,
     )
 
 
@@ -127,7 +129,7 @@ def align_all(
 
     results = align(blocks())
     if resume is not None:
-        run = digest(replace(problem, table_bytes=0, kernel="auto", threads=1), source, size)
+        run = digest(replace(problem, table_bytes=0, kernel="auto", threads=1, pair_threads=1), source, size)
         results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
     aligned = 0
     for alignments in results:

@@ -1,0 +1,100 @@
+"""Long pairs on the CPU: the table in the lanes of a vector, tile by tile, and the way back from kept borders."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import parasail
+import pytest
+
+from gpualign.cli import main
+from gpualign.matrices import match_mismatch
+from tests.reference.pairwise import replay
+from tests.test_pairwise import align, mutate, rows_of, write_fasta
+
+SCORING = match_mismatch(5, -4)
+#: penalties, and letters from which on values need more than 16 bits
+GAPS = {"linear": (10, 10, 2700), "affine": (10, 1, 9400), "dear to open": (300, 2, 7300)}
+
+
+def pairs(length: int) -> dict[str, tuple[str, str]]:
+    """Of that many letters or a few more, or (unequal) much fewer in one."""
+    rng = random.Random(length)
+    text = "".join(rng.choices("ACGT", k=length + 3000))
+    other = "".join(rng.choices("ACGTN", [1, 1, 1, 1, 0.05], k=length + 100))
+    return {
+        "equal": (text, text),
+        "similar": (text, mutate(rng, text, 0.1)),
+        "unrelated": (text[: length + 1], other),
+        "moved": (text, text[length // 2 :] + text[: length // 2]),
+        "a long gap each way": (text[:1000] + text[2500:], text[:length] + text[length + 1900 :]),
+        "unequal": (text, mutate(rng, text, 0.2)[: length + 130]),
+    }
+
+
+def parasail_score(query: str, target: str, gap_open: int, gap_extend: int) -> int:
+    matrix = parasail.matrix_create("ACGTN", 5, -4)
+    matrix[4, 4] = -4
+    return int(parasail.nw_scan_32(query, target, gap_open, gap_extend, matrix).score)
+
+
+def letter_scores(a: str, b: str) -> int:
+    return 5 if a == b != "N" else -4
+
+
+@pytest.mark.parametrize("gaps", GAPS)
+def test_scores_and_paths(gaps: str) -> None:
+    gap_open, gap_extend, length = GAPS[gaps]
+    for name, (query, target) in pairs(length).items():
+        expected = parasail_score(query, target, gap_open, gap_extend)
+        (score,) = align(SCORING, [query], [target], gap_open, gap_extend, traced=False)[0]
+        assert score == expected, name
+        for table in (1 << 28, 64 * max(len(query), len(target))):  # the smaller one splits parts again
+            found = align(SCORING, [query], [target], gap_open, gap_extend, table=table)
+            assert found[0][0] == expected, name
+            cigar = "".join(f"{run >> 4}{'MID'[run & 15]}" for run in found[3].tolist())
+            replayed = replay(query, target, cigar, letter_scores, gap_open, gap_extend)
+            assert replayed == (expected, len(query), len(target)), name
+
+
+@pytest.mark.parametrize("gaps", GAPS)
+def test_the_path_is_the_one_that_shorter_pairs_get(gaps: str) -> None:
+    """By the same rule for ties: as the engine that has a pair a lane, which takes any matrix."""
+    gap_open, gap_extend, length = GAPS[gaps]
+    as_matrix = match_mismatch(5, -4)
+    object.__setattr__(as_matrix, "name", "a matrix")
+    for name, (query, target) in pairs(length).items():
+        by_wave = align(SCORING, [query], [target], gap_open, gap_extend)
+        by_lane = align(as_matrix, [query], [target], gap_open, gap_extend)
+        for got, expected in zip(by_wave, by_lane, strict=True):
+            assert np.array_equal(got, expected), name
+
+
+def test_threads_and_memory_change_nothing(tmp_path) -> None:
+    query, target = pairs(12_000)["similar"]
+    fasta = str(write_fasta(tmp_path / "a.fa", [query, target]))
+    outputs = []
+    for threads, memory in ((1, "1G"), (4, "1G"), (3, "16M")):
+        output = tmp_path / f"{threads}.tsv"
+        with pytest.raises(SystemExit) as done:
+            main(
+                [
+                    "pairwise",
+                    "-q",
+                    fasta,
+                    "--device",
+                    "cpu",
+                    "-t",
+                    str(threads),
+                    "--max-memory",
+                    memory,
+                    "-o",
+                    str(output),
+                ]
+            )
+        assert done.value.code == 0
+        outputs.append(output.read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2]
+    (row,) = rows_of(output)
+    assert int(row["score"]) == parasail_score(query, target, 10, 1)
