@@ -251,7 +251,7 @@ def alignment(results: Results) -> str:
     if found := results.first("pairwise-core"):
         rows = [
             (
-                f"{row['mode']}, {row['gaps']}",
+                f"{row['mode']}, {row.get('gaps', 'affine')}",
                 row["of"],
                 number(row["letters"]),
                 row["wall_s"],
