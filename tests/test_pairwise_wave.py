@@ -14,8 +14,8 @@ from tests.reference.pairwise import replay
 from tests.test_pairwise import align, mutate, rows_of, write_fasta
 
 SCORING = match_mismatch(5, -4)
-#: penalties, and letters from which on values need more than 16 bits
-GAPS = {"linear": (10, 10, 2700), "affine": (10, 1, 9400), "dear to open": (300, 2, 7300)}
+#: penalties, and letters: of which more than 8,192 take several groups of lanes
+GAPS = {"linear": (10, 10, 2700), "affine": (10, 1, 9400), "dear to open": (300, 2, 3000)}
 
 
 def pairs(length: int) -> dict[str, tuple[str, str]]:
@@ -37,6 +37,13 @@ def parasail_score(query: str, target: str, gap_open: int, gap_extend: int) -> i
     matrix = parasail.matrix_create("ACGTN", 5, -4)
     matrix[4, 4] = -4
     return int(parasail.nw_scan_32(query, target, gap_open, gap_extend, matrix).score)
+
+
+#: parasail's names by our bits: 1 query start, 2 query end, 4 target start, 8 target end
+FREE_ENDS = {
+    1: "sg_qb", 2: "sg_qe", 3: "sg_qx", 4: "sg_db", 5: "sg_qb_db", 6: "sg_qe_db", 8: "sg_de", 9: "sg_qb_de",
+    10: "sg_qe_de", 12: "sg_dx", 15: "sg",
+}  # fmt: skip
 
 
 def letter_scores(a: str, b: str) -> int:
@@ -64,11 +71,35 @@ def test_the_path_is_the_one_that_shorter_pairs_get(gaps: str) -> None:
     gap_open, gap_extend, length = GAPS[gaps]
     as_matrix = match_mismatch(5, -4)
     object.__setattr__(as_matrix, "name", "a matrix")
-    for name, (query, target) in pairs(length).items():
+    for name, (query, target) in pairs(min(length, 3000)).items():
         by_wave = align(SCORING, [query], [target], gap_open, gap_extend)
         by_lane = align(as_matrix, [query], [target], gap_open, gap_extend)
         for got, expected in zip(by_wave, by_lane, strict=True):
             assert np.array_equal(got, expected), name
+
+
+@pytest.mark.parametrize("gaps", ["linear", "affine"])
+@pytest.mark.parametrize("free", range(1, 16))
+def test_free_ends(gaps: str, free: int) -> None:
+    """Scores as parasail's, where it has these ends; the rest as the engine that has a pair a lane."""
+    gap_open, gap_extend, _ = GAPS[gaps]
+    rng = random.Random(free)
+    text = "".join(rng.choices("ACGT", k=4000))
+    beside = ["".join(rng.choices("ACGT", k=length)) for length in (100, 700, 30, 1500)]
+    query, target = beside[0] + text[:3000] + beside[1], beside[2] + mutate(rng, text, 0.1) + beside[3]
+    as_matrix = match_mismatch(5, -4)
+    object.__setattr__(as_matrix, "name", "a matrix")
+    for a, b in ((query, target), (target, query), (text[:2500], text[1200:]), (text[1200:], text[:2500])):
+        by_wave = align(SCORING, [a], [b], gap_open, gap_extend, free=free)
+        by_lane = align(as_matrix, [a], [b], gap_open, gap_extend, free=free)
+        for got, expected in zip(by_wave, by_lane, strict=True):
+            assert np.array_equal(got, expected)
+        assert align(SCORING, [a], [b], gap_open, gap_extend, free=free, traced=False)[0] == by_wave[0]
+        if free in FREE_ENDS:
+            score = getattr(parasail, f"{FREE_ENDS[free]}_scan_32")
+            expected = score(a, b, gap_open, gap_extend, parasail.matrix_create("ACGT", 5, -4)).score
+            nothing = free & 9 == 9 or free & 6 == 6  # an alignment as well, which parasail leaves out
+            assert by_wave[0][0] == (max(expected, 0) if nothing else expected)
 
 
 def test_threads_and_memory_change_nothing(tmp_path) -> None:

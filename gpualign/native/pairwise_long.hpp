@@ -1,8 +1,10 @@
-// Global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps some rows and
+// Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps some rows and
 // columns; then the parts between them that the way back enters are computed again with directions, each from its two
 // kept borders down to the cell where the way comes in, or, where they are still large, by a wave of their own. As on a
 // GPU (cuda/device/table_part.cuh).
 #pragma once
+#include <utility>
+
 #include "pairwise_wave.hpp"
 
 namespace gpualign {
@@ -13,10 +15,8 @@ class LongPair {
 public:
     // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have room.
     static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
-        const bool global = !scheme.local && !scheme.free_query_start && !scheme.free_query_end &&
-                            !scheme.free_target_start && !scheme.free_target_end;
         const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
-        return global && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&
+        return !scheme.local && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&
                m >= Wave<Affine>::lanes * Wave<Affine>::width && (!traced || table_bytes >= 64 * std::max(n, m)) &&
                band * 8 > std::min(n, m);
     }
@@ -25,22 +25,22 @@ public:
 
     void run(Pair& pair, bool traced, int64_t table_bytes) {
         pair_ = &pair;
-        pair.end_i = pair.n;
-        pair.end_j = pair.m;
-        const int32_t opening = scheme_.opening();
-        std::vector<BorderCell> top(size_t(pair.m) + 1, {-opening, -2 * opening}), left(size_t(pair.n), {-opening, -2 * opening});
-        top[0].h = 0;
-        const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data()};
+        const std::vector<BorderCell> top = border(pair.m, scheme_.free_target_start);
+        const std::vector<BorderCell> left = border(pair.n, scheme_.free_query_start);
+        const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
         KeptBorders kept;
         kept.spacing = spacing(whole, table_bytes / 2);
-        const int64_t paid = int64_t(scheme_.shift()) * (int64_t(pair.n) + pair.m);
-        pair.score = int32_t(wave_.sweep(whole, threads_, traced ? &kept : nullptr) - paid);
+        if (scheme_.free_query_end) right_.resize(size_t(pair.n));
+        BorderCell* edge = scheme_.free_query_end ? right_.data() : nullptr;
+        choose_end(whole, wave_.sweep(whole, threads_, traced ? &kept : nullptr, edge));
         if (!traced) return;
         pair.cigar.clear();
-        walk_ = {pair.n, pair.m, 0};
+        walk_ = {pair.end_i, pair.end_j, 0};
         go_back_through(whole, kept, 0, 0, table_bytes / 4);
-        push(op_delete, walk_.j);
-        push(op_insert, walk_.i);
+        if (walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
+        if (walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
+        pair.start_i = int32_t(walk_.i);
+        pair.start_j = int32_t(walk_.j);
         std::reverse(pair.cigar.begin(), pair.cigar.end());
     }
 
@@ -53,6 +53,53 @@ private:
         constexpr int64_t width = Wave<Affine>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(room)) + 1;
         return std::max(least_spacing, (wanted + width - 1) / width * width);
+    }
+
+    // Row or column 0 of the table, from the corner on.
+    std::vector<BorderCell> border(int64_t letters, bool free) const {
+        std::vector<BorderCell> cells(size_t(letters) + 1);
+        for (int64_t i = 0; i <= letters; i++) {
+            const int64_t h = i == 0 ? 0 : free ? scheme_.shift() * i : -scheme_.opening();
+            cells[size_t(i)] = {int32_t(h), int32_t(h - scheme_.opening())};
+        }
+        return cells;
+    }
+
+    // The best end, as Ends has it: of equal ones that with the fewest letters of the target, then of the query.
+    void choose_end(const TablePart& whole, const std::vector<BorderCell>& last_row) {
+        int64_t best = INT64_MIN;
+        const auto offer = [&](int32_t h, int64_t i, int64_t j) {
+            const int64_t score = h - scheme_.shift() * (i + j);
+            const bool ahead = j < pair_->end_j || (j == pair_->end_j && i < pair_->end_i);
+            if (score < best || (score == best && !ahead)) return;
+            best = score;
+            pair_->end_i = int32_t(i);
+            pair_->end_j = int32_t(j);
+        };
+        for (int64_t j = scheme_.free_target_end ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
+        if (scheme_.free_query_end) {
+            offer(whole.top[whole.m].h, 0, whole.m);
+            finish_last_column(whole);
+            for (int64_t i = 1; i <= whole.n; i++) offer(right_[size_t(i - 1)].h, i, whole.m);
+        }
+        pair_->score = int32_t(best);
+    }
+
+    // From the border of the last tiles, in right_, to the table's last column, left there.
+    void finish_last_column(const TablePart& whole) {
+        for (int64_t c = Wave<Affine>::before_last_tile(whole.m); c < whole.m; c++) {
+            Strip<int32_t, 1, Affine> state;
+            state.h[0] = whole.top[c + 1].h;
+            if (Affine) state.f[0] = whole.top[c + 1].gap;
+            int32_t diagonal = whole.top[c].h;
+            for (int64_t i = 0; i < whole.n; i++) {
+                const int32_t score = scheme_.scores[whole.query[i] * scheme_.letters + whole.target[c]] + 2 * scheme_.shift();
+                BorderCell& border = right_[size_t(i)];
+                const int32_t next_diagonal = border.h;
+                state.row([&](int) { return score; }, diagonal, border.h, border.gap, -scheme_.opening());
+                diagonal = next_diagonal;
+            }
+        }
     }
 
     // From where the walk stands, the last cell of a part that begins behind row `i0` and column `j0`, to its border.
@@ -123,7 +170,7 @@ private:
     Pair* pair_ = nullptr;
     Walk walk_{};
     std::vector<uint32_t> directions_;  // (part.m / K, part.n)
-    std::vector<BorderCell> right_;
+    std::vector<BorderCell> right_;     // of a part, by row
 };
 
 }  // namespace nw

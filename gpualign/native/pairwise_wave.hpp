@@ -43,19 +43,24 @@ public:
     static constexpr int K = sizeof(Word) == 64 && !Affine ? 16 : 8;
     static constexpr int lanes = Word::lanes, width = 64, most_rows = 256;
 
-    // Whether the values of a tile are within 16 bits. A border changes by at most a pair's score from one letter to the
-    // next, but for the opening of gaps, of which a path around a tile needs a few.
+    // Whether the values of a tile are within 16 bits. A border changes by at most a pair's score, or what a free gap
+    // spares, from one letter to the next, but for the opening of gaps, of which a path around a tile needs a few.
     static bool fits(const Scheme& scheme) {
-        const int64_t step = std::max(0, scheme.highest() + 2 * scheme.shift());
+        const int64_t step = std::max({0, scheme.highest() + 2 * scheme.shift(), scheme.shift()});
         return corner(scheme) + (most_rows + width) * step + 8 * int64_t(scheme.opening()) <= INT16_MAX;
     }
 
     explicit Wave(const Scheme& scheme) : scheme_(scheme), corner_(corner(scheme)) {}
 
-    // H' of the part's last cell; `kept`, of which the spacing is given, is filled if not null.
-    int32_t sweep(const TablePart& part, int threads, KeptBorders* kept) {
+    // Columns ahead of the last tile's.
+    static int64_t before_last_tile(int64_t m) { return (m - 1) / width * width; }
+
+    // Returns the last row, as a part's `top`. `kept`, of which the spacing is given, is filled if not null, and so is
+    // `edge`, the border (n) on the left of the last tiles.
+    const std::vector<BorderCell>& sweep(const TablePart& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
         part_ = part;
         kept_ = kept;
+        edge_ = edge;
         tiles_ = (part.m + width - 1) / width;
         const int64_t wanted = std::min<int64_t>(threads, part.n / (lanes * 32));
         groups_ = std::max<int64_t>({1, wanted, (part.n + lanes * most_rows - 1) / (lanes * most_rows)});
@@ -74,7 +79,7 @@ public:
         }
         work(*workers_[0]);
         for (std::thread& helper : helpers) helper.join();
-        return row_[size_t(part.m)].h;
+        return row_;
     }
 
 private:
@@ -243,9 +248,10 @@ private:
             const int64_t tile = wave - l, kept = kept_row_[size_t(group.first_block + l)];
             if (tile < 0 || tile >= tiles_) continue;
             if (l == lanes - 1) leave_row(group, l, tile, row_.data());
+            const int64_t column = (tile + 1) * width;
+            if (edge_ && column == before_last_tile(part_.m)) leave_column(group, l, edge_);
             if (!kept_) continue;
             if (kept >= 0) leave_row(group, l, tile, kept_->rows.data() + kept * (part_.m + 1));
-            const int64_t column = (tile + 1) * width;
             if (column % kept_->spacing == 0 && column <= part_.m)
                 leave_column(group, l, kept_->columns.data() + (column / kept_->spacing - 1) * part_.n);
         }
@@ -273,6 +279,7 @@ private:
     const int64_t corner_;  // value of a tile's corner
     TablePart part_{};
     KeptBorders* kept_ = nullptr;
+    BorderCell* edge_ = nullptr;
     int64_t tiles_ = 0, groups_ = 0;
     std::vector<BorderCell> row_;  // the last row of the groups that have passed, by column
     std::vector<int64_t> kept_row_;
