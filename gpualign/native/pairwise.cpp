@@ -154,10 +154,11 @@ private:
         return pair;
     }
 
-    // Takes long pairs out of a list: each fills all lanes by itself. Those whose values fit 16 bits only where several
-    // of them would not.
+    // Takes long pairs out of a list: each fills all lanes by itself, which is worth it where they are few, and more so
+    // where their values need wide lanes.
     void align_long(Width width, std::vector<uint32_t>& list, Results& results) {
         if (width == middle && int(list.size()) * 4 > lanes_of(width)) return;
+        if (width == wide && traced_ && int(list.size()) * 2 > lanes_of(width)) return;
         const auto aligned = [&](uint32_t p) {
             Pair pair = load(p);
             const bool done = scheme_.affine() ? align_long<true>(pair) : align_long<false>(pair);
