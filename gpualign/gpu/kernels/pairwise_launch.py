@@ -236,7 +236,7 @@ class PairwiseLauncher:
         walk, _ = self.function("dscan_walk", 0)
         slot.launch(
             walk,
-            -(-len(block) // _WARPS_PER_BLOCK),
+            -(-len(block) // THREADS),
             THREADS,
             self.strands[strand],
             self.targets,
