@@ -286,6 +286,8 @@ class PairwiseShape:
         warps: warps of DScan that a device holds.
         *_rate: cells a second with the whole device busy, linear gaps, 16-bit halves where the kernel has them.
         *_warp_rate: cells a second of one warp.
+        dscan_letter_s, part_letter_s: seconds of a letter, of query or target, on the way back through DScan's
+            directions, and through parts with their directions.
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
 
@@ -305,6 +307,8 @@ class PairwiseShape:
     rscan_warp_rate: float = 4.5e9
     dscan_rate: float = 0.95e12
     dscan_warp_rate: float = 2e9
+    dscan_letter_s: float = 0.35e-6
+    part_letter_s: float = 0.38e-6
     core_rate: float = 0.3e9
 
 

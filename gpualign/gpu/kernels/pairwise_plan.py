@@ -8,7 +8,7 @@ whose directions are more than the device holds are aligned part by part (``pair
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -68,6 +68,21 @@ class Workload:
         longest = float((full / np.minimum(strips, PAIRWISE.warps)).max())
         return slow * max(self.weight * float(padded.sum()) / rate, longest / warp_rate)
 
+    def take(self, where: NDArray[np.bool_]) -> Workload:
+        """Those of the pairs."""
+        return replace(self, n=self.n[where], m=self.m[where], cells=self.cells[where])
+
+    def parts_pay(self) -> bool:
+        """Whether parts, one pair after the other with a warp's walk, take less time than DScan with a thread's."""
+        rates, letters = PAIRWISE, self.n + self.m
+        by_strips = self._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS)
+        by_strips += rates.dscan_letter_s * float(letters.max())
+        by_parts = rates.part_letter_s * float(letters.sum())
+        for long in np.flatnonzero(np.maximum(self.n, self.m) > rates.part_letters):
+            alone = self.take(np.arange(len(self.n)) == long)
+            by_parts += alone._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS)
+        return by_parts < by_strips
+
 
 def scores_by_strips(work: Workload, forced: str) -> bool:
     """TiledDScan rather than LazyRScan."""
@@ -98,6 +113,8 @@ def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
     strips &= direction_bytes(work.n, work.m) <= memory
     # a core computes no more than the band
     parts = work.cells / PAIRWISE.core_rate > work.n * work.m / PAIRWISE.tiled_rate
+    if forced == "auto" and strips.any() and work.take(strips).parts_pay():
+        parts, by_thread, strips = parts | strips, by_thread & ~strips, np.zeros_like(strips)
     if forced in ("lazy", "rscan"):
         strips[:], parts[:] = False, False
     if forced == "tiled":
