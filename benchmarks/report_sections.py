@@ -251,7 +251,7 @@ def alignment(results: Results) -> str:
     if found := results.first("pairwise-core"):
         rows = [
             (
-                f"{row['mode']}, {row.get('gaps', 'affine')}",
+                f"{row['mode']}, {row['gaps']}",
                 row["of"],
                 number(row["letters"]),
                 row["wall_s"],
