@@ -1,7 +1,7 @@
-// Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps some rows and
-// columns; then the parts between them that the way back enters are computed again with directions, each from its two
-// kept borders down to the cell where the way comes in, or, where they are still large, by a wave of their own. As on a
-// GPU (cuda/device/table_part.cuh).
+// Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps
+// some rows and columns; then the parts between them that the way back enters are computed again with directions, each
+// from its two kept borders down to the cell where the way comes in, or, where they are still large, by a wave of their
+// own. As on a GPU (cuda/device/table_part.cuh).
 #pragma once
 #include <utility>
 

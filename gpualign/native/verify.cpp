@@ -200,7 +200,8 @@ nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, I
 
 void bind_verify(nb::module_& m) {
     m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
-          "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or T.");
+          "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or "
+          "T.");
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
           nb::arg("starts") = true,
