@@ -51,7 +51,7 @@ class _Given:
     """The same of an array that is there."""
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self._bytes: NDArray[np.uint8] = np.ascontiguousarray(array).view(np.uint8)
+        self._bytes: NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self.nbytes = array.nbytes
 
     def fill(self, start: int, buffer: NDArray[np.uint8]) -> None:

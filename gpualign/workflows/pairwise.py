@@ -27,8 +27,8 @@ from gpualign.stream.tiles import Tiles, digest
 from gpualign.workflows.pair_blocks import PairBlock, PairSource
 from gpualign.workflows.pairwise_params import PairwiseParams
 
-#: beyond this a device's memory does not hold a table's directions
-MOST_TRACED_CELLS = 10**11
+#: cells of one pair's alignment that take a core minutes: where the pair fills the lanes by itself, and where not
+MINUTES_OF_CELLS = (2 * 10**12, 10**11)
 #: pairs and cells of a block with --resume, for all devices, so that a run may go on on another one
 KEPT_BLOCK = (1 << 14, 1 << 29)
 #: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
@@ -180,8 +180,9 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         total, kept = inputs.source.total, 0
         if total == 0 and not options.quiet:
             warn("pairwise", "no pairs to align")
-        _warn_of_giants(problem, options)
         backend = opening.backend()
+        if not options.quiet:
+            warn_of_giants(problem, backend.on_gpu)
         with open_output(options.output) as out, Progress(options, "pair", total) as progress:
             alignments = align_all(problem, inputs.source, backend, progress, params.resume)
             if params.plot is not None:
@@ -204,11 +205,15 @@ def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alig
     heatmap.save(params.plot)
 
 
-def _warn_of_giants(problem: PairProblem, options: RunOptions) -> None:
-    """A traceback of two genomes is exact, but hours of work."""
+def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
+    """Alignments of genomes are exact as well, but can be hours of a core's work."""
+    if not problem.traced or (on_gpu and problem.mode == "global"):
+        return
+    fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
+    most = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
     cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
-    if problem.traced and cells > MOST_TRACED_CELLS and not options.quiet:
-        warn("pairwise", f"the longest pair has {cells:.1e} cells: its alignment takes long (--score-only does not)")
+    if cells > most:
+        warn("pairwise", f"the longest pair has {cells:.1e} cells: its alignment takes long")
 
 
 def _write(
