@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: a loaded machine starts a process in seconds
 PATIENCE_S = 120.0
+#: for workers that were killed by the test before
+SETTLING_S = 40.0
 #: a scheduler or worker as a user would start it
 DASK = [sys.executable, "-m", "dask"]
 QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -43,10 +45,14 @@ class Cluster:
 
         # that long Dask looks for a worker that was killed
         dask.config.set({**OWN, "distributed.comm.timeouts.connect": "5s"})
-        self.dask = distributed.LocalCluster(
+        self._start = lambda: distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50
         )
-        self.address: str = self.dask.scheduler_address
+        self.dask = self._start()
+
+    @property
+    def address(self) -> str:
+        return str(self.dask.scheduler_address)
 
     def pids(self) -> list[int]:
         return [nanny.pid for nanny in self.dask.workers.values() if nanny.pid]
@@ -55,13 +61,24 @@ class Cluster:
         for pid in self.pids()[:count]:
             os.kill(pid, signal.SIGKILL)
 
-    def settle(self, workers: int = 2) -> None:
-        """Wait until so many workers are there, and those that were killed are gone."""
-        self.dask.scale(workers)
-        end = time.monotonic() + PATIENCE_S
-        while not self._settled(workers):
-            assert time.monotonic() < end
+    def settle(self) -> None:
+        """Wait until two workers are there, and those that were killed are gone.
+
+        A nanny of Dask's whose worker is killed a second time just as it starts can lose it for good: then begin anew.
+        """
+        self.dask.scale(2)
+        if not self._settles(SETTLING_S):
+            self.dask.close(timeout=20)
+            self.dask = self._start()
+            assert self._settles(PATIENCE_S)
+
+    def _settles(self, patience_s: float) -> bool:
+        end = time.monotonic() + patience_s
+        while not self._settled(2):
+            if time.monotonic() > end:
+                return False
             time.sleep(0.05)
+        return True
 
     def _settled(self, workers: int) -> bool:
         known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
