@@ -55,9 +55,10 @@ def test_errors_reach_whoever_hands_on(beside: bool, side: str) -> None:
 
 def test_a_run_that_breaks_off_writes_no_more() -> None:
     written: list[bytes] = []
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def write(part: object) -> None:
+        begun.set()
         go_on.wait(10)
         written.append(bytes(part))  # type: ignore[call-overload]
 
@@ -65,6 +66,7 @@ def test_a_run_that_breaks_off_writes_no_more() -> None:
         with part_writer(write, 3, True) as writer:
             for i in range(3):
                 writer.write(b"%d" % i)
+            assert begun.wait(10)
             threading.Timer(0.1, go_on.set).start()
             raise KeyboardInterrupt
 
