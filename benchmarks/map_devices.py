@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
-NOISY = 0.05
+#: substitutions a base
+USUAL, NOISY = 0.004, 0.05
 _PART = 500_000
 _NAME_DIGITS = 9
 
@@ -49,7 +50,7 @@ def letters_of(path: Path) -> NDArray[np.uint8]:
 
 
 def draw(
-    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = 0.004
+    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = USUAL
 ) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): forward reads with errors from these starts."""
     n = len(starts)
@@ -90,7 +91,7 @@ def known_starts(genome: NDArray[np.uint8], count: int, rng: np.random.Generator
 
 
 def single(
-    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = 0.004
+    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = USUAL
 ) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): reads of either strand."""
     reads = draw(genome, starts, rng, substitutions)
@@ -114,7 +115,7 @@ def simulate_part(letters: Path, part: int, count: int, paired: bool, substituti
 
 
 def simulate(
-    genome: Path, count: int, paired: bool, outputs: list[Path], processes: int, substitutions: float = 0.004
+    genome: Path, count: int, paired: bool, outputs: list[Path], processes: int, substitutions: float = USUAL
 ) -> None:
     """Write reads, or ``count`` pairs of the usual rate of substitutions."""
     parts = range(-(-count // _PART))
@@ -251,8 +252,8 @@ def main() -> None:
         harness.run_timed(
             [sys.executable, "-m", "gpualign", "index", genome, "-d", index, "-t", str(arguments.threads)]
         )
-        sets = [("pairs", 2 * int(n), 0.004) for n in arguments.pairs.split(",") if n]
-        sets += [("single", int(n), 0.004) for n in arguments.reads.split(",") if n]
+        sets = [("pairs", 2 * int(n), USUAL) for n in arguments.pairs.split(",") if n]
+        sets += [("single", int(n), USUAL) for n in arguments.reads.split(",") if n]
         sets += [("noisy", int(n), NOISY) for n in arguments.noisy.split(",") if n]
         for kind, reads, substitutions in sets:
             paired = kind == "pairs"

@@ -74,15 +74,15 @@ class Cluster:
 
     def _settles(self, patience_s: float) -> bool:
         end = time.monotonic() + patience_s
-        while not self._settled(2):
+        while not self._settled():
             if time.monotonic() > end:
                 return False
             time.sleep(0.05)
         return True
 
-    def _settled(self, workers: int) -> bool:
+    def _settled(self) -> bool:
         known = set(self.dask.scheduler.workers)  # what the cluster's own list says is seconds old
-        return len(known) == workers and known == {nanny.worker_address for nanny in self.dask.workers.values()}
+        return len(known) == 2 and known == {nanny.worker_address for nanny in self.dask.workers.values()}
 
 
 @pytest.fixture(scope="package")

@@ -3,7 +3,7 @@
 Each kernel has a rate with the whole device busy and one with a single warp of it; the time of a list of pairs is the
 longer of its cells at the first and its longest task at the second. LazyRScan and RScan give a warp 64 pairs (32 in
 wide words) and need thousands of pairs to fill a device; DScan and TiledDScan give a warp one strip of one pair. Pairs
-whose directions are more than the device holds are aligned part by part (``pairwise_long``).
+whose directions are more than the device holds, and a few long ones, are aligned part by part (``pairwise_long``).
 """
 
 from __future__ import annotations
