@@ -33,6 +33,9 @@ _MOST_HITS = 1 << 14
 _MATE_WINDOWS = 8
 #: shared memory that the driver keeps of each block
 _BLOCK_SHARED = 1024
+#: what the counter of units begins with. It is copied with the rest: between setting it on the device and the launch
+#: another thread could have the interpreter, while the device waits for its kernel and counts that as work
+_FIRST_UNIT = np.zeros(1, np.uint32)
 #: of the device's budget for all warps' room in one batch
 _ROOM_SHARE = 0.1
 
@@ -213,13 +216,12 @@ class MapKernel:
             int(slot.upload("units", units)),
             int(slot.device_array("records", record_bytes)),
             int(slot.device_array("room", blocks * shape.warps * room.nbytes)),
-            int(slot.device_array("next", 4)),
+            int(slot.upload("next", _FIRST_UNIT)),
         )
         packed = _native.map_batch_bytes(target, rules, arrays, (len(units) - 1, *room.sizes))
         function = self.device.function("map", "map_reads", shape.defines)
         function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         slot.pinned("records", record_bytes, np.uint8)
-        slot.clear("next", 4)  # nothing between here and the launch: the device would wait, and count it as work
         slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         slot.download("records", record_bytes, np.uint8)
 
