@@ -4,6 +4,7 @@
 #include "device/diagonal_scan.cuh"
 #include "device/lazy_kernel.cuh"
 #include "device/trace_scan.cuh"
+#include "device/window_walk.cuh"
 
 namespace gpualign {
 namespace nw {
@@ -224,12 +225,13 @@ DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
 DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
 DIAGONALS(dscan_affine_letters, true, true, TableColumns<kept_columns>)
 
-// The walk back through DScan's directions, a thread a pair; directions_at is where each pair's first strip begins.
-extern "C" __global__ void dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs,
-                                      const int32_t* scores, const uint32_t* directions, const int64_t* directions_at,
-                                      TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count,
-                                      int identical) {
-    const int pair = int(blockIdx.x * blockDim.x + threadIdx.x);
+// The walk back through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
+extern "C" __global__ void __launch_bounds__(block_threads)
+    dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs, const int32_t* scores,
+               const uint32_t* directions, const int64_t* directions_at, TraceResult* results, uint32_t* runs,
+               const int64_t* runs_at, int count, int identical) {
+    __shared__ __align__(16) Window windows[block_threads / warp_size];
+    const int pair = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size);
     if (pair >= count) return;
     const int q = pairs.query[pair], t = pairs.target[pair];
     const uint8_t *query = queries.codes + queries.offsets[q], *target = targets.codes + targets.offsets[t];
@@ -237,17 +239,12 @@ extern "C" __global__ void dscan_walk(DeviceSequences queries, DeviceSequences t
     Path path(runs + runs_at[pair]);
     path.result.score = scores[pair];
     Walk walk{n, m, 0};
-    while (walk.i > 0 && walk.j > 0) {
-        const int i = int(walk.i), j = int(walk.j);
-        step(walk, diagonal_bits(directions + directions_at[pair], n, i, j), [&](uint32_t next) {
-            if (next == op_match) path.pair(query[i - 1] == target[j - 1] && query[i - 1] < identical);
-            else path.add(next, 1);
-        });
-    }
+    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], identical)
+        .run(walk, path);
     path.add(op_delete, uint32_t(walk.j));
     path.add(op_insert, uint32_t(walk.i));
     path.close();
-    results[pair] = path.result;
+    if (threadIdx.x % warp_size == 0) results[pair] = path.result;
 }
 
 #define FILTER(name, W)                                                                                                 \

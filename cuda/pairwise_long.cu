@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(warp_size)
     path.operation = at.operation;
     path.length = at.length;
     Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
-    WindowWalk(part, directions, window, identical).run(walk, path);
+    WindowWalk(part.query, part.n, part.target, directions, window, identical).run(walk, path);
     at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};
     if (at.walk.i == 0 || at.walk.j == 0) {
         path.add(op_delete, uint32_t(at.walk.j));

@@ -190,14 +190,5 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
     if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = done;
 }
 
-// Where DScan's four bits of a cell are, from the pair's first strip on.
-__device__ __forceinline__ uint32_t diagonal_bits(const uint32_t* directions, int n, int i, int j) {
-    constexpr int K = kept_columns;
-    const int strip = (j - 1) / (warp_size * K), column = (j - 1) % (warp_size * K);
-    const int lane = column / K, k = column % K;
-    const int64_t step = int64_t(strip) * (n + warp_size - 1) + i - 1 + lane;
-    return directions[(step * warp_size + lane) * 2 + k / 8] >> (4 * (7 - k % 8)) & 15;
-}
-
 }  // namespace nw
 }  // namespace gpualign

@@ -236,7 +236,7 @@ class PairwiseLauncher:
         walk, _ = self.function("dscan_walk", 0)
         slot.launch(
             walk,
-            -(-len(block) // THREADS),
+            -(-len(block) // _WARPS_PER_BLOCK),
             THREADS,
             self.strands[strand],
             self.targets,
