@@ -36,7 +36,7 @@ from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
 #: substitutions a base
-USUAL, NOISY = 0.004, 0.05
+USUAL, NOISY = 0.004, 0.03
 _PART = 500_000
 _NAME_DIGITS = 9
 
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--genome", type=Path)
     parser.add_argument("--reads", default="20000000,4000000")
     parser.add_argument("--pairs", default="10000000")
-    parser.add_argument("--noisy", default="", help="reads with 5 %% of substitutions, more work for kernels")
+    parser.add_argument("--noisy", default="", help="reads with 3 %% of substitutions, more work for kernels")
     parser.add_argument("--share", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda", help="one or, joined by +, several")
     parser.add_argument("--threads", type=int, default=16)
