@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import inflated_chunks, parse, stored_chunks
@@ -104,3 +105,10 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
         path.write_bytes(b"@r\nACGTACGTAC\n+\nIIIIIIIIII\n" * 10)
         with pytest.raises(InputError, match="became shorter"):
             parse(chunks[-1])
+
+
+@pytest.mark.parametrize("letters", [b"\n", b"A", b"A\nC\n\n"])
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 64 * 255, 64 * 255 + 1, 64 * 511 + 63])
+def test_newlines_are_counted(letters: bytes, size: int) -> None:
+    text = (letters * size)[:size]
+    assert _native.count_newlines(text) == text.count(b"\n")

@@ -90,6 +90,10 @@ inline std::string printable(const char* begin, const char* end, size_t most = 4
     return text;
 }
 
+inline void append(std::vector<uint8_t>& bytes, const char* begin, const char* end) {
+    bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(end));
+}
+
 struct Records {
     std::vector<uint8_t> names, bases, qualities, comments;
     std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
@@ -98,20 +102,23 @@ struct Records {
         const char* p = line.begin + 1;
         const char* stop = p;
         while (stop < line.end && *stop != ' ' && *stop != '\t') stop++;
-        names.insert(names.end(), p, stop);
+        append(names, p, stop);
         name_offsets.push_back(int64_t(names.size()));
         if (with_comments) {
             while (stop < line.end && (*stop == ' ' || *stop == '\t')) stop++;
-            comments.insert(comments.end(), stop, line.end);
+            append(comments, stop, line.end);
             comment_offsets.push_back(int64_t(comments.size()));
         }
     }
 
-    std::string last_name() const {
+    // The name of record i, for messages.
+    std::string name(size_t i) const {
         const char* text = reinterpret_cast<const char*>(names.data());
-        const size_t n = name_offsets.size();
-        return printable(text + name_offsets[n - 2], text + name_offsets[n - 1], 80);
+        return printable(text + name_offsets[i], text + name_offsets[i + 1], 80);
     }
+    std::string last_name() const { return name(name_offsets.size() - 2); }
+    // Records with all that belongs to them.
+    size_t whole() const { return base_offsets.size() - 1; }
 
     void sequence(const Line& line, long line_offset, bool nucleotides) {
         const size_t start = bases.size();
@@ -154,9 +161,8 @@ inline void parse_fasta(Lines& lines, Records& r, bool nucleotides, bool with_co
 
 inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
     static const char* const four_lines = " (multi-line FASTQ is not read: use four lines a record)";
-    std::string last_good;
     const auto cut_short = [&](long at) {
-        const std::string after = r.base_offsets.size() > 1 ? " (the last whole record is '" + last_good + "')" : "";
+        const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
         fail_at(at, "FASTQ record cut short" + after);
     };
     while (!lines.done()) {
@@ -168,7 +174,6 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
         if (*head.begin != '@')
             fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" +
                             four_lines);
-        if (r.base_offsets.size() > 1) last_good = r.last_name();
         r.header(head, with_comments);
         if (lines.done()) cut_short(at);
         const size_t before = r.bases.size();
@@ -187,7 +192,7 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
                              std::to_string(quality.end - quality.begin) + " qualities");
         }
         if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
-        r.qualities.insert(r.qualities.end(), quality.begin, quality.end);
+        append(r.qualities, quality.begin, quality.end);
         r.base_offsets.push_back(int64_t(r.bases.size()));
     }
 }
