@@ -44,7 +44,7 @@ def stored_bgzf(data: bytes, block: int = 65280) -> bytes:
 
 
 @pytest.mark.parametrize("others", ["", "N", "RYSWKMBDHVN"])
-@pytest.mark.parametrize("length", [97, 98, 131, 200])
+@pytest.mark.parametrize("length", [97, 98, 128, 131, 200])
 def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
     cli: Cli, tmp_path: Path, length: int, others: str
 ) -> None:
@@ -52,13 +52,14 @@ def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
         genome = next(SeqIO.parse(file, "fasta")).seq
     read = str(genome[500 : 500 + length].reverse_complement())
     read = read[: length // 2] + others + read[length // 2 + len(others) :]
-    (tmp_path / "reads.fq").write_text(f"@r\n{read}\n+\n{'I' * (length - 1)}#\n")
+    qualities = "".join(chr(ord("!") + 7 * i % 94) for i in range(length))
+    (tmp_path / "reads.fq").write_text(f"@r\n{read}\n+\n{qualities}\n")
     status, out, _ = cli("map", GENOMES, tmp_path / "reads.fq", "-q", "--error-rate", "0.2")
     assert status == 0
     (fields,) = records(out)
     assert (fields[1], fields[3]) == ("16", "501")
     assert fields[9] == str(Seq(read).reverse_complement())
-    assert fields[10] == "#" + "I" * (length - 1)
+    assert fields[10] == qualities[::-1]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

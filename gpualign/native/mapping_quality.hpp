@@ -71,14 +71,19 @@ public:
 
 private:
     uint8_t of(const Evidence& chosen, const Rivals& rivals) const {
+        if (rivals.least < 0 && !chosen.cut && kUncut + chosen.votes >= kSurest) return kMost;  // most reads: no logarithms
         const double edits = rivals.least < 0 ? 0 : double(rivals.least) / edit_;
         double wrong = unseen(chosen, rivals.least < 0, edits);
         if (rivals.least > 0) {
             const double rate = (chosen.distance + 1.0) / (chosen.length + 2.0);
             wrong += rivals.count * std::pow(3 * rate / (1 - rate), edits);
         }
-        return uint8_t(std::clamp(-10 * std::log10(wrong / (1 + wrong)), 1.0, 60.0));
+        return uint8_t(std::clamp(-10 * std::log10(wrong / (1 + wrong)), 1.0, double(kMost)));
     }
+
+    static constexpr uint8_t kMost = 60;
+    // Powers of ten: the least chance of a better place, and that without seed hits where none were left out.
+    static constexpr double kSurest = 6.0, kUncut = 2.0;
 
     // What an insert size costs is a whole number, and it is taken from places whose gaps are not known yet.
     static constexpr int32_t kRounding = 1;
@@ -87,8 +92,8 @@ private:
     // of them a better one would have shown; where hits were left out, a rival close by is a sign of a family of repeats
     // whose other members were not met.
     static double unseen(const Evidence& chosen, bool alone, double edits) {
-        if (!chosen.cut) return std::pow(10, -std::min(6.0, 2.0 + chosen.votes));
-        const double by_votes = std::pow(10, -std::min(6.0, 0.1 + 0.5 * chosen.votes));
+        if (!chosen.cut) return std::pow(10, -std::min(kSurest, kUncut + chosen.votes));
+        const double by_votes = std::pow(10, -std::min(kSurest, 0.1 + 0.5 * chosen.votes));
         return alone ? by_votes : std::max(by_votes, 0.04 * std::pow(10, 0.8 * (1 - edits)));
     }
 

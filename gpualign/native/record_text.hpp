@@ -53,17 +53,18 @@ public:
     // Takes record `record` of a read given in its own direction.
     void load(size_t record, const char* bases, int64_t length) {
         load(record);
-        oriented_.resize(size_t(length));
+        oriented_.resize(size_t(length) + kBehind);
         if (records_.reverse(record)) reverse_complement_letters(bases, length, oriented_.data());
         else std::copy(bases, bases + length, oriented_.begin());
-        window_.resize(size_t(reference_span(begin_, end_)));
+        span_ = size_t(reference_span(begin_, end_));
+        window_.resize(span_ + kBehind);
         const uint64_t begin = uint64_t(reference_.contig_offsets[records_.contig[record]] + records_.position[record]);
-        reference_.letters(begin, begin + window_.size(), window_.data());
-        bases_only_ = !reference_.has_run(begin, begin + window_.size());
+        reference_.letters(begin, begin + span_, window_.data());
+        bases_only_ = !reference_.has_run(begin, begin + span_);
     }
 
-    const std::vector<char>& oriented() const { return oriented_; }  // the read as it is printed
-    size_t span() const { return window_.size(); }
+    const char* oriented() const { return oriented_.data(); }  // the read as it is printed
+    size_t span() const { return span_; }
     int64_t clipped_front() const { return clipped(begin_); }
     int64_t clipped_back() const { return begin_ == end_ || end_ - begin_ == 1 ? 0 : clipped(end_ - 1); }
 
@@ -141,19 +142,24 @@ private:
     // Pairs of letters up to the first that do not match, most `most`.
     uint32_t matches(size_t query, size_t reference, uint32_t most) const {
         uint32_t n = 0;
-        if (bases_only_)  // letters that are equal to a base are bases
-            for (uint64_t a, b; n + sizeof a <= most; n += sizeof a) {
-                std::memcpy(&a, oriented_.data() + query + n, sizeof a);
-                std::memcpy(&b, window_.data() + reference + n, sizeof b);
-                if (a != b) break;
+        if (bases_only_) {  // letters that are equal to a base are bases
+            for (uint64_t a, b; n < most; n += kBehind) {
+                std::memcpy(&a, oriented_.data() + query + n, kBehind);
+                std::memcpy(&b, window_.data() + reference + n, kBehind);
+                if (a != b) return std::min(most, n + uint32_t(__builtin_ctzll(a ^ b)) / 8);
             }
+            return most;
+        }
         while (n < most && match(query + n, reference + n)) n++;
         return n;
     }
 
+    static constexpr uint32_t kBehind = sizeof(uint64_t);  // letters compared at once; there are as many behind the last ones
+
     const ReferenceView& reference_;
     const RecordsView records_;
     bool bases_only_ = false;  // in the window
+    size_t span_ = 0;
     const uint32_t *begin_ = nullptr, *end_ = nullptr;
     std::vector<char> oriented_, window_;
 };

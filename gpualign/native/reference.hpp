@@ -65,13 +65,17 @@ struct ReferenceView {
 
     // The letters as in the file, upper-case.
     void letters(uint64_t begin, uint64_t end, char* out) const {
+        const auto unpack = [&](uint64_t from, char* to) {
+            uint64_t bases = packed_window(words, from);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(to + four, kFourLetters.of[bases & 255], 4);
+        };
         uint64_t i = begin;
-        for (; i + kBasesPerWord <= end; i += kBasesPerWord, out += kBasesPerWord) {
-            uint64_t bases = packed_window(words, i);
-            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(out + four, kFourLetters.of[bases & 255], 4);
+        for (; i + kBasesPerWord <= end; i += kBasesPerWord) unpack(i, out + (i - begin));
+        if (i < end) {
+            char last[kBasesPerWord];
+            unpack(i, last);
+            std::memcpy(out + (i - begin), last, end - i);
         }
-        for (uint64_t at = i; at < end; at++) out[at - i] = "ACGT"[packed_base(words, at)];
-        out -= i - begin;
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
             const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
             std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));

@@ -156,7 +156,7 @@ private:
             out_.put("*\t*");
             return;
         }
-        out_.put((records_.mapped(r) ? record_.oriented().data() : reads_.letters(i)) + from, size_t(to - from));
+        out_.put((records_.mapped(r) ? record_.oriented() : reads_.letters(i)) + from, size_t(to - from));
         out_.put('\t');
         if (!reads_.qualities) {
             out_.put('*');

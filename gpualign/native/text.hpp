@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "blocks.hpp"
+
 namespace gpualign {
 
 class Text {
@@ -32,7 +34,12 @@ public:
     // n letters, the last one first.
     void put_backwards(const char* text, size_t n) {
         char* out = data_.get() + size_;
-        for (size_t i = 0; i < n; i++) out[i] = text[n - 1 - i];
+        in_blocks(ptrdiff_t(n), [&](ptrdiff_t at, auto count) {
+            char given[count], turned[count];
+            std::memcpy(given, text + (ptrdiff_t(n) - at - count), count);
+            for (ptrdiff_t i = 0; i < count; i++) turned[i] = given[count - 1 - i];
+            std::memcpy(out + at, turned, count);
+        });
         size_ += n;
     }
     void number(int64_t x) {
