@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from gpualign.gpu.device import Device, list_devices
 from gpualign.gpu.kernels.map import MapKernel
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.index import open_index
 from gpualign.workflows.map import MapParams
@@ -68,14 +69,15 @@ def drawn(genome: NDArray[np.uint8], count: int, paired: bool) -> NDArray[np.uin
 def kernel_seconds(device: Device, kernel: MapKernel, batch: SequenceBatch, runs: int) -> tuple[float, int]:
     """Seconds of the best run, and the reads that were left to the CPU."""
     slot, best, left = device.slots(1)[0], float("inf"), 0
+    item = MapBatch.of(batch, kernel.pairs is not None)
     for _ in range(runs):
         before = device.timeline.kernel_s
-        kernel.submit(slot, batch)
+        kernel.submit(slot, item)
         slot.submitted()
         slot.wait()
         device.timeline.fold()
         best = min(best, device.timeline.kernel_s - before)
-        left = int(kernel.collect(slot, batch).left.sum())
+        left = int(kernel.collect(slot, item).left.sum())
     return best, left
 
 

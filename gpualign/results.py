@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: SAM flags of a read's further records
-SECONDARY_OR_SUPPLEMENTARY = 0x900
-
 
 @dataclass(frozen=True)
 class Alignments:
@@ -66,11 +63,6 @@ class Alignments:
     def primary(self) -> NDArray[np.int64]:
         """int64 (n,): the primary record of each read."""
         return self.record_offsets[:-1]
-
-    @property
-    def primary_flags(self) -> int:
-        """Records whose flag says that they are the primary one of their read."""
-        return int(np.count_nonzero(self.flag & SECONDARY_OR_SUPPLEMENTARY == 0))
 
     @property
     def mapped(self) -> int:

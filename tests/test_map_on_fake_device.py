@@ -18,8 +18,8 @@ from gpualign.gpu import device as device_module
 from gpualign.gpu.buffers import Slot
 from gpualign.gpu.host_memory import is_lent
 from gpualign.gpu.kernels.map import MapKernel
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.params import RunOptions
-from gpualign.sequences import SequenceBatch
 from gpualign.workflows.map import MapParams, run_map
 from gpualign.workflows.map_records import MapOutputs, MappedText
 from tests.fake_cuda import FakeDriver
@@ -89,14 +89,14 @@ def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tup
     assert driver.contexts == []
 
 
-def test_host_threads_stage_the_letters(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But those of the first batches, for which no page-locked memory has been made yet."""
     in_place: list[bool] = []
     submit = MapKernel.submit
 
-    def watched(self: MapKernel, slot: Slot, batch: SequenceBatch) -> None:
-        in_place.append(is_lent(batch.bases))
-        submit(self, slot, batch)
+    def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
+        in_place.append(is_lent(item.block))
+        submit(self, slot, item)
 
     monkeypatch.setattr(MapKernel, "submit", watched)
     use(FakeDriver())

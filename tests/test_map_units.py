@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.map import map_batch
 from gpualign.gpu import tuning
-from gpualign.gpu.kernels.map import DeviceRecords, Room, map_on_one_lane, runs_on_gpu, units_of
+from gpualign.gpu.kernels.map import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
+from gpualign.gpu.kernels.map_batch import MapBatch, units_of
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -216,6 +217,35 @@ def test_units() -> None:
     assert units_of(batch, False).tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600], [100] * 31])
+@pytest.mark.parametrize("dirt", [0, 255])
+def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
+    """In memory with whatever content."""
+    rng = np.random.default_rng(3)
+    bases = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, sum(lengths))]
+    offsets = np.cumsum([0, *lengths]).astype(np.int64)
+    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+    item = MapBatch.of(batch, False, lambda nbytes: np.full(nbytes, dirt, np.uint8))
+
+    def found(at: int, count: int, dtype: type) -> list[int]:
+        return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
+
+    letters, starts, units, next_unit = item.addresses(0)
+    assert found(letters, len(bases), np.uint8) == bases.tolist()
+    assert found(starts, len(offsets), np.int64) == offsets.tolist()
+    assert found(units, len(offsets), np.uint32) == list(range(len(offsets)))
+    assert found(next_unit, 1, np.uint32) == [0]
+    assert (letters % 256, starts % 8, units % 4, next_unit % 4) == (0, 0, 0, 0)
+    assert item.units == len(lengths)
+    assert item.longest == max([1, *(length for length in lengths if length <= 512)])
+    assert item.batch.bases.tobytes() == bases.tobytes()
+    halves = item.halves(False)
+    assert [half.units for half in halves] == (
+        [len(lengths) // 2, -(-len(lengths) // 2)] if len(lengths) > 1 else [len(lengths)]
+    )
+    assert b"".join(half.batch.bases.tobytes() for half in halves) == bases.tobytes()
+
+
 def test_room() -> None:
     params = MapParams("", "")
     assert [Room.of(params, longest).words for longest in (1, 160, 161, 256, 384, 512, 9000)] == [
@@ -253,8 +283,9 @@ class TestOnGpu:
         from gpualign.gpu.kernels.map import MapKernel
         from gpualign.gpu.runner import run_on_devices
 
+        item = MapBatch.of(batch, pairs is not None)
         with Device(list_devices()[0]) as device:
-            (found,) = run_on_devices([batch], lambda device: MapKernel(device, index, params, pairs), [device])
+            (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [device])
         return found
 
     @pytest.mark.parametrize("case", CASES)

@@ -17,6 +17,7 @@ from gpualign.backends.map import map_batch
 from gpualign.backends.select import open_backend
 from gpualign.errors import UsageError
 from gpualign.gpu.kernels.map import DeviceRecords, MapKernel, runs_on_gpu
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io import table
 from gpualign.io.mates import PairedParts, paired_parts, to_reads
@@ -127,7 +128,8 @@ class Mapper:
             cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
             make_kernel=lambda device: MapKernel(device, index, params, pairs),
             before=before,
-            cpu_kernel=on_cpu,
+            staged=lambda batch, lend: MapBatch.of(batch, pairs is not None, lend),
+            cpu_kernel=lambda item: on_cpu(item.batch),
             after=after,
         )
 

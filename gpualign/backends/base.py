@@ -43,10 +43,10 @@ class HostedStage(Stage[Item, Result]):
     Attributes:
         cpu: item -> result, all of it.
         make_kernel: device -> kernel object for the items that ``before`` makes.
-        before: item -> (what ``after`` needs, the kernel's item).
+        before: item -> (what ``after`` needs, what is to be staged).
+        staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
         after: (what ``before`` left for it, the kernel's result) -> result.
-        staged: (the kernel's item, what lends page-locked memory) -> the item with its large arrays there.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,14 @@ from gpualign.backends.base import HostedStage, Item, Result, Stage
 from gpualign.gpu.cores import Cores
 from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
+from gpualign.stream.clock import HOST
 from gpualign.stream.runner import run_ordered
 
 #: how long a thread may keep the interpreter when another one wants it, seconds
 _SWITCH_INTERVAL_S = 1e-4
+#: batches of a device that are staged before it can begin them
+_STAGED_AHEAD = 2
+_ANY_NUMBER = 1 << 30
 
 
 class CudaBackend:
@@ -68,12 +73,28 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have under way
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            yield from run_ordered(items, partial(stage.around, partial(self._run_staged, pool, stage)), workers)
+            yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()
 
-    def _run_staged(self, pool: DevicePool[Any, Any], stage: HostedStage[Any, Any], item: Any) -> Any:
-        return pool.run(stage.staged(item, self._lend))
+    def around(self, stage: HostedStage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
+        """item -> result in a host's thread, which stages what ``pool`` computes.
+
+        Page-locked memory is slow to get, so few batches are staged at a time: those that devices have under way, and
+        the next ones. But where the cores choose what they take they want to see all that waits.
+        """
+        most = (stage.slots + _STAGED_AHEAD) * len(self.devices)
+        room = threading.Semaphore(_ANY_NUMBER if self.cpu_threads else most)
+
+        def run(prepared: Any) -> Any:
+            with HOST.waiting():
+                room.acquire()
+            try:
+                return pool.run(stage.staged(prepared, self._lend))
+            finally:
+                room.release()
+
+        return partial(stage.around, run)
 
     def _lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""

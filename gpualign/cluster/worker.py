@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from gpualign.backends.base import HostedStage, Stage
@@ -111,7 +110,7 @@ class _Engine:
         except BaseException:
             self._backend.close()
             raise
-        self.run = partial(stage.around, self._pool.run) if isinstance(stage, HostedStage) else self._pool.run
+        self.run = self._backend.around(stage, self._pool) if isinstance(stage, HostedStage) else self._pool.run
 
     def close(self) -> None:
         if self._pool is not None:

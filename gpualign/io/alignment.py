@@ -17,10 +17,10 @@ from gpualign import __version__, _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.files import InputFile
-from gpualign.results import SECONDARY_OR_SUPPLEMENTARY
 from gpualign.sequences import SequenceBatch, join_bytes
 
 _REVERSE = 0x10
+_SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
@@ -81,7 +81,7 @@ class AlignmentReads:
         count = 0
         try:
             for record in self._records:
-                if record.flag & SECONDARY_OR_SUPPLEMENTARY:
+                if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
                     continue
                 count += 1
                 row = self._row(record)

@@ -28,6 +28,7 @@ from gpualign.params import RunOptions
 from gpualign.plots.report_page import report_page
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch
+from gpualign.stream.memory import reuse_memory
 from gpualign.workflows.chaining import SHORT_READS, Chaining
 from gpualign.workflows.index import open_index
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
@@ -190,6 +191,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
+    reuse_memory()  # batch after batch wants buffers of the same sizes
     options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)

@@ -11,6 +11,7 @@ from gpualign.backends.base import HostedStage, Lend
 from gpualign.backends.map import map_batch
 from gpualign.errors import check_count
 from gpualign.gpu.kernels.map import DeviceRecords, MapKernel
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import PairedParts, to_reads
 from gpualign.results import Alignments
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     from gpualign.gpu.device import Device
 
 Mapped = tuple[MappedText, MapStatistics]
-
-
-def staged(batch: SequenceBatch, lend: Lend) -> SequenceBatch:
-    """The batch with its letters in page-locked memory, where there is any."""
-    bases = lend(len(batch.bases))
-    if bases is None:
-        return batch
-    np.copyto(bases, batch.bases)
-    return replace(batch, bases=bases)
 
 
 class Mapping:
@@ -45,9 +37,9 @@ class Mapping:
             cpu=self.map_chunk,
             make_kernel=self.make_kernel,
             before=self.parse,
-            cpu_kernel=self.map_on_cpu,
+            staged=self.staged,
+            cpu_kernel=self.map_staged,
             after=self.write,
-            staged=staged,
         )
 
     def map_chunk(self, item: Chunk | PairedParts | SequenceBatch) -> Mapped:
@@ -61,11 +53,17 @@ class Mapping:
         clock.ended("parse")
         return (batch, clock), batch
 
+    def staged(self, batch: SequenceBatch, lend: Lend) -> MapBatch:
+        return MapBatch.of(batch, self.formatter.pairs is not None, lend)
+
     def make_kernel(self, device: Device) -> MapKernel:
         return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
 
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
+
+    def map_staged(self, item: MapBatch) -> Alignments:
+        return self.map_on_cpu(item.batch)
 
     def write(self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceRecords) -> Mapped:
         """What a device found, or a thread beside it, as text."""
@@ -75,15 +73,16 @@ class Mapping:
             return self._format(batch, found, clock, 0)
         paired = self.formatter.pairs is not None
         alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return self._format(batch, alignments, clock, len(batch) - int(np.count_nonzero(found.left)))
+        return self._format(batch, alignments, clock, len(batch) - int(found.left.sum()))
 
     def _format(self, batch: SequenceBatch, alignments: Alignments, clock: StepClock, on_gpu: int) -> Mapped:
         formatter, params = self.formatter, self.formatter.params
         clock.ended("map")
         text, invalid_comments = formatter(batch, alignments)
         clock.ended("format")
-        check_count("reads", len(batch), alignments.primary_flags)
         statistics = statistics_of(batch, alignments, formatter.pairs)
+        primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
+        check_count("reads", len(batch), primary)
         seeds = formatter.index.params
         unsure = ~params.guaranteed(batch.lengths, seeds.k, seeds.w) if params.full else np.zeros(0, np.bool_)
         return text, replace(

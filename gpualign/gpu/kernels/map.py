@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpualign import _native
 from gpualign.backends.map import NO_STRATA
 from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.gpu.resident import ResidentArrays, ResidentText
 from gpualign.gpu.runner import run_alone
 from gpualign.index.minimizers import MinimizerIndex
@@ -33,9 +35,6 @@ _MOST_HITS = 1 << 14
 _MATE_WINDOWS = 8
 #: shared memory that the driver keeps of each block
 _BLOCK_SHARED = 1024
-#: what the counter of units begins with. It is copied with the rest: between setting it on the device and the launch
-#: another thread could have the interpreter, while the device waits for its kernel and counts that as work
-_FIRST_UNIT = np.zeros(1, np.uint32)
 #: of the device's budget for all warps' room in one batch
 _ROOM_SHARE = 0.1
 
@@ -113,13 +112,6 @@ def rules_of(
     )
 
 
-def units_of(batch: SequenceBatch, paired: bool) -> NDArray[np.uint32]:
-    """uint32 (units + 1,): the first read of each unit, a read by itself or the two ends of a pair, and the end."""
-    if not paired or batch.mates is None:
-        return np.arange(len(batch) + 1, dtype=np.uint32)
-    return np.append(np.flatnonzero(batch.mates != 2), len(batch)).astype(np.uint32)
-
-
 @dataclass(frozen=True)
 class DeviceRecords:
     """The device's records of a batch.
@@ -131,7 +123,7 @@ class DeviceRecords:
     records: NDArray[np.uint8]
     per_read: int
 
-    @property
+    @cached_property
     def left(self) -> NDArray[np.uint8]:
         """uint8 (n,): 1 for the reads that are left to the CPU."""
         left: NDArray[np.uint8] = _native.reads_on_host(self.records, self.per_read)
@@ -181,6 +173,17 @@ def _nothing() -> Alignments:
     )
 
 
+@dataclass(frozen=True)
+class _Launch:
+    """The kernel for batches of one longest length: bytes of shared memory and number of its blocks."""
+
+    room: Room
+    shape: tuning.MapShape
+    shared: int
+    blocks: int
+    function: Any
+
+
 class MapKernel:
     """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
 
@@ -198,48 +201,38 @@ class MapKernel:
         attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+        self._launches: dict[int, _Launch] = {}
 
-    def submit(self, slot: Slot, batch: SequenceBatch) -> None:
-        units = units_of(batch, self.pairs is not None)
-        if len(units) == 1:
+    def submit(self, slot: Slot, item: MapBatch) -> None:
+        if item.units == 0:
             return
-        lengths = batch.lengths
-        longest = int(lengths[lengths <= tuning.MAP_LONGEST].max(initial=1))
-        room, shape = Room.of(self.params, longest), tuning.map_shape(longest)
-        shared = shape.warps * int(_native.map_shared_bytes(shape.words))
-        blocks = self._blocks(shape, shared, room.nbytes)
+        launch = self._launch(item.longest)
+        room, shape = launch.room, launch.shape
         target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
-        record_bytes = self._record_bytes(batch)
-        arrays = (
-            int(slot.upload("letters", batch.bases)) if len(batch.bases) else 0,
-            int(slot.upload("offsets", batch.base_offsets)),
-            int(slot.upload("units", units)),
-            int(slot.device_array("records", record_bytes)),
-            int(slot.device_array("room", blocks * shape.warps * room.nbytes)),
-            int(slot.upload("next", _FIRST_UNIT)),
+        record_bytes = self._record_bytes(item)
+        letters, offsets, units, next_unit = item.addresses(int(slot.upload("batch", item.block)))
+        records = int(slot.device_array("records", record_bytes))
+        warps = int(slot.device_array("room", launch.blocks * shape.warps * room.nbytes))
+        packed = _native.map_batch_bytes(
+            target, rules, (letters, offsets, units, records, warps, next_unit), (item.units, *room.sizes)
         )
-        packed = _native.map_batch_bytes(target, rules, arrays, (len(units) - 1, *room.sizes))
-        function = self.device.function("map", "map_reads", shape.defines)
-        function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         slot.pinned("records", record_bytes, np.uint8)
-        slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
+        slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
         slot.download("records", record_bytes, np.uint8)
 
-    def collect(self, slot: Slot, batch: SequenceBatch) -> DeviceRecords:
+    def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         per_read = 1 + self.params.secondary
-        if not len(batch):
+        if item.units == 0:
             return DeviceRecords(np.zeros(0, np.uint8), per_read)
-        slot.part_with("letters")  # where they had to be staged here: a host thread may stage the next ones
+        slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
         assert records is not None
-        records = records[: self._record_bytes(batch)]
+        records = records[: self._record_bytes(item)]
         return DeviceRecords(records if self._lent else records.copy(), per_read)
 
-    def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
+    def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
-        units = units_of(batch, self.pairs is not None)
-        middle = int(units[len(units) // 2])
-        return [batch.part(0, middle), batch.part(middle, len(batch))] if 0 < middle < len(batch) else [batch]
+        return item.halves(self.pairs is not None)
 
     def join(self, results: Sequence[Any]) -> DeviceRecords | Alignments:
         """The parts' results, all of this kernel or all of the CPU's."""
@@ -247,8 +240,18 @@ class MapKernel:
             return Alignments.join(results)
         return DeviceRecords(np.concatenate([result.records for result in results]), results[0].per_read)
 
-    def _record_bytes(self, batch: SequenceBatch) -> int:
-        return len(batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
+    def _record_bytes(self, item: MapBatch) -> int:
+        return len(item.batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
+
+    def _launch(self, longest: int) -> _Launch:
+        """For batches whose longest read has so many bases."""
+        if longest not in self._launches:
+            room, shape = Room.of(self.params, longest), tuning.map_shape(longest)
+            shared = shape.warps * int(_native.map_shared_bytes(shape.words))
+            function = self.device.function("map", "map_reads", shape.defines)
+            function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            self._launches[longest] = _Launch(room, shape, shared, self._blocks(shape, shared, room.nbytes), function)
+        return self._launches[longest]
 
     def _blocks(self, shape: tuning.MapShape, shared: int, room: int) -> int:
         """As many blocks as run at once, or as there is memory for."""
@@ -284,21 +287,19 @@ def map_on_one_lane(
 ) -> DeviceRecords:
     """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
     reference, model = index.reference, pairs or PairModel()
-    units = units_of(batch, pairs is not None)
-    longest = int(batch.lengths[batch.lengths <= tuning.MAP_LONGEST].max(initial=1))
-    room = Room.of(params, longest)
+    item = MapBatch.of(batch, pairs is not None)
+    room = Room.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     records = np.zeros(len(batch) * (1 + params.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
     penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
-    memory, counter = np.zeros(room.nbytes // 8 + 1, np.uint64), np.zeros(1, np.uint32)
-    letters = batch.bases if len(batch.bases) else np.zeros(1, np.uint8)
-    letters, offsets = np.ascontiguousarray(letters), np.ascontiguousarray(batch.base_offsets)
+    memory = np.zeros(room.nbytes // 8 + 1, np.uint64)
+    letters, offsets, units, next_unit = item.addresses(*_addresses(item.block))
     target = _addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
     packed = _native.map_batch_bytes(
         (*target, len(reference.contig_offsets) - 1, index.params.k, index.bucket_bits),
         rules_of(index, params, model, *_addresses(penalties, limits)),
-        _addresses(letters, offsets, units, records, memory, counter),
-        (len(units) - 1, *room.sizes),
+        (letters, offsets, units, *_addresses(records, memory), next_unit),
+        (item.units, *room.sizes),
     )
     _native.map_on_one_lane(packed, room.words)
     return DeviceRecords(records, 1 + params.secondary)
@@ -331,6 +332,7 @@ def self_test(device: Device) -> None:
     offsets = np.arange(0, len(bases) + 1, 150, dtype=np.int64)
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    found = run_alone(device, lambda device: MapKernel(device, index, params, None), batch)
+    item = MapBatch.of(batch, paired=False)
+    found = run_alone(device, lambda device: MapKernel(device, index, params, None), item)
     if not np.array_equal(found.records, map_on_one_lane(index, batch, params).records):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")
