@@ -82,6 +82,23 @@ def test_a_free_buffer_up_to_twice_as_large_is_taken(free: int, wanted: int, aga
     assert len(driver.sizes) == (2 if again else 3)
 
 
+def test_who_found_none_finds_one_after_the_next_that_is_made() -> None:
+    """Though one that has come back meanwhile would do for what is made."""
+    driver = Driver()
+    memory = whole_buffers(driver)
+    held = memory.make(1000)
+    assert memory.lend(1000) is None
+    del held
+    made = memory.make(1000)
+    assert len(driver.sizes) == 2
+    lent = memory.lend(1000)
+    assert lent is not None
+    assert not np.shares_memory(made, lent)
+    del made
+    memory.make(1000)
+    assert len(driver.sizes) == 2
+
+
 def test_there_are_few_sizes() -> None:
     driver = Driver(most=10_000)
     memory = whole_buffers(driver)

@@ -35,18 +35,27 @@ class HostMemory:
     def __init__(self, driver: Any, chunk: int = CHUNK) -> None:
         self._driver, self._chunk = driver, chunk
         self._free: dict[int, deque[NDArray[np.uint8]]] = {}
+        self._missed: set[int] = set()
         self._rest = np.zeros(0, np.uint8)
         with contextlib.suppress(driver.MemoryError):  # whoever needs it will be told
             self._rest = self._lock(chunk)
 
     def lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """uint8 (nbytes,) of whatever content, or None where no buffer of that size is free; in any thread."""
+        size = _rounded(nbytes)
+        if (array := self._taken(size)) is None:
+            self._missed.add(size)
+            return None
+        return array[:nbytes]
+
+    def _taken(self, size: int) -> NDArray[np.uint8] | None:
+        """The whole of a free buffer of exactly that size."""
         try:
-            home = self._free[_rounded(nbytes)]
+            home = self._free[size]
             buffer = home.pop()
         except (KeyError, IndexError):
             return None
-        return np.asarray(_Loan(buffer, home))[:nbytes]
+        return np.asarray(_Loan(buffer, home))
 
     def make(self, nbytes: int) -> NDArray[np.uint8]:
         """The whole of a buffer of at least that many bytes, a new one where none of up to twice that is free; in the
@@ -56,11 +65,18 @@ class HostMemory:
             the driver's MemoryError: the host has no room.
         """
         size = larger = _rounded(nbytes)
+        if size in self._missed:  # one more: what is free by now will be taken here, and who found none should find one
+            self._missed.discard(size)
+            with contextlib.suppress(self._driver.MemoryError):
+                self._home(size).append(self._part(size))
         for _ in range(_STEPS + 1):
-            if (array := self.lend(larger)) is not None:
+            if (array := self._taken(larger)) is not None:
                 return array
             larger = _rounded(larger + 1)
-        return np.asarray(_Loan(self._part(size), self._free.setdefault(size, deque())))
+        return np.asarray(_Loan(self._part(size), self._home(size)))
+
+    def _home(self, size: int) -> deque[NDArray[np.uint8]]:
+        return self._free.setdefault(size, deque())
 
     def _part(self, size: int) -> NDArray[np.uint8]:
         """A part of the chunk, or of a new one; what is large has its own."""
