@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.backends.map import map_batch
 from gpualign.gpu import tuning
 from gpualign.gpu.kernels.map import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
-from gpualign.gpu.kernels.map_batch import MapBatch, units_of
+from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -211,10 +211,13 @@ def test_what_the_device_does_not_map() -> None:
     assert not runs_on_gpu(MapParams.of_preset("ont", reference="", reads=""))
 
 
-def test_units() -> None:
-    batch = as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8))
-    assert units_of(batch, True).tolist() == [0, 2, 3, 5]
-    assert units_of(batch, False).tolist() == [0, 1, 2, 3, 4, 5]
+@pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
+def test_units(paired: bool, firsts: list[int]) -> None:
+    item = MapBatch.of(as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
+    _, _, units, _ = item.addresses(0)
+    assert item.block[units : units + 4 * len(firsts)].view(np.uint32).tolist() == firsts
+    assert item.units == len(firsts) - 1
+    assert [half.units for half in item.halves(paired)] == [item.units // 2, item.units - item.units // 2]
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600], [100] * 31])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
@@ -18,13 +19,17 @@ class PairedParts:
     """As many records of each of two files, still to be joined: whoever maps them does that, not the one reader.
 
     Attributes:
-        first, second: of equal length.
+        first, second: hold them.
+        starts: the number of the first of them in each.
+        pairs: how many they are.
         check_names: the two ends of a pair must have one name (but for /1 and /2).
         paths: of the files, for messages.
     """
 
     first: SequenceBatch
     second: SequenceBatch
+    starts: tuple[int, int]
+    pairs: int
     check_names: bool
     paths: tuple[str, str]
 
@@ -34,15 +39,21 @@ class PairedParts:
         Raises:
             InputError: names differ.
         """
-        pairs = len(self.first)
+        ends = (self.first.native, self.second.native)
         try:
-            joined = SequenceBatch(
-                *_native.join_pairs(self.first.native, self.second.native, 0, 0, pairs, self.check_names)
-            )
+            joined = SequenceBatch(*_native.join_pairs(*ends, *self.starts, self.pairs, self.check_names))
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
-        check_count("ends of pairs", 2 * pairs, len(joined))
+        check_count("ends of pairs", 2 * self.pairs, len(joined))
         return joined
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process goes what is joined alone."""
+        first, second = (
+            batch.part(start, start + self.pairs)
+            for batch, start in zip((self.first, self.second), self.starts, strict=True)
+        )
+        return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
 
 
 def to_reads(item: Chunk | PairedParts | SequenceBatch) -> SequenceBatch:
@@ -60,23 +71,24 @@ def paired_parts(
     """
     paths = (first.path, second.path)
     batches = [run_ordered(source.items(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
-    rest: list[SequenceBatch | None] = [None, None]
+    held: list[SequenceBatch | None] = [None, None]
+    used = [0, 0]  # of what is held
     pairs = 0
     while True:
         for side in (0, 1):
-            while (batch := rest[side]) is None or len(batch) == 0:
-                rest[side] = next(batches[side], None)
-                if rest[side] is None:
+            while (batch := held[side]) is None or len(batch) == used[side]:
+                held[side], used[side] = next(batches[side], None), 0
+                if held[side] is None:
                     break
-        a, b = rest
+        a, b = held
         if a is None or b is None:
             break
-        count = min(len(a), len(b))
-        yield PairedParts(a.part(0, count), b.part(0, count), check_names, paths)
-        rest = [batch.part(count, len(batch)) for batch in (a, b)]
+        count = min(len(a) - used[0], len(b) - used[1])
+        yield PairedParts(a, b, (used[0], used[1]), count, check_names, paths)
+        used = [start + count for start in used]
         pairs += count
-    if rest[0] is not None or rest[1] is not None:
-        counts = [pairs + len(rest[side] or ()) + sum(map(len, batches[side])) for side in (0, 1)]
+    if held[0] is not None or held[1] is not None:
+        counts = [pairs + len(held[side] or ()) - used[side] + sum(map(len, batches[side])) for side in (0, 1)]
         raise InputError(
             f"the files of a pair differ in length: {counts[0]:,} reads here, "
             f"{counts[1]:,} in {shown_input(second.path)}",

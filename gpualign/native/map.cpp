@@ -71,29 +71,6 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
                           to_numpy(std::move(cigar_offsets)));
 }
 
-// Outer distance of each pair of uniquely placed ends on one contig, and how the ends lie: 0 the left one forward and the right
-// one reverse, 1 the other way round, 2 on one strand.
-nb::tuple insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq) {
-    const RecordArrays arrays(alignments);
-    if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
-    const RecordsView records = arrays.view();
-    std::vector<int64_t> sizes;
-    std::vector<uint8_t> orientations;
-    {
-        nb::gil_scoped_release release;
-        for (size_t read = 0; read + 1 < mates.size(); read++) {
-            const size_t i = records.primary(read), j = records.primary(read + 1);
-            if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
-            if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
-            const bool i_left = records.position[i] <= records.position[j];
-            const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
-            sizes.push_back(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
-            orientations.push_back(left_reverse == right_reverse ? 2 : left_reverse ? 1 : 0);
-        }
-    }
-    return nb::make_tuple(to_numpy(std::move(sizes)), to_numpy(std::move(orientations)));
-}
-
 }  // namespace
 
 void bind_map(nb::module_& m) {
@@ -101,8 +78,6 @@ void bind_map(nb::module_& m) {
           nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
           nb::arg("most_candidates"), nb::arg("full"), nb::arg("local"), nb::arg("most_secondary"), nb::arg("strata"), nb::arg("scores"), nb::arg("mates").none(), nb::arg("pairs"),
           "The records of each read: the fields of results.Alignments.");
-    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("least_mapq"),
-          "(sizes int64, orientations uint8) of pairs whose ends are both placed with at least that quality on one contig.");
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");

@@ -176,10 +176,37 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
     return to_numpy(std::move(on_host));
 }
 
-// The letters of the chosen reads.
-nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, Input<uint8_t> chosen) {
-    if (chosen.size() + 1 != offsets.size()) throw nb::value_error("one choice per read");
-    std::vector<uint8_t> taken;
+template <class T>
+using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Copies what the device wants of a batch to where that is staged: letters, offsets, and the first read of each unit, a read by
+// itself or the two ends of a pair, and their end. Returns (units, bases of the longest read that has at most `most`, or 1).
+nb::tuple stage_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
+                      Mutable<uint8_t> to_letters, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_units) {
+    const size_t reads = offsets.size() - 1;
+    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    if (to_letters.size() != letters.size() || to_offsets.size() != reads + 1 || to_units.size() != reads + 1)
+        throw nb::value_error("the batch does not fit where it is to be staged");
+    size_t units = 0;
+    int64_t longest = 1;
+    {
+        nb::gil_scoped_release release;
+        std::copy_n(letters.data(), letters.size(), to_letters.data());
+        std::copy_n(offsets.data(), reads + 1, to_offsets.data());
+        for (size_t read = 0; read < reads; read++) {
+            if (!mates || mates->data()[read] != kSecondMate) to_units.data()[units++] = uint32_t(read);
+            const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
+            if (length <= most) longest = std::max(longest, length);
+        }
+        to_units.data()[units] = uint32_t(reads);
+    }
+    return nb::make_tuple(units, longest);
+}
+
+// The letters of the chosen reads, and which mates they are.
+nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
+    if (chosen.size() + 1 != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
+    std::vector<uint8_t> taken, taken_mates;
     std::vector<int64_t> ends{0};
     {
         nb::gil_scoped_release release;
@@ -187,9 +214,11 @@ nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, Input<uint8
             if (!chosen.data()[read]) continue;
             taken.insert(taken.end(), letters.data() + offsets.data()[read], letters.data() + offsets.data()[read + 1]);
             ends.push_back(int64_t(taken.size()));
+            if (mates) taken_mates.push_back(mates->data()[read]);
         }
     }
-    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)));
+    const nb::object of_mates = mates ? nb::cast(to_numpy(std::move(taken_mates))) : nb::none();
+    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), of_mates);
 }
 
 // What map_reads returns, out of the device's records and those of the reads that it left to the host.
@@ -244,8 +273,12 @@ void bind_map_units(nb::module_& m) {
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("per_read"), "uint8 (n,): 1 for reads that the device left.");
-    m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("chosen"),
-          "(letters, offsets) of the reads whose choice is not 0.");
+    m.def("stage_reads", &stage_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
+          nb::arg("to_letters"), nb::arg("to_offsets"), nb::arg("to_units"),
+          "Copies a batch's letters and offsets (n + 1), and the first read of each unit, pairs being one, and their end (room for "
+          "n + 1): (units, bases of the longest read of at most so many).");
+    m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
+          "(letters, offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }

@@ -127,9 +127,10 @@ def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
 
 
 def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:
-    sizes, orientations = _native.insert_sizes(batch.mates, found.native, _SAMPLE_MAPQ)
-    kept: NDArray[np.int64] = sizes[orientations == ORIENTATIONS.index(orientation)]
-    return kept
+    sizes: NDArray[np.int64] = _native.insert_sizes(
+        batch.mates, found.native, _SAMPLE_MAPQ, ORIENTATIONS.index(orientation)
+    )
+    return sizes
 
 
 def _fit(sizes: NDArray[np.int64], orientation: str, unpaired: int) -> PairModel | None:

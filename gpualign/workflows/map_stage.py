@@ -73,7 +73,7 @@ class Mapping:
             return self._format(batch, found, clock, 0)
         paired = self.formatter.pairs is not None
         alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return self._format(batch, alignments, clock, len(batch) - int(found.left.sum()))
+        return self._format(batch, alignments, clock, len(batch) - found.left_count)
 
     def _format(self, batch: SequenceBatch, alignments: Alignments, clock: StepClock, on_gpu: int) -> Mapped:
         formatter, params = self.formatter, self.formatter.params

@@ -143,6 +143,8 @@ def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel
 
 
 def _insert_sizes(batch: SequenceBatch, alignments: Alignments, pairs: PairModel) -> NDArray[np.int64]:
-    sizes, orientations = _native.insert_sizes(batch.mates, alignments.native, _SURE_MAPQ)
-    fitting = (orientations == ORIENTATIONS.index(pairs.orientation)) & (sizes <= pairs.max)
-    return np.bincount(sizes[fitting] // INSERT_SIZE_BIN).astype(np.int64)
+    orientation = ORIENTATIONS.index(pairs.orientation)
+    counts: NDArray[np.int64] = _native.count_insert_sizes(
+        batch.mates, alignments.native, _SURE_MAPQ, orientation, pairs.max, INSERT_SIZE_BIN
+    )
+    return counts

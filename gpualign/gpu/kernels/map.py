@@ -129,14 +129,17 @@ class DeviceRecords:
         left: NDArray[np.uint8] = _native.reads_on_host(self.records, self.per_read)
         return left
 
+    @cached_property
+    def left_count(self) -> int:
+        return int(np.count_nonzero(self.left.view(np.bool_)))
+
     def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
         """All records of the batch.
 
         Args:
             on_cpu: batch -> alignments of the reads that the device left.
         """
-        left = self.left
-        of_host = on_cpu(_taken(batch, left)) if left.any() else _nothing()
+        of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
         return Alignments(
             *_native.finish_records(
                 self.records,
@@ -151,8 +154,7 @@ class DeviceRecords:
 
 def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
     """The chosen reads, without names and qualities."""
-    bases, offsets = _native.take_reads(batch.bases, batch.base_offsets, chosen)
-    mates = None if batch.mates is None else batch.mates[chosen != 0]
+    bases, offsets, mates = _native.take_reads(batch.bases, batch.base_offsets, batch.mates, chosen)
     return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
 
 

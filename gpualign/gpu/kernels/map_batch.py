@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.backends.base import Lend
 from gpualign.gpu import tuning
 from gpualign.sequences import SequenceBatch
@@ -23,22 +24,15 @@ def nothing_lent(nbytes: int) -> None:
     """Where there is no page-locked memory to lend."""
 
 
-def units_of(batch: SequenceBatch, paired: bool) -> NDArray[np.uint32]:
-    """uint32 (units + 1,): the first read of each unit, a read by itself or the two ends of a pair, and the end."""
-    if not paired or batch.mates is None:
-        return np.arange(len(batch) + 1, dtype=np.uint32)
-    return np.append(np.flatnonzero(batch.mates != 2), len(batch)).astype(np.uint32)
-
-
 @dataclass(frozen=True)
 class MapBatch:
     """A batch and its block.
 
     Attributes:
         batch: its letters are a view of the block.
-        block: uint8: where each read's letters begin (int64), where each unit begins (uint32), the number of the next
-            unit to map (uint32, 0), letters.
-        units: reads by themselves, and pairs.
+        block: uint8: where each read's letters begin (int64), the first read of each unit, which is a read by itself or
+            the two ends of a pair, and their end (uint32), the next unit to map (uint32, 0), letters.
+        units: how many there are.
         longest: bases of the longest read that the device maps.
     """
 
@@ -55,33 +49,31 @@ class MapBatch:
             paired: a batch's mates are units.
             lend: of memory for the block.
         """
-        units = units_of(batch, paired)
-        places = _Places(len(batch), len(units) - 1)
+        places = _Places(len(batch))
         nbytes = places.letters + len(batch.bases)
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
-        block[: places.units].view(np.int64)[:] = batch.base_offsets
-        block[places.units : places.next].view(np.uint32)[:] = units
-        block[places.next : places.next + 4] = 0
         letters = block[places.letters :]
-        np.copyto(letters, batch.bases)
-        lengths = batch.lengths
-        longest = int(lengths.max(initial=1))
-        if longest > tuning.MAP_LONGEST:
-            longest = int(lengths[lengths <= tuning.MAP_LONGEST].max(initial=1))
-        return cls(replace(batch, bases=letters), block, len(units) - 1, longest)
+        offsets, units = block[: places.units].view(np.int64), block[places.units : places.next].view(np.uint32)
+        block[places.next : places.next + 4] = 0
+        mates = batch.mates if paired else None
+        count, longest = _native.stage_reads(
+            batch.bases, batch.base_offsets, mates, tuning.MAP_LONGEST, letters, offsets, units
+        )
+        return cls(replace(batch, bases=letters), block, count, longest)
 
     def addresses(self, block: int) -> tuple[int, int, int, int]:
         """Of letters, offsets, units and the next unit, where the block is at this address."""
-        places = _Places(len(self.batch), self.units)
+        places = _Places(len(self.batch))
         return block + places.letters, block, block + places.units, block + places.next
 
     def halves(self, paired: bool) -> list[MapBatch]:
         """Two parts of the batch, pairs whole; itself where there is one unit."""
         if self.units < 2:
             return [self]
-        middle = int(units_of(self.batch, paired)[self.units // 2])
+        places = _Places(len(self.batch))
+        middle = int(self.block[places.units : places.next].view(np.uint32)[self.units // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
         return [MapBatch.of(part, paired) for part in parts]
 
@@ -89,7 +81,7 @@ class MapBatch:
 class _Places:
     """Where things are in a block, bytes."""
 
-    def __init__(self, reads: int, units: int) -> None:
+    def __init__(self, reads: int) -> None:
         self.units = 8 * (reads + 1)
-        self.next = self.units + 4 * (units + 1)
+        self.next = self.units + 4 * (reads + 1)
         self.letters = -(-(self.next + 4) // _ALIGNMENT) * _ALIGNMENT
