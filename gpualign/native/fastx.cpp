@@ -1,11 +1,11 @@
 // FASTA and FASTQ text to flat arrays.
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "blocks.hpp"
 #include "fastx_text.hpp"
 #include "text_input.hpp"
 
@@ -40,16 +40,7 @@ int64_t count_newlines(TextInput data) {
     const char* p = begin_of(data);
     const char* end = p + data.size();
     nb::gil_scoped_release release;
-    constexpr int64_t kLanes = 64, kMost = 255;  // as many as a lane of a byte can count
-    int64_t n = 0;
-    for (; end - p >= kLanes; ) {
-        uint8_t found[kLanes] = {};
-        const int64_t rows = std::min((end - p) / kLanes, kMost);
-        for (int64_t row = 0; row < rows; row++, p += kLanes)
-            for (int64_t i = 0; i < kLanes; i++) found[i] += p[i] == '\n';
-        for (const uint8_t lane : found) n += lane;
-    }
-    return n + std::count(p, end, '\n');
+    return newlines(p, end);
 }
 
 int64_t find_border(TextInput data, bool fastq) {

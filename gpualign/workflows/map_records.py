@@ -80,10 +80,11 @@ class RecordFormatter:
         """Records of the reads that are wanted; None: of all."""
         params = self.params
         if self.form == "paf":
-            text: NDArray[np.uint8] = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
+            text = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
+            lines = _native.count_newlines(text)
             expected = int(np.count_nonzero(alignments.contig >= 0))
         else:
-            text = _native.format_sam(
+            text, lines = _native.format_sam(
                 *self._reference,
                 batch.native,
                 alignments.native,
@@ -96,9 +97,9 @@ class RecordFormatter:
             expected = len(alignments.flag)
             if wanted is not None:
                 expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
-        check_count("records", expected, _native.count_newlines(text))
+        check_count("records", expected, lines)
         if self.form != "bam":
-            return text
+            return np.asarray(text)
         _, *contigs = self._reference
         records, count = _native.bam_records(text, *contigs)
         check_count("records", expected, count)
