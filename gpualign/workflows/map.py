@@ -191,7 +191,6 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    reuse_memory()  # batch after batch wants buffers of the same sizes
     options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
@@ -204,6 +203,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
             save_index(index, params.save_index)
         report.stage("index")
         backend = opening.backend()
+        reuse_memory(one_heap=backend.on_gpu)  # batch after batch wants buffers of the same sizes
         report.stage("device")
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
         pairs, items = _pairs(index, source, params, options, batch_bases)
