@@ -203,7 +203,8 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
             save_index(index, params.save_index)
         report.stage("index")
         backend = opening.backend()
-        reuse_memory(one_heap=backend.on_gpu)  # batch after batch wants buffers of the same sizes
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory(one_heap=True)
         report.stage("device")
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
         pairs, items = _pairs(index, source, params, options, batch_bases)
