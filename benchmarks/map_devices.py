@@ -2,7 +2,7 @@
 """`map` on a GPU as a whole command, beside itself on the cores and minimap2 on the same cores, in one run.
 
     python benchmarks/map_devices.py [--reads 20000000] [--pairs 10000000] [--device cuda] [--threads 16] [--rounds 3]
-    python benchmarks/map_devices.py --device cuda:0+cuda:0,cuda:1      one GPU beside two
+    python benchmarks/map_devices.py --device cuda:0+cuda:0,1 --also "-x sr-sensitive --paf"    one GPU beside two
 
 Reads of 150 bases are drawn from chr20 with 0.4 % of substitutions and, in one of twenty,
 a gap of one to three bases; pairs have inserts of 400 ± 50. minimap2 and the cores map a share of them
@@ -35,8 +35,6 @@ from numpy.typing import NDArray
 from gpualign.io.bgzf import bgzf_writer
 
 LENGTH = 150
-#: substitutions a base
-USUAL, NOISY = 0.004, 0.03
 _PART = 500_000
 _NAME_DIGITS = 9
 
@@ -49,16 +47,14 @@ def letters_of(path: Path) -> NDArray[np.uint8]:
     )
 
 
-def draw(
-    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = USUAL
-) -> NDArray[np.uint8]:
+def draw(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): forward reads with errors from these starts."""
     n = len(starts)
     columns = np.arange(LENGTH, dtype=np.int32)
     gap = np.where(rng.random(n) < 0.05, rng.integers(-3, 4, n), 0)
     shift = np.where(columns >= rng.integers(10, LENGTH - 10, n)[:, None], gap[:, None], 0)
     reads = genome[starts[:, None] + columns + shift]
-    wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < substitutions)
+    wrong = np.flatnonzero(rng.random(n * LENGTH, dtype=np.float32) < 0.004)
     reads.reshape(-1)[wrong] = BASES[rng.integers(0, 4, len(wrong))]
     return reads
 
@@ -90,23 +86,21 @@ def known_starts(genome: NDArray[np.uint8], count: int, rng: np.random.Generator
     return starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
 
 
-def single(
-    genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator, substitutions: float = USUAL
-) -> NDArray[np.uint8]:
+def single(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
     """uint8 (n, LENGTH): reads of either strand."""
-    reads = draw(genome, starts, rng, substitutions)
+    reads = draw(genome, starts, rng)
     back = rng.random(len(reads)) < 0.5
     reads[back] = reverse(reads[back])
     return reads
 
 
-def simulate_part(letters: Path, part: int, count: int, paired: bool, substitutions: float) -> tuple[bytes, ...]:
+def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
     """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's letters in a .npy file."""
     genome, rng = np.load(letters, mmap_mode="r"), np.random.default_rng([17, part, paired])
     starts = known_starts(genome, count, rng)
     first = part * _PART
     if not paired:
-        return (fastq(single(genome, starts, rng, substitutions), first),)
+        return (fastq(single(genome, starts, rng), first),)
     inserts = np.clip(rng.normal(400, 50, len(starts)), 200, 600).astype(np.int64)
     left, right = draw(genome, starts, rng), reverse(draw(genome, starts + inserts - LENGTH, rng))
     swap = rng.random(len(starts)) < 0.5
@@ -114,17 +108,15 @@ def simulate_part(letters: Path, part: int, count: int, paired: bool, substituti
     return fastq(left, first), fastq(right, first)
 
 
-def simulate(
-    genome: Path, count: int, paired: bool, outputs: list[Path], processes: int, substitutions: float = USUAL
-) -> None:
-    """Write reads, or ``count`` pairs of the usual rate of substitutions."""
+def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], processes: int) -> None:
+    """Write so many reads, or pairs."""
     parts = range(-(-count // _PART))
     counts = [min(_PART, count - part * _PART) for part in parts]
     letters = outputs[0].with_suffix(".npy")
     np.save(letters, letters_of(genome))
     with ProcessPoolExecutor(processes) as pool:
         files = [open(path, "wb") for path in outputs]
-        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired), repeat(substitutions)):
+        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired)):
             for file, text in zip(files, texts, strict=True):
                 file.write(text)
         for file in files:
@@ -235,7 +227,6 @@ def main() -> None:
     parser.add_argument("--genome", type=Path)
     parser.add_argument("--reads", default="20000000,4000000")
     parser.add_argument("--pairs", default="10000000")
-    parser.add_argument("--noisy", default="", help="reads with 3 %% of substitutions, more work for kernels")
     parser.add_argument("--share", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda", help="one or, joined by +, several")
     parser.add_argument("--threads", type=int, default=16)
@@ -252,13 +243,11 @@ def main() -> None:
         harness.run_timed(
             [sys.executable, "-m", "gpualign", "index", genome, "-d", index, "-t", str(arguments.threads)]
         )
-        sets = [("pairs", 2 * int(n), USUAL) for n in arguments.pairs.split(",") if n]
-        sets += [("single", int(n), USUAL) for n in arguments.reads.split(",") if n]
-        sets += [("noisy", int(n), NOISY) for n in arguments.noisy.split(",") if n]
-        for kind, reads, substitutions in sets:
-            paired = kind == "pairs"
+        sets = [("pairs", 2 * int(n), True) for n in arguments.pairs.split(",") if n]
+        sets += [("single", int(n), False) for n in arguments.reads.split(",") if n]
+        for kind, reads, paired in sets:
             files = [folder / f"{kind}_{end}.fq" for end in range(2 if paired else 1)]
-            simulate(genome, reads // len(files), paired, files, arguments.threads, substitutions)
+            simulate(genome, reads // len(files), paired, files, arguments.threads)
             one = Set(f"{kind} {reads:,}", files, reads, arguments.share)
             figures[one.name] = measure(one, index, genome, arguments, folder)
             record(figures, "map-scaling" if "," in arguments.device else "map-devices")
