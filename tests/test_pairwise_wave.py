@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import parasail
@@ -129,3 +134,27 @@ def test_threads_and_memory_change_nothing(tmp_path) -> None:
     assert outputs[0] == outputs[1] == outputs[2]
     (row,) = rows_of(output)
     assert int(row["score"]) == parasail_score(query, target, 10, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("records", [2, 3])
+def test_a_signal_ends_what_would_take_a_minute(tmp_path: Path, records: int, number: int, threads: int) -> None:
+    """One pair is aligned by the command's own thread, three by others, which see no signals."""
+    rng = np.random.default_rng(5)
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1_500_000)].tobytes()
+    (tmp_path / "a.fa").write_bytes(b"".join(b">%d\n%b\n" % (i, letters[i:]) for i in range(records)))
+    out = tmp_path / "out"
+    out.mkdir()
+    options = ["-t", str(threads), "--device", "cpu", "-q", "-o", out / "x.tsv"]
+    command = [sys.executable, "-m", "gpualign", "pairwise", tmp_path / "a.fa", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not list(out.iterdir()):
+            time.sleep(0.05)
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(number)
+        _, error = process.communicate(timeout=10)
+    assert process.returncode == 128 + number
+    assert error.count(b"\n") == 1
+    assert list(out.iterdir()) == []

@@ -81,11 +81,26 @@ class _Terminated(BaseException):
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    _stop_work()
     raise _Terminated(number)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _stop_work()
+    raise KeyboardInterrupt
+
+
+def _stop_work() -> None:
+    """Threads in native code see no signal, and the command's end waits for them."""
+    native = sys.modules.get("gpualign._native")
+    if native is not None and (module := vars(native).get("_module")) is not None:  # it may be half imported
+        module.stop_all_work()
 
 
 def _handle_signals() -> None:
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not in what a shell runs in the background
+        signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, _terminate)
     if sys.unraisablehook is sys.__unraisablehook__:

@@ -239,7 +239,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};
-    {
+    try {
         nb::gil_scoped_release release;
         Aligner aligner(scheme, queries, targets, traced, table_bytes, pair_threads);
         aligner.run(query.data(), target.data(), banded ? band_low.data() : nullptr,
@@ -248,6 +248,9 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
             cigar.insert(cigar.end(), one.begin(), one.end());
             cigar_offsets.push_back(int64_t(cigar.size()));
         }
+    } catch (const Stopped&) {
+        if (PyErr_Occurred()) throw nb::python_error();
+        throw;
     }
     return nb::make_tuple(to_numpy(std::move(results.score)), to_numpy(std::move(results.spans)),
                           to_numpy(std::move(results.counts)), to_numpy(std::move(cigar)),
@@ -266,7 +269,8 @@ void bind_pairwise(nb::module_& m) {
           "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Spans are "
           "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
           "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
-          "`pair_threads`.");
+          "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
+    m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "What takes minutes, in whatever thread, raises soon.");
 }
 
 }  // namespace gpualign

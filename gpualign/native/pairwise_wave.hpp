@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "pairwise_letters.hpp"
+#include "stop.hpp"
 
 namespace gpualign {
 namespace nw {
@@ -56,7 +57,7 @@ public:
     static int64_t before_last_tile(int64_t m) { return (m - 1) / width * width; }
 
     // Returns the last row, as a part's `top`. `kept`, of which the spacing is given, is filled if not null, and so is
-    // `edge`, the border (n) on the left of the last tiles.
+    // `edge`, the border (n) on the left of the last tiles. Throws Stopped.
     const std::vector<BorderCell>& sweep(const TablePart& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
         part_ = part;
         kept_ = kept;
@@ -68,17 +69,19 @@ public:
         lay_out();
         progress_ = std::make_unique<std::atomic<int64_t>[]>(size_t(groups_));
         next_group_ = 0;
+        given_up_ = false;
         const size_t workers = size_t(std::min<int64_t>(threads, groups_));
         while (workers_.size() < workers) workers_.push_back(std::make_unique<Group>());
         for (size_t t = 0; t < workers; t++) workers_[t]->reserve(most_rows);
         std::vector<std::thread> helpers;
         helpers.reserve(workers);
         try {
-            for (size_t t = 1; t < workers; t++) helpers.emplace_back([this, t] { work(*workers_[t]); });
+            for (size_t t = 1; t < workers; t++) helpers.emplace_back([this, t] { work(*workers_[t], false); });
         } catch (const std::system_error&) {  // fewer threads do as well
         }
-        work(*workers_[0]);
+        work(*workers_[0], true);
         for (std::thread& helper : helpers) helper.join();
+        if (given_up_) throw Stopped();
         return row_;
     }
 
@@ -120,11 +123,16 @@ private:
         }
     };
 
-    void work(Group& group) {
+    // The caller's own thread, one of several, asks whether to stop.
+    void work(Group& group, bool asks) {
         for (int64_t g = next_group_++; g < groups_; g = next_group_++) {
             begin(group, g);
             for (int64_t wave = 0; wave < tiles_ + lanes - 1; wave++) {
-                if (g > 0 && wave < tiles_) wait_for(progress_[size_t(g - 1)], wave + 1);
+                const int64_t above = g > 0 && wave < tiles_ ? wave + 1 : 0;
+                do {
+                    if (asks && stop_asked_()) given_up_ = true;
+                    if (given_up_.load(std::memory_order_relaxed)) return;
+                } while (above && !has_come(progress_[size_t(g - 1)], above));
                 enter_tiles(group, wave);
                 compute(group);
                 leave_tiles(group, wave);
@@ -133,8 +141,10 @@ private:
         }
     }
 
-    static void wait_for(const std::atomic<int64_t>& progress, int64_t tiles) {
-        while (progress.load(std::memory_order_acquire) < tiles) std::this_thread::yield();
+    static bool has_come(const std::atomic<int64_t>& progress, int64_t tiles) {
+        if (progress.load(std::memory_order_acquire) >= tiles) return true;
+        std::this_thread::yield();
+        return false;
     }
 
     void begin(Group& group, int64_t number) {
@@ -286,6 +296,8 @@ private:
     std::unique_ptr<std::atomic<int64_t>[]> progress_;  // tiles that a group's last lane has left
     std::atomic<int64_t> next_group_{0};
     std::vector<std::unique_ptr<Group>> workers_;  // one a thread
+    StopAsked stop_asked_;
+    std::atomic<bool> given_up_{false};
 };
 
 }  // namespace nw
