@@ -42,7 +42,7 @@ class HostedStage(Stage[Item, Result]):
 
     Attributes:
         cpu: item -> result, all of it.
-        make_kernel: device -> kernel object for the items that ``before`` makes.
+        make_kernel: device -> kernel object for the items that ``staged`` makes.
         before: item -> (what ``after`` needs, what is to be staged).
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
