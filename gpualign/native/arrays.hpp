@@ -28,6 +28,10 @@ public:
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+// An array that is written to where it is.
+template <class T>
+using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // Hands a vector over to NumPy without copying.
 template <class T>
 Output<T> to_numpy(std::vector<T>&& values) {

@@ -176,9 +176,6 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
     return to_numpy(std::move(on_host));
 }
 
-template <class T>
-using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 // Copies what the device wants of a batch to where that is staged: letters, offsets, and the first read of each unit, a read by
 // itself or the two ends of a pair, and their end. Returns (units, bases of the longest read that has at most `most`, or 1).
 nb::tuple stage_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,

@@ -181,16 +181,16 @@ struct MutableColumns {
     size_t count;
 };
 
-using Mutable = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = Mutable<uint32_t>;
 
-MutableColumns columns_of(Mutable& starts, Mutable& references, Mutable& lengths) {
+MutableColumns columns_of(Column& starts, Column& references, Column& lengths) {
     if (starts.size() != references.size() || starts.size() != lengths.size())
         throw nb::value_error("the columns differ in length");
     return {starts.data(), references.data(), lengths.data(), starts.size()};
 }
 
 // Sorts each stretch [bounds[i], bounds[i + 1]) by (start, reference position) where it is not sorted yet.
-void sort_mems(Mutable starts, Mutable references, Mutable lengths, Input<int64_t> bounds) {
+void sort_mems(Column starts, Column references, Column lengths, Input<int64_t> bounds) {
     const MutableColumns c = columns_of(starts, references, lengths);
     if (bounds.size() && (bounds.data()[0] < 0 || bounds.data()[bounds.size() - 1] > int64_t(c.count)))
         throw nb::index_error("bounds outside the columns");
@@ -216,7 +216,7 @@ void sort_mems(Mutable starts, Mutable references, Mutable lengths, Input<int64_
 }
 
 // Follows the matches that end at reference position `page_end`, where a page was cut, to their true ends.
-void complete_mems(const MemIndex& index, const MemText& text, Mutable starts, Mutable references, Mutable lengths,
+void complete_mems(const MemIndex& index, const MemText& text, Column starts, Column references, Column lengths,
                    uint32_t page_end) {
     const MutableColumns c = columns_of(starts, references, lengths);
     const SegmentedReference reference = index.segments.view();

@@ -107,10 +107,9 @@ nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, I
     return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
 }
 
-using KnownWords = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
-void fill_known_bits(const ReferenceArrays& reference, uint64_t first, KnownWords words) {
+void fill_known_bits(const ReferenceArrays& reference, uint64_t first, Mutable<uint32_t> words) {
     nb::gil_scoped_release release;
     const ReferenceView view = reference.view();
     std::fill_n(words.data(), words.size(), ~uint32_t(0));
