@@ -52,12 +52,16 @@ nb::tuple count_records(const nb::tuple& alignments, Input<int64_t> read_offsets
 // How the ends of a pair lie: workflows/map_pairs.py, ORIENTATIONS.
 enum Orientation : int { kFacing, kFacingAway, kOneStrand };
 
-// visit(outer distance) for each pair of uniquely placed ends on one contig that lie so.
+// visit(outer distance), without the interpreter's lock, for each pair of uniquely placed ends on one contig that lie so.
 template <class Visit>
-void visit_insert_sizes(const RecordsView& records, const uint8_t* mates, size_t reads, int least_mapq, int orientation, Visit&& visit) {
-    for (size_t read = 0; read + 1 < reads; read++) {
+void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments, int least_mapq, int orientation, Visit&& visit) {
+    const RecordArrays arrays(alignments);
+    if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
+    const RecordsView records = arrays.view();
+    nb::gil_scoped_release release;
+    for (size_t read = 0; read + 1 < mates.size(); read++) {
         const size_t i = records.primary(read), j = records.primary(read + 1);
-        if (mates[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
+        if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
         if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
         const bool i_left = records.position[i] <= records.position[j];
         const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
@@ -67,28 +71,17 @@ void visit_insert_sizes(const RecordsView& records, const uint8_t* mates, size_t
 }
 
 Output<int64_t> insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq, int orientation) {
-    const RecordArrays arrays(alignments);
-    if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
     std::vector<int64_t> sizes;
-    {
-        nb::gil_scoped_release release;
-        visit_insert_sizes(arrays.view(), mates.data(), mates.size(), least_mapq, orientation,
-                           [&](int64_t size) { sizes.push_back(size); });
-    }
+    visit_insert_sizes(mates, alignments, least_mapq, orientation, [&](int64_t size) { sizes.push_back(size); });
     return to_numpy(std::move(sizes));
 }
 
 Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq, int orientation, int64_t longest,
                                    int64_t bin) {
-    const RecordArrays arrays(alignments);
-    if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
     Histogram counts;
-    {
-        nb::gil_scoped_release release;
-        visit_insert_sizes(arrays.view(), mates.data(), mates.size(), least_mapq, orientation, [&](int64_t size) {
-            if (size <= longest) counts.add(size_t(size / bin));
-        });
-    }
+    visit_insert_sizes(mates, alignments, least_mapq, orientation, [&](int64_t size) {
+        if (size <= longest) counts.add(size_t(size / bin));
+    });
     return to_numpy(std::move(counts.bins));
 }
 

@@ -270,7 +270,7 @@ void bind_pairwise(nb::module_& m) {
           "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
           "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
           "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
-    m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "What takes minutes, in whatever thread, raises soon.");
+    m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "Alignments of long pairs, in whatever thread, raise soon.");
 }
 
 }  // namespace gpualign

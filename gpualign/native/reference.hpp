@@ -47,7 +47,7 @@ struct ReferenceView {
 
     // The words of `length` bases from a contig's `position` on, before they are needed. Inlined always: GCC takes a function
     // that does nothing but prefetch for one without effect, and drops calls of it.
-    GPUALIGN_HD void prefetch(int64_t position, int32_t contig, int64_t length) const {
+    [[gnu::always_inline]] void prefetch(int64_t position, int32_t contig, int64_t length) const {
         constexpr int64_t kBasesPerLine = 256;
         const int64_t begin = contig_offsets[contig] + position;
         for (int64_t i = 0; i < length + kBasesPerLine; i += kBasesPerLine)

@@ -29,7 +29,7 @@ public:
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
     // Asks for what the records of a read some way ahead will want of the reference: places lie all over it.
-    GPUALIGN_HD void ahead(size_t i) const {
+    [[gnu::always_inline]] void ahead(size_t i) const {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
             if (records_.mapped(r)) reference_.prefetch(records_.position[r], records_.contig[r], reads_.length(i));
     }

@@ -1,6 +1,6 @@
 // Work that takes minutes is given up where the command is to end, or a signal's handler raises.
 #pragma once
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <chrono>
@@ -24,10 +24,8 @@ public:
         const auto now = std::chrono::steady_clock::now();
         if (now < next_look_) return false;
         next_look_ = now + std::chrono::milliseconds(100);
-        const PyGILState_STATE state = PyGILState_Ensure();
-        const bool raised = PyErr_CheckSignals() != 0;  // runs the handlers, in the main thread alone
-        PyGILState_Release(state);
-        return raised;
+        nanobind::gil_scoped_acquire acquire;
+        return PyErr_CheckSignals() != 0;  // runs the handlers, in the main thread alone
     }
 
 private:
