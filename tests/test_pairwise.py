@@ -6,7 +6,6 @@ import io
 import random
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from gpualign.encoded import encode
 from gpualign.matrices import load_matrix, match_mismatch
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows.pairwise import warn_of_giants, with_device
+from gpualign.workflows.pairwise import with_device
 from gpualign.workflows.pairwise_params import PairwiseParams
 from tests.reference.pairwise import end_free_score, replay
 
@@ -371,31 +370,3 @@ def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(
     assert used == replace(asked, device=device)
     assert ("on the CPU alone" in capsys.readouterr().err) == (device == "cpu")
     assert with_device(PairwiseParams("a.fa", **options), RunOptions(device="cpu")).device == "cpu"
-
-
-@pytest.mark.parametrize(
-    ("mode", "matrix", "on_gpu", "length", "warns"),
-    [
-        ("global", "match/mismatch", False, 1_400_000, False),
-        ("global", "match/mismatch", False, 2_100_000, True),  # two threads for the pair: 4e12 cells
-        ("semi-global", "match/mismatch", False, 2_100_000, True),
-        ("global", "BLOSUM62", False, 310_000, False),
-        ("global", "BLOSUM62", False, 320_000, True),
-        ("local", "match/mismatch", False, 320_000, True),
-        ("global", "BLOSUM62", True, 5_000_000, False),
-        ("local", "BLOSUM62", True, 320_000, True),
-    ],
-)
-def test_work_of_hours_is_announced(
-    mode: str, matrix: str, on_gpu: bool, length: int, warns: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lengths = np.array([length, 10])
-    scoring = SimpleNamespace(name=matrix)
-    problem: Any = SimpleNamespace(
-        mode=mode, scoring=scoring, traced=True, pair_threads=2, query_lengths=lengths, target_lengths=lengths
-    )
-    warn_of_giants(problem, on_gpu)
-    assert ("takes long" in capsys.readouterr().err) == warns
-    problem.traced = False
-    warn_of_giants(problem, on_gpu)
-    assert capsys.readouterr().err == ""

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import parasail
@@ -15,6 +17,7 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.matrices import match_mismatch
+from gpualign.workflows.pairwise import warn_of_giants
 from tests.reference.pairwise import replay
 from tests.test_pairwise import align, mutate, rows_of, write_fasta
 
@@ -158,3 +161,31 @@ def test_a_signal_ends_what_would_take_a_minute(tmp_path: Path, records: int, nu
     assert process.returncode == 128 + number
     assert error.count(b"\n") == 1
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "matrix", "on_gpu", "length", "warns"),
+    [
+        ("global", "match/mismatch", False, 1_400_000, False),
+        ("global", "match/mismatch", False, 2_100_000, True),  # two threads for the pair: 4e12 cells
+        ("semi-global", "match/mismatch", False, 2_100_000, True),
+        ("global", "BLOSUM62", False, 310_000, False),
+        ("global", "BLOSUM62", False, 320_000, True),
+        ("local", "match/mismatch", False, 320_000, True),
+        ("global", "BLOSUM62", True, 5_000_000, False),
+        ("local", "BLOSUM62", True, 320_000, True),
+    ],
+)
+def test_work_of_hours_is_announced(
+    mode: str, matrix: str, on_gpu: bool, length: int, warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lengths = np.array([length, 10])
+    scoring = SimpleNamespace(name=matrix)
+    problem: Any = SimpleNamespace(
+        mode=mode, scoring=scoring, traced=True, pair_threads=2, query_lengths=lengths, target_lengths=lengths
+    )
+    warn_of_giants(problem, on_gpu)
+    assert ("takes long" in capsys.readouterr().err) == warns
+    problem.traced = False
+    warn_of_giants(problem, on_gpu)
+    assert capsys.readouterr().err == ""
