@@ -15,12 +15,17 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
 from gpualign.errors import DeviceError
 from gpualign.gpu.driver import CompileError, compile_source
+from gpualign.params import available_cores
+
+#: a module and its macros
+Variant = tuple[str, Mapping[str, str]]
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
@@ -86,6 +91,31 @@ def compile_module(source: str, architecture: str, defines: Mapping[str, str] | 
     with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
         _write_whole(cached, code)
     return code
+
+
+def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:
+    """As :func:`compile_module` for each, side by side: a compiler runs on one core.
+
+    Raises:
+        as :func:`compile_module`.
+    """
+    if len(wanted) < 2:
+        return [compile_module(source, architecture, defines) for source, defines in wanted]
+    with ThreadPoolExecutor(min(len(wanted), available_cores())) as pool:
+        return list(pool.map(lambda variant: compile_module(variant[0], architecture, variant[1]), wanted))
+
+
+def any_compiled(wanted: Iterable[Variant]) -> bool:
+    """Whether machine code of one of these is at hand, for whatever architecture: no driver is asked."""
+    try:
+        cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
+    except OSError:
+        cached = set()
+    for source, defines in wanted:
+        key = source_key(source, defines)
+        if f"{source}-{key}" in cached or prebuilt_path(source, key).is_file():
+            return True
+    return False
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:

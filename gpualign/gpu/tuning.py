@@ -227,11 +227,15 @@ class VerifyShape:
         """Pattern rows of one strip."""
         return 32 * self.lanes * self.words
 
-    @property
-    def defines(self) -> dict[str, str]:
-        return {"LANES": str(self.lanes), "WORDS": str(self.words), "BLOCKS": str(self.blocks)}
+    def defines(self, verify_pass: str, runs: bool = False) -> dict[str, str]:
+        """Macros of one of :data:`VERIFY_PASSES`; ``runs``: windows touch letters that are no bases."""
+        numbers = {"LANES": self.lanes, "WORDS": self.words, "BLOCKS": self.blocks, "RUNS": int(runs)}
+        numbers |= {"INFIX": int(verify_pass == "infix"), "BACKWARD": int(verify_pass == "starts")}
+        return {name: str(number) for name, number in numbers.items()}
 
 
+#: distances in infix mode, where those hits start, and distances in the other modes
+VERIFY_PASSES = ("infix", "starts", "anchored")
 #: One thread a pair up to 1024 rows: nothing crosses lanes, and 32 words still leave three warps a scheduler. Words in
 #: steps that waste at most a sixth of the rows. Then few lanes with many words each, until 32 lanes hold a pair.
 VERIFY_SHAPES = (
@@ -267,7 +271,12 @@ VERIFY_BANDS, VERIFY_BAND_COLUMNS = (1, 2, 4), 16
 VERIFY_BAND_SHARE = 0.55
 
 VARIANTS += tuple(("verify_band", {"WORDS": str(words)}) for words in VERIFY_BANDS)
-VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)
+VARIANTS += tuple(
+    ("verify", shape.defines(verify_pass, runs))
+    for shape in VERIFY_SHAPES
+    for verify_pass in VERIFY_PASSES
+    for runs in (False, True)
+)
 
 
 @dataclass(frozen=True)
@@ -314,6 +323,16 @@ class PairwiseShape:
 
 #: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
 PAIRWISE = PairwiseShape()
+#: the modules that have the kernels of one gap model each
+PAIRWISE_MODULES = ("pairwise", "pairwise_ends", "pairwise_long")
+
+
+def pairwise_defines(affine: bool) -> dict[str, str]:
+    """Macros of :data:`PAIRWISE_MODULES`."""
+    return {"AFFINE": str(int(affine))}
+
+
+VARIANTS += tuple((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True))
 
 
 @dataclass(frozen=True)
