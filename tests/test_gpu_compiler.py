@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 
 import pytest
 
@@ -62,6 +63,34 @@ def test_the_second_time_comes_from_the_cache(sources, monkeypatch):
     assert len(list(compiler.cache_directory().glob("tiny-*-sm_90-*.cubin"))) == 1
     monkeypatch.setattr(compiler, "_compile", None)
     assert compiler.compile_module("tiny", "sm_90") == code
+
+
+def test_whether_anything_is_compiled_is_known_without_a_device(sources):
+    assert not compiler.any_compiled("tiny", [{}, {"A": "1"}])
+    cache = compiler.cache_directory()
+    cache.mkdir()
+    (cache / f"tiny-{compiler.source_key('tiny', {'A': '1'})}-sm_90-0123.cubin").write_bytes(b"cached")
+    assert compiler.any_compiled("tiny", [{}, {"A": "1"}])
+    assert not compiler.any_compiled("tiny", [{}])
+    prebuilt = compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
+    prebuilt.parent.mkdir()
+    prebuilt.write_bytes(b"prebuilt")
+    assert compiler.any_compiled("tiny", [{}])
+
+
+@needs_nvcc
+def test_modules_are_compiled_side_by_side_in_order(sources, monkeypatch):
+    monkeypatch.setattr(compiler, "available_cores", lambda: 3)
+    together = threading.Barrier(3)
+
+    def compiled(source, nvcc, architecture, defines):
+        together.wait(10)  # broken, and raised, unless all three run at once
+        return defines["A"].encode()
+
+    monkeypatch.setattr(compiler, "_compile", compiled)
+    wanted = [("tiny", {"A": str(number)}) for number in range(3)]
+    assert compiler.compile_modules(wanted, "sm_90") == [b"0", b"1", b"2"]
+    assert compiler.compile_modules([], "sm_90") == []
 
 
 @needs_nvcc

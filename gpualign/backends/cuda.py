@@ -33,9 +33,13 @@ class CudaBackend:
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
         host_threads: threads for the host's part of hosted stages.
+
+    Attributes:
+        reason: why GPUs, for the report.
     """
 
     on_gpu = True
+    reason = "asked for"
 
     def __init__(
         self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
@@ -124,7 +128,8 @@ class CudaBackend:
         ]
         batches = sum(device.timeline.items for device in self.devices)
         by_cores = sum(cores.items for cores in self._cores)
-        return {"device": self.name, "cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
+        fields = {"device": self.name, "device_reason": self.reason}
+        return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
 
     def sees(self, path: str) -> bool:
         return True

@@ -47,12 +47,19 @@ def modules() -> list[str]:
 
 def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
     """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
+    return _key(_text_digest(source), defines or {})
+
+
+def _text_digest(source: str) -> bytes:
     digest = hashlib.sha256()
     for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
         digest.update(f"{path}\0{len(text)}\0".encode())
         digest.update(text)
-    digest.update(repr((FLAGS, sorted((defines or {}).items()))).encode())
-    return digest.hexdigest()[:24]
+    return digest.digest()
+
+
+def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
+    return hashlib.sha256(text_digest + repr((FLAGS, sorted(defines.items()))).encode()).hexdigest()[:24]
 
 
 def compile_module(source: str, architecture: str, defines: Mapping[str, str] | None = None) -> bytes:
@@ -105,17 +112,15 @@ def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]
         return list(pool.map(lambda variant: compile_module(variant[0], architecture, variant[1]), wanted))
 
 
-def any_compiled(wanted: Iterable[Variant]) -> bool:
-    """Whether machine code of one of these is at hand, for whatever architecture: no driver is asked."""
+def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
+    """Whether machine code of a module is at hand with one of these, for whatever architecture: no driver is asked."""
     try:
         cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
     except OSError:
         cached = set()
-    for source, defines in wanted:
-        key = source_key(source, defines)
-        if f"{source}-{key}" in cached or prebuilt_path(source, key).is_file():
-            return True
-    return False
+    text_digest = _text_digest(source)
+    keys = [_key(text_digest, defines) for defines in macros]
+    return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:

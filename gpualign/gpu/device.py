@@ -151,7 +151,8 @@ class Device:
         Raises:
             DeviceError: as :meth:`module`.
         """
-        missing = list({key: variant for variant in wanted if (key := _module_key(*variant)) not in self._modules}.values())
+        by_key = {_module_key(*variant): variant for variant in wanted}
+        missing = [variant for key, variant in by_key.items() if key not in self._modules]
         codes = compiler.compile_modules(missing, self.info.architecture)
         for (source, defines), code in zip(missing, codes, strict=True):
             self._load(source, defines, code)
