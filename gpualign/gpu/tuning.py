@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: what ``make kernels`` compiles beside every ``cuda/*.cu`` without macros: (module, macros)
+#: what ``make kernels`` compiles beside the modules without macros: (module, macros)
 VARIANTS: tuple[tuple[str, dict[str, str]], ...] = ()
 
 #: threads a block of every bounded-gap kernel

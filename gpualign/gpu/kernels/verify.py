@@ -204,6 +204,19 @@ def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[n
         end[empty] = np.where(within, columns, 0)[empty]
 
 
+_TESTED_LENGTHS = (20, 100, 150, 250, 1000, 3000)
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("verify_planes", {}),
+    *(("verify_band", {"WORDS": str(words)}) for words in tuning.VERIFY_BANDS),
+    *(
+        ("verify", tuning.verify_shape(length).defines(verify_pass))
+        for length in _TESTED_LENGTHS
+        for verify_pass in ("infix", "starts")
+    ),
+)
+
+
 def self_test(device: Device) -> None:
     """Random pairs of several lengths on the device and on the CPU.
 
@@ -215,7 +228,7 @@ def self_test(device: Device) -> None:
     packer = _native.ReferencePacker()
     packer.append(letters)
     reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
-    lengths = rng.choice([20, 100, 150, 250, 1000, 3000], 500)
+    lengths = rng.choice(_TESTED_LENGTHS, 500)
     places = rng.integers(0, len(letters) - 4000, len(lengths))
     bases = np.concatenate([letters[at : at + size] for at, size in zip(places, lengths, strict=True)])
     changed = rng.random(len(bases)) < 0.03
