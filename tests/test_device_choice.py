@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -117,6 +118,31 @@ def test_opening_knows_as_well(warm):
         assert warm.contexts == []
     with Opening(RunOptions(threads=2), "verify", LARGE) as opening:
         assert opening.on_gpu()
+
+
+def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tmp_path, monkeypatch):
+    compiled, done = [], threading.Event()
+
+    def compile_modules(wanted, architecture):
+        compiled.extend(wanted)
+        done.set()
+        return [b"code"] * len(wanted)
+
+    monkeypatch.setattr(compiler, "compile_modules", compile_modules)
+    reads = tmp_path / "reads.fq"
+    reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
+    given = Work.of_map(str(reads), None)
+    assert given.modules == (("map", tuning.map_shape(250).defines),)
+    with open_backend(RunOptions(device="cuda:0"), "map", given):
+        assert done.wait(10)
+    assert compiled == [("map", tuning.map_shape(250).defines)]
+    assert Work.of_map(write_fasta(tmp_path / "f.fa", 3, 100), None).modules == (
+        ("map", tuning.map_shape(100).defines),
+    )
+    folded = tmp_path / "folded.fa"
+    folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
+    assert Work.of_map(str(folded), None).modules == ()
+    assert Work.of_map("-", None).modules == ()
 
 
 def test_letters_of_files(tmp_path):

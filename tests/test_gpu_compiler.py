@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -91,6 +93,22 @@ def test_modules_are_compiled_side_by_side_in_order(sources, monkeypatch):
     wanted = [("tiny", {"A": str(number)}) for number in range(3)]
     assert compiler.compile_modules(wanted, "sm_90") == [b"0", b"1", b"2"]
     assert compiler.compile_modules([], "sm_90") == []
+
+
+@needs_nvcc
+def test_what_several_devices_want_is_compiled_once(sources, monkeypatch):
+    begun = []
+
+    def compiled(*_):
+        begun.append(1)
+        time.sleep(0.1)
+        return b"code"
+
+    monkeypatch.setattr(compiler, "_compile", compiled)
+    with ThreadPoolExecutor(4) as devices:
+        codes = list(devices.map(lambda _: compiler.compile_module("tiny", "sm_90"), range(4)))
+    assert codes == [b"code"] * 4
+    assert len(begun) == 1
 
 
 @needs_nvcc

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.base import HostedStage, Item, Result, Stage
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.cores import Cores
 from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
@@ -58,6 +59,12 @@ class CudaBackend:
     def name(self) -> str:
         numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+
+    def prepare(self, modules: Iterable[Variant]) -> None:
+        """Begin to load what will be needed, compiled where it must be. What fails here fails again when it is used."""
+        if wanted := tuple(modules):
+            for device in self.devices:
+                device.call(device.prepare, wanted)
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         interval = sys.getswitchinterval()

@@ -73,7 +73,9 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
         return CpuBackend(options.threads)
     if request.automatic:
         return _open_best(request, options, command, work)
-    return _open_cuda(request, options)
+    backend = _open_cuda(request, options)
+    backend.prepare(work.modules if work is not None else ())
+    return backend
 
 
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
@@ -97,6 +99,7 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
             warn(command, f"no usable GPU ({error}); running on the CPU")
         return CpuBackend(options.threads, f"no usable GPU ({error})")
     backend.reason = reason
+    backend.prepare(work.modules if work is not None else ())
     return backend
 
 

@@ -12,11 +12,12 @@ import struct
 import sys
 import termios
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import GpualignError
 from gpualign.gpu import tuning
+from gpualign.gpu.compiler import Variant
 from gpualign.io.files import InputFile
 
 #: bytes of text from a byte of compressed files, by how their names end
@@ -36,10 +37,12 @@ class Work:
     Attributes:
         source: the module of its kernels, ``cuda/<source>.cu``.
         core_seconds: that it takes one core, within a factor of a few; None: unknown, as of a pipe.
+        modules: that it is known to need: they can be compiled while the input is read.
     """
 
     source: str
     core_seconds: float | None
+    modules: tuple[Variant, ...] = ()
 
     @classmethod
     def of(cls, source: str, amount: float | None, rate: float | None = None) -> Work:
@@ -51,6 +54,12 @@ class Work:
         """``traced``: alignments, not just scores."""
         rate = tuning.CORE_RATES["pairwise"] * (1 if affine else 3) / (2 if traced else 1)
         return cls.of("pairwise", cells, rate)
+
+    @classmethod
+    def of_map(cls, reads: str, mates: str | None) -> Work:
+        """Of files of reads."""
+        work, longest = cls.of("map", letters_of(reads, mates)), _longest_read(_head(reads))
+        return replace(work, modules=(("map", tuning.map_shape(longest).defines),) if longest else ())
 
     @classmethod
     def of_mems(cls, bases: float | None, min_length: int) -> Work:
@@ -99,6 +108,15 @@ def mean_length(path: str) -> float | None:
     if records <= 1 and len(head) == _HEAD:
         return letters_of(path)
     return len(head) * (_QUALITIES_SHARE if fastq else 1.0) / max(1.0, records)
+
+
+def _longest_read(head: bytes) -> int:
+    """Of what a file begins with, where its records have their letters on one line; 0: not known."""
+    step = {b"@": 4, b">": 2}.get(head[:1])
+    lines = head.split(b"\n")
+    if step is None or any(line[:1] != head[:1] for line in lines[::step] if line):
+        return 0
+    return max(map(len, lines[1::step]), default=0)
 
 
 def _head(path: str) -> bytes:

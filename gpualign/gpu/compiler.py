@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -31,6 +32,8 @@ Variant = tuple[str, Mapping[str, str]]
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 #: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
 ARCHITECTURES = (70, 75, 80, 90, 100, 120)
+#: a lock for each module: what one device compiles, the others wait for
+_compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -92,12 +95,13 @@ def compile_module(source: str, architecture: str, defines: Mapping[str, str] | 
         )
     compiler = hashlib.sha256(nvcc_version(nvcc).encode()).hexdigest()[:8]
     cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
-    with contextlib.suppress(OSError):
-        return cached.read_bytes()
-    code = _compile(source, nvcc, architecture, defines or {})
-    with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
-        _write_whole(cached, code)
-    return code
+    with _compiling.setdefault(cached, threading.Lock()):
+        with contextlib.suppress(OSError):
+            return cached.read_bytes()
+        code = _compile(source, nvcc, architecture, defines or {})
+        with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
+            _write_whole(cached, code)
+        return code
 
 
 def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:
