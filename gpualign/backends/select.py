@@ -73,9 +73,7 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
         return CpuBackend(options.threads)
     if request.automatic:
         return _open_best(request, options, command, work)
-    backend = _open_cuda(request, options)
-    backend.prepare(work.modules if work is not None else ())
-    return backend
+    return _open_cuda(request, options, work)
 
 
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
@@ -93,13 +91,12 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
                 return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
             if cold:
                 _check_compiler(work.source)
-        backend = _open_cuda(request, options)
+        backend = _open_cuda(request, options, work)
     except DeviceError as error:
         if gpu_is_there() and not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
         return CpuBackend(options.threads, f"no usable GPU ({error})")
     backend.reason = reason
-    backend.prepare(work.modules if work is not None else ())
     return backend
 
 
@@ -175,7 +172,7 @@ class Opening:
             self._future.result().close()
 
 
-def _open_cuda(request: DeviceRequest, options: RunOptions) -> CudaBackend:
+def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
     from gpualign.backends.cuda import CudaBackend
     from gpualign.gpu.device import list_devices
 
@@ -188,4 +185,6 @@ def _open_cuda(request: DeviceRequest, options: RunOptions) -> CudaBackend:
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    return CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend.prepare(work.modules if work is not None else ())
+    return backend

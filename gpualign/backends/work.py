@@ -171,7 +171,7 @@ def _bytes_of(path: str) -> float | None:
         descriptor = sys.stdin.fileno()
         status = os.fstat(descriptor)
         return _waiting(descriptor) if stat.S_ISFIFO(status.st_mode) else float(status.st_size)
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):  # also where standard input is an object of the caller's
         return None
 
 
