@@ -11,6 +11,7 @@ import pytest
 
 from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
+from gpualign.workflows.devices import tested_modules
 
 needs_nvcc = pytest.mark.skipif(compiler.find_nvcc() is None, reason="nvcc is not installed")
 
@@ -127,14 +128,15 @@ def test_prebuilding(sources):
 
 @needs_nvcc
 @pytest.mark.slow
-@pytest.mark.parametrize("source", compiler.modules())
-def test_every_kernel_compiles_without_spills(source):
+@pytest.mark.parametrize(("source", "defines"), tested_modules(), ids=lambda value: str(value)[:60])
+def test_every_kernel_compiles_without_spills(source, defines):
     """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest."""
     nvcc, path = compiler.find_nvcc(), compiler.source_root() / f"{source}.cu"
     registers_only = "gpualign: registers only" in path.read_text()
     known = [number for number in compiler.nvcc_architectures(nvcc) if 70 <= number <= 100]
     for number in {known[0], known[-1]} if registers_only else {known[0]}:
         command = [nvcc, "--cubin", *compiler.FLAGS, "-Xptxas", "-v", f"-arch=sm_{number}"]
+        command += [f"-D{name}={value}" for name, value in defines.items()]
         command += ["-I", str(compiler.source_root()), "-o", "/dev/null", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
