@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, 
         slot.wait()
     if not repeats:
         return {}
-    function = kernel._function(made.groups[0], "verify")
+    function = kernel._function(made.groups[0], "infix")
     registers = function.num_regs
     distances = slot.download("distances", len(made.tasks), np.int32)
     ends = slot.download("ends", len(made.tasks), np.int32)
@@ -273,7 +272,7 @@ def counters(lengths: list[int]) -> list[dict[str, float]]:
         "none",
         "--csv",
         "--kernel-name",
-        "regex:^verify(_runs)?$",
+        "regex:^verify$",
         "--metrics",
         ",".join(METRICS),
     ]
@@ -333,8 +332,7 @@ def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Re
 def compile_all(device: Device, shapes: set[tuning.VerifyShape]) -> float:
     """Compile side by side, so that the device does not wait for one module after the other."""
     start = time.perf_counter()
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda s: compiler.compile_module("verify", device.info.architecture, s.defines), shapes))
+    compiler.compile_modules([("verify", shape.defines("infix")) for shape in shapes], device.info.architecture)
     return time.perf_counter() - start
 
 

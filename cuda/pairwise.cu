@@ -6,6 +6,10 @@
 #include "device/trace_scan.cuh"
 #include "device/window_walk.cuh"
 
+#ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to compile
+#define AFFINE 1
+#endif
+
 namespace gpualign {
 namespace nw {
 
@@ -183,8 +187,11 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
 
 }  // namespace
 
-LAZY_LINEAR(lazy, Corners)
+#if AFFINE
 LAZY_AFFINE(lazy, Corners)
+#else
+LAZY_LINEAR(lazy, Corners)
+#endif
 
 #define RSCAN(name, Word, Affine)                                                                                       \
     extern "C" __global__ void __launch_bounds__(block_threads) sweep_##name(                                           \
@@ -202,10 +209,13 @@ LAZY_AFFINE(lazy, Corners)
                                 identical, results, runs, runs_at);                                                     \
     }
 
-RSCAN(linear, Pair16, false)
+#if AFFINE
 RSCAN(affine, Pair16, true)
-RSCAN(linear_wide, int32_t, false)
 RSCAN(affine_wide, int32_t, true)
+#else
+RSCAN(linear, Pair16, false)
+RSCAN(linear_wide, int32_t, false)
+#endif
 
 #define DIAGONALS(name, Affine, Keep, Columns)                                                                          \
     extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
@@ -216,14 +226,17 @@ RSCAN(affine_wide, int32_t, true)
                                          directions, scores);                                                           \
     }
 
-DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+#if AFFINE
 DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns<scored_columns>)
-DIAGONALS(tiled_linear_letters, false, false, TableColumns<scored_columns>)
 DIAGONALS(tiled_affine_letters, true, false, TableColumns<scored_columns>)
-DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
 DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
 DIAGONALS(dscan_affine_letters, true, true, TableColumns<kept_columns>)
+#else
+DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+DIAGONALS(tiled_linear_letters, false, false, TableColumns<scored_columns>)
+DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
+DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
+#endif
 
 // The walk back through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
 extern "C" __global__ void __launch_bounds__(block_threads)

@@ -2,12 +2,19 @@
 #include "device/lazy_ends.cuh"
 #include "device/lazy_kernel.cuh"
 
+#ifndef AFFINE  // as in cuda/pairwise.cu
+#define AFFINE 1
+#endif
+
 namespace gpualign {
 namespace nw {
 
-LAZY_LINEAR(borders, Borders)
+#if AFFINE
 LAZY_AFFINE(borders, Borders)
 LAZY_AFFINE(anywhere, Anywhere)
+#else
+LAZY_LINEAR(borders, Borders)
+#endif
 
 }  // namespace nw
 }  // namespace gpualign

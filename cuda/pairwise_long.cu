@@ -2,6 +2,10 @@
 // gpualign/gpu/kernels/pairwise_long.py.
 #include "device/table_part.cuh"
 
+#ifndef AFFINE  // as in cuda/pairwise.cu
+#define AFFINE 1
+#endif
+
 namespace gpualign {
 namespace nw {
 
@@ -14,14 +18,17 @@ static_assert(sizeof(TablePart) == 72 && sizeof(PartWalk) == 56, "gpualign/gpu/k
         part_strips<Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, score);           \
     }
 
-PART(part_borders_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+#if AFFINE
 PART(part_borders_affine_nucleotides, true, false, ByteColumns<scored_columns>)
-PART(part_borders_linear_letters, false, false, TableColumns<scored_columns>)
 PART(part_borders_affine_letters, true, false, TableColumns<scored_columns>)
-PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
 PART(part_directions_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
 PART(part_directions_affine_letters, true, true, TableColumns<kept_columns>)
+#else
+PART(part_borders_linear_nucleotides, false, false, ByteColumns<scored_columns>)
+PART(part_borders_linear_letters, false, false, TableColumns<scored_columns>)
+PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
+PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
+#endif
 
 // A warp: the way back through one part. Where the whole table ends, so does the path.
 extern "C" __global__ void __launch_bounds__(warp_size)

@@ -1,8 +1,9 @@
 // Levenshtein verification of (query, window) pairs. gpualign: registers only (no spills, checked by the tests).
 //
-// One module per shape: LANES threads work on a pair, each holding WORDS words of the column in registers. A pattern of
-// more rows is done in strips of LANES * WORDS * 32 rows. The letter's row of the pattern's profile comes from shared
-// memory; what leaves the last row of a lane, two bits a column, goes to the next lane 16 columns at a time.
+// One module per shape and pass, since they take up to a second each to compile. LANES threads work on a pair, each
+// holding WORDS words of the column in registers. A pattern of more rows is done in strips of LANES * WORDS * 32 rows.
+// The letter's row of the pattern's profile comes from shared memory; what leaves the last row of a lane, two bits a
+// column, goes to the next lane 16 columns at a time.
 #include "algo/dna.hpp"
 #include "algo/myers_striped.hpp"
 #include "device/text.cuh"
@@ -17,6 +18,15 @@
 #endif
 #ifndef BLOCKS  // that must fit on a multiprocessor, which bounds the registers
 #define BLOCKS 1
+#endif
+#ifndef INFIX  // row 0 is free; else alignments begin at the window's first column
+#define INFIX 1
+#endif
+#ifndef BACKWARD  // from the ends that the pass before this one found
+#define BACKWARD 0
+#endif
+#ifndef RUNS  // windows touch letters that are no bases
+#define RUNS 0
 #endif
 
 namespace gpualign {
@@ -231,42 +241,8 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
 
 using gpualign::Batch;
 
-extern "C" {
-
-// Tasks [first, first + count), all of this module's shape. `mode`: 0 infix, 1 prefix, 2 global.
-#define GPUALIGN_VERIFY(name, backward, runs, infix)                                                               \
-    __global__ void __launch_bounds__(128, BLOCKS) name(Batch batch, int mode, uint32_t first, uint32_t count) {           \
-        gpualign::verify_batch<backward, runs, infix>(batch, mode, first, count);                                  \
-    }
-GPUALIGN_VERIFY(verify, false, false, true)
-GPUALIGN_VERIFY(verify_runs, false, true, true)
-GPUALIGN_VERIFY(verify_anchored, false, false, false)
-GPUALIGN_VERIFY(verify_anchored_runs, false, true, false)
-// Starts of the hits that `verify` or `verify_runs` left under the same `first`.
-GPUALIGN_VERIFY(verify_starts, true, false, false)
-GPUALIGN_VERIFY(verify_starts_runs, true, true, false)
-
-// Planes of every query on both strands: a block per query; words of a tile by query (0: none wanted), tiles by query.
-__global__ void __launch_bounds__(64) build_planes(const uint8_t* bases, const int64_t* offsets, const uint32_t* plane_offsets,
-                                                   const int32_t* tile_words, const int32_t* tiles, uint32_t* planes) {
-    const uint32_t query = blockIdx.x;
-    const int words = tile_words[query], all_words = words * tiles[query];
-    const uint8_t* letters = bases + offsets[query];
-    const int64_t length = offsets[query + 1] - offsets[query];
-    const int64_t pad = int64_t(all_words) * 32 - length;
-    for (int i = threadIdx.x; i < 2 * all_words; i += blockDim.x) {
-        const bool reverse = i >= all_words;
-        const int word = i % all_words, tile = word / words, w = word % words;
-        const auto code = [&](int64_t row) {
-            return reverse ? gpualign::complement_code(gpualign::base_code(letters[length - 1 - row]))
-                           : gpualign::base_code(letters[row]);
-        };
-        const auto made = gpualign::striped_planes<uint32_t>(w, words, pad - int64_t(tile) * words * 32, length, code);
-        uint32_t* out = planes + plane_offsets[query] + (size_t(reverse) * all_words + size_t(tile) * words) * 3;
-        out[w] = made.low;
-        out[words + w] = made.high;
-        out[2 * words + w] = made.known;
-    }
+// Tasks [first, first + count), all of this module's shape. `mode`: 0 infix, 1 prefix, 2 global. Backward: the starts of
+// the hits that the pass before left under the same `first`.
+extern "C" __global__ void __launch_bounds__(128, BLOCKS) verify(Batch batch, int mode, uint32_t first, uint32_t count) {
+    gpualign::verify_batch<BACKWARD, RUNS, INFIX>(batch, mode, first, count);
 }
-
-}  // extern "C"

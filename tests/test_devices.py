@@ -8,7 +8,7 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.errors import DeviceError
-from gpualign.gpu import compiler
+from gpualign.gpu import compiler, tuning
 from gpualign.gpu import device as device_module
 from gpualign.workflows import devices as workflow
 from tests.fake_cuda import FakeDriver
@@ -49,17 +49,35 @@ def test_json(monkeypatch, capsys):
 def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
     driver = FakeDriver()
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    monkeypatch.setattr(compiler, "modules", lambda: ["good"])
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"code")
-    monkeypatch.setattr(workflow, "SELF_TESTS", {})
+    compiled = []
+    monkeypatch.setattr(
+        compiler, "compile_module", lambda source, architecture, defines: compiled.append(source) or b"code"
+    )
+    monkeypatch.setattr(workflow, "SELF_TESTS", {"agree": f"{__name__}:agrees"})
     code, out, _ = run(["devices", "--check"], capsys)
     assert code == 0
-    assert "compile good: ok" in out
+    assert "compile 2 kernel modules: ok" in out
+    assert "self-test agree: ok" in out
+    assert sorted(compiled) == ["bad", "good"]
     monkeypatch.setattr(workflow, "SELF_TESTS", {"differ": f"{__name__}:differs"})
     code, _, err = run(["devices", "--check"], capsys)
     assert code == 4
     assert "self-test differ: results differ" in err
     assert driver.contexts == []
+
+
+def test_check_compiles_every_kernel_and_only_what_else_is_compiled_beforehand():
+    tested = workflow.tested_modules()
+    assert {source for source, _ in tested} == set(compiler.modules())
+    prebuilt = [*((source, {}) for source in compiler.modules()), *tuning.VARIANTS]
+    assert [variant for variant in tested if variant not in prebuilt and variant[0] != "lcs"] == []
+
+
+SELF_TEST_MODULES = (("good", {}), ("bad", {"A": "1"}))
+
+
+def agrees(device):
+    pass
 
 
 def differs(device):

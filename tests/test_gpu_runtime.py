@@ -268,15 +268,11 @@ def test_devices_are_chosen_by_index(fake):
         open_backend(RunOptions(device="cuda:2"), "verify")
 
 
-def test_auto_falls_back_with_one_line(monkeypatch, capsys):
+def test_a_gpu_that_was_asked_for_by_name_must_work(monkeypatch):
     def missing():
         raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')")
 
     monkeypatch.setattr(device_module, "load_driver", missing)
-    with open_backend(RunOptions(device="auto"), "verify") as backend:
-        assert backend.name == "cpu"
-        assert not backend.on_gpu
-    assert capsys.readouterr().err.count("\n") == 1
     with pytest.raises(DeviceError, match="PyCUDA is not installed"):
         open_backend(RunOptions(device="cuda"), "verify")
 

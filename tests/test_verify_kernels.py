@@ -217,6 +217,24 @@ def test_a_plan_covers_every_pair_once():
     assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()
 
 
+@pytest.mark.parametrize(("mode", "passes"), [("infix", {"infix", "starts"}), ("prefix", {"anchored"})])
+def test_a_plan_names_the_modules_that_its_launches_take(mode, passes):
+    """One for the planes, and for each group of pairs a pass or two; the narrow band takes the place of the first."""
+    from gpualign.gpu.kernels.verify import modules
+    from gpualign.gpu.verify_plan import plan
+
+    rng = random.Random(5)
+    texts = [random_text(rng, length) for length in (100, 150, 150)]
+    cases = [Case(text, "AC" + text + "GT", False, limit) for text, limit in zip(texts, (100, 150, 3), strict=True)]
+    made = plan(as_pairs(cases, mode))
+    wide = [tuning.verify_shape(length).defines(each) for length in (100, 150) for each in passes]
+    expected = [("verify_planes", {}), *(("verify", macros) for macros in wide)]
+    if mode == "infix":  # three errors in 150 bases: the window has one word
+        expected.append(("verify_band", {"WORDS": "1"}))
+    found = modules(made, MODES.index(mode))
+    assert sorted({repr(each) for each in found}) == sorted(map(repr, expected))
+
+
 def test_windows_of_a_reference_too_large_for_the_device():
     from gpualign import _native
     from gpualign.gpu.kernels.verify import window_text

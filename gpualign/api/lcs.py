@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.api.sequences import Letters, Sequences, as_batch, batches_of, run_options
+from gpualign.api.sequences import Letters, Sequences, as_batch, batches_of, letters_in, run_options
 from gpualign.backends.select import open_backend
+from gpualign.backends.work import Work, product
 from gpualign.lcs_query import Alphabet
 from gpualign.workflows.lcs_filter import LcsFilter, strands_of
 from gpualign.workflows.lcs_filter_params import LcsFilterParams, RatioOf, Strand
@@ -78,8 +79,9 @@ def lcs_filter(
     letters: Letters = "nucleotide" if alphabet == "dna" else "any"
     one = as_batch([query], letters)
     options = run_options(device, threads)
+    work = Work.of("lcs", product((len(one.bases), letters_in(subjects))))
     lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
-    with open_backend(options, "lcs-filter") as backend:
+    with open_backend(options, "lcs-filter", work) as backend:
         for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
             pass  # everything is ranked
         hits = [hit for _, _, hit in lcs.ranked(backend)]

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.api.sequences import Sequences, as_batch, batches_of, packed, run_options
+from gpualign.api.sequences import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.backends.base import HostedStage
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import open_backend
+from gpualign.backends.work import Work
 from gpualign.errors import UsageError
 from gpualign.gpu.kernels.map import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.gpu.kernels.map_batch import MapBatch
@@ -101,8 +102,8 @@ class Mapper:
         with ExitStack() as stack:
             pairs, batches = self._batches(reads, mates, stack)
             first = 0
-
-            backend = stack.enter_context(open_backend(self._options, "map"))
+            work = Work.of("map", letters_in(reads, mates))
+            backend = stack.enter_context(open_backend(self._options, "map", work))
             parts = stack.enter_context(closing(backend.run(batches, self._stage(pairs))))
             for count, rows in parts:
                 rows["read"] += first

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.select import open_backend
+from gpualign.backends.work import Work, mean_cells
 from gpualign.gapsmis import GapAlignments, PairBlock
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
@@ -38,7 +39,8 @@ def iter_max_gaps(
     model = model_of(params, scoring)
     layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
     yield np.empty(0, MAX_GAPS_DTYPE if model.traceback else SCORE_DTYPE)
-    with open_backend(options, "pairwise") as backend:
+    cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
+    with open_backend(options, "pairwise", Work.of("gapsmis", cells)) as backend:
         aligner = Aligner(backend, inputs.queries, inputs.targets, options, Progress(options, "pairs"))
         for block, answer in aligner.run(inputs.source, model, params.best):
             yield _rows(layout, block, answer)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.api.sequences import Sequences, as_batch, batches_of, packed, run_options
+from gpualign.api.sequences import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.backends.select import open_backend
+from gpualign.backends.work import Work
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.params import RunOptions
 from gpualign.report import Progress
@@ -79,7 +80,8 @@ def find_mems(
     search = Search(_numbered(_index(reference, params, options)), params, options.threads)
     counts = Counts(search, Progress(options, "bases"))
     parts = [np.empty(0, MEMS_DTYPE)]
-    with open_backend(options, "mems") as backend:
+    work = Work.of_mems(letters_in(queries), min_length)
+    with open_backend(options, "mems", work) as backend:
         for printed in run_of(search, backend, options, counts).printed(batches_of(queries, _BATCH)):
             parts.append(_rows(printed.text.tobytes()))
     return np.concatenate(parts)

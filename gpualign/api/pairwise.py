@@ -12,6 +12,7 @@ from gpualign.alignments import Alignments, Measures
 from gpualign.api.max_gaps import iter_max_gaps
 from gpualign.api.sequences import Sequences, as_batch, checked_indices, run_options
 from gpualign.backends.select import open_backend
+from gpualign.backends.work import Work, mean_cells
 from gpualign.encoded import EncodedSequences, encode
 from gpualign.io import table
 from gpualign.matrices import Scoring
@@ -103,7 +104,9 @@ def iter_pairwise(
     problem = make_problem(params, options, scoring, inputs)
     dtype = SCORE_DTYPE if params.score_only else PAIRWISE_DTYPE
     yield np.empty(0, dtype)
-    with open_backend(options, "pairwise") as backend:
+    cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
+    work = Work.of_pairwise(cells, params.gap_open > params.gap_extend, not params.score_only)
+    with open_backend(options, "pairwise", work) as backend:
         for alignments in align_all(problem, inputs.source, backend, Progress(options, "pair")):
             yield _rows(alignments, params, scoring, dtype)
 

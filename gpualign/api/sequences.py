@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.backends.work import letters_of
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.fastx import Chunk, parse, read_batches
@@ -97,6 +98,20 @@ def _unnumbered(sequences: Sequences, bases: int, letters: Letters) -> Iterator[
             some, taken = [], 0
     if some:
         yield as_batch(some, letters)
+
+
+def letters_in(*sequences: Sequences | None) -> float | None:
+    """About how many letters there are; None where only reading them would tell."""
+    known = [_letters(some) for some in sequences if some is not None]
+    return None if None in known else sum(letters for letters in known if letters is not None)
+
+
+def _letters(sequences: Sequences) -> float | None:
+    if isinstance(sequences, str | os.PathLike):
+        return letters_of(os.fspath(sequences))
+    if isinstance(sequences, SequenceBatch):
+        return float(sequences.base_offsets[-1])
+    return float(sum(map(len, sequences))) if isinstance(sequences, list | tuple) else None
 
 
 def packed(batch: SequenceBatch) -> Reference:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from gpualign.api.sequences import Sequences, as_batch, checked_indices, packed, run_options
 from gpualign.backends.select import open_backend
 from gpualign.backends.verify import STAGE, VerifyResult
+from gpualign.backends.work import Work
 from gpualign.errors import UsageError
 from gpualign.io.candidates import Candidates
 from gpualign.workflows.verify_batches import Batch, Texts, choose, prepare, write_lines
@@ -84,7 +85,9 @@ def verify(
             yield batches[-1].pairs
 
     done = 0
-    with open_backend(options, "verify") as backend:
+    lengths = np.diff(texts.queries.base_offsets).astype(float)
+    cells = float(np.sum(lengths[places.query] * (places.end - places.begin)))
+    with open_backend(options, "verify", Work.of("verify", cells)) as backend:
         for result in backend.run(pairs(), STAGE):
             batch = batches.pop(0)
             _fill(rows[done : done + len(batch.query)], params, batch, result)

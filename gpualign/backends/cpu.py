@@ -10,13 +10,17 @@ from gpualign.stream.runner import run_ordered
 
 
 class CpuBackend:
-    """Runs stages with ``threads`` host threads."""
+    """Runs stages with ``threads`` host threads.
+
+    Attributes:
+        reason: why the CPU, for the report.
+    """
 
     name = "cpu"
     on_gpu = False
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, reason: str = "no GPU was asked for") -> None:
+        self.threads, self.reason = threads, reason
         self.items = 0
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
@@ -25,7 +29,8 @@ class CpuBackend:
             yield result
 
     def report(self) -> dict[str, Any]:
-        return {"device": self.name, "cpu_batches": self.items, "gpu_batches": 0}
+        fields = {"device": self.name, "device_reason": self.reason}
+        return fields | {"cpu_batches": self.items, "gpu_batches": 0}
 
     def sees(self, path: str) -> bool:
         return True

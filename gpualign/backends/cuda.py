@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.backends.base import HostedStage, Item, Result, Stage
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.cores import Cores
 from gpualign.gpu.device import Device, DeviceInfo
 from gpualign.gpu.runner import DevicePool, run_on_devices
@@ -33,9 +34,13 @@ class CudaBackend:
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
         cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
         host_threads: threads for the host's part of hosted stages.
+
+    Attributes:
+        reason: why GPUs, for the report.
     """
 
     on_gpu = True
+    reason = "asked for"
 
     def __init__(
         self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
@@ -54,6 +59,12 @@ class CudaBackend:
     def name(self) -> str:
         numbers = ",".join(str(device.info.index) for device in self.devices)
         return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+
+    def prepare(self, modules: Iterable[Variant]) -> None:
+        """Begin to load what will be needed, compiled where it must be. What fails here fails again when it is used."""
+        if wanted := tuple(modules):
+            for device in self.devices:
+                device.call(device.prepare, wanted)
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         interval = sys.getswitchinterval()
@@ -124,7 +135,8 @@ class CudaBackend:
         ]
         batches = sum(device.timeline.items for device in self.devices)
         by_cores = sum(cores.items for cores in self._cores)
-        return {"device": self.name, "cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
+        fields = {"device": self.name, "device_reason": self.reason}
+        return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
 
     def sees(self, path: str) -> bool:
         return True

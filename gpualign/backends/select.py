@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpualign.backends.base import Backend
 from gpualign.backends.cpu import CpuBackend
+from gpualign.backends.work import Work, start_seconds, worth_a_gpu
 from gpualign.errors import DeviceError, UsageError
 from gpualign.params import RunOptions
 from gpualign.report import warn
+
+if TYPE_CHECKING:
+    from gpualign.backends.cuda import CudaBackend
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,11 @@ def parse_device(text: str) -> DeviceRequest:
     return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
 
 
-def open_backend(options: RunOptions, command: str) -> Backend:
+def open_backend(options: RunOptions, command: str, work: Work | None = None) -> Backend:
     """The backend that ``options.device`` and ``options.cluster`` ask for; use it in a ``with`` block.
+
+    Args:
+        work: with device "auto", what decides whether a GPU is worth its start; None: it is.
 
     Raises:
         UsageError: an unknown device.
@@ -63,14 +71,51 @@ def open_backend(options: RunOptions, command: str) -> Backend:
         return open_cluster(options, command)
     if not request.cuda:
         return CpuBackend(options.threads)
+    if request.automatic:
+        return _open_best(request, options, command, work)
+    return _open_cuda(request, options, work)
+
+
+def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
+    """A GPU where there is one and the work is worth it. Only a GPU that is there and cannot be used is a warning."""
+    from gpualign.gpu.driver import gpu_is_there
+
+    reason = "work of unknown size"
     try:
-        return _open_cuda(request, options)
+        if work is not None:
+            cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.source)
+            if work.core_seconds is not None:
+                reason = f"about {work.core_seconds / options.threads:.2g} s of work for the cores"
+            if not worth_a_gpu(work, cold, options.threads):
+                start = start_seconds(work.source, cold)
+                return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
+            if cold:
+                _check_compiler(work.source)
+        backend = _open_cuda(request, options, work)
     except DeviceError as error:
-        if not request.automatic:
-            raise
-        if not options.quiet:
+        if gpu_is_there() and not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
-        return CpuBackend(options.threads)
+        return CpuBackend(options.threads, f"no usable GPU ({error})")
+    backend.reason = reason
+    return backend
+
+
+def _compiled(source: str) -> bool:
+    from gpualign.gpu import compiler, tuning
+
+    return compiler.any_compiled(source, [macros for module, macros in tuning.VARIANTS if module == source])
+
+
+def _check_compiler(source: str) -> None:
+    """Whether kernels that are not at hand can be compiled.
+
+    Raises:
+        DeviceError: there is no compiler.
+    """
+    from gpualign.gpu import compiler
+
+    if compiler.find_nvcc() is None:
+        raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
 
 
 def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> RunOptions:
@@ -88,20 +133,20 @@ def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> R
 class Opening:
     """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
 
-    Use it in a ``with`` block, which closes the backend at its end.
+    Use it in a ``with`` block, which closes the backend at its end. Arguments as of :func:`open_backend`.
     """
 
-    def __init__(self, options: RunOptions, command: str) -> None:
+    def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
         self._here = options.cluster is None
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
         if options.cluster is None and request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
-            self._future = thread.submit(open_backend, options, command)
+            self._future = thread.submit(open_backend, options, command, work)
             thread.shutdown(wait=False)
         else:
-            self._future.set_result(open_backend(options, command))
+            self._future.set_result(open_backend(options, command, work))
 
     def backend(self) -> Backend:
         """The backend, once it is open.
@@ -127,7 +172,7 @@ class Opening:
             self._future.result().close()
 
 
-def _open_cuda(request: DeviceRequest, options: RunOptions) -> Backend:
+def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
     from gpualign.backends.cuda import CudaBackend
     from gpualign.gpu.device import list_devices
 
@@ -140,4 +185,6 @@ def _open_cuda(request: DeviceRequest, options: RunOptions) -> Backend:
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    return CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend.prepare(work.modules if work is not None else ())
+    return backend

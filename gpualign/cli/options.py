@@ -63,7 +63,7 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             default=default_of(RunOptions, "device"),
             show_default=True,
             metavar="DEV",
-            help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto takes a GPU where one is usable.",
+            help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU where one is usable and there is enough to do.",
         ),
         click.option(
             "--max-gpu-mem",

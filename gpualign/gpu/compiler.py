@@ -15,17 +15,25 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
 from gpualign.errors import DeviceError
 from gpualign.gpu.driver import CompileError, compile_source
+from gpualign.params import available_cores
+
+#: a module and its macros
+Variant = tuple[str, Mapping[str, str]]
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 #: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
 ARCHITECTURES = (70, 75, 80, 90, 100, 120)
+#: a lock for each module: what one device compiles, the others wait for
+_compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -42,12 +50,19 @@ def modules() -> list[str]:
 
 def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
     """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
+    return _key(_text_digest(source), defines or {})
+
+
+def _text_digest(source: str) -> bytes:
     digest = hashlib.sha256()
     for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
         digest.update(f"{path}\0{len(text)}\0".encode())
         digest.update(text)
-    digest.update(repr((FLAGS, sorted((defines or {}).items()))).encode())
-    return digest.hexdigest()[:24]
+    return digest.digest()
+
+
+def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
+    return hashlib.sha256(text_digest + repr((FLAGS, sorted(defines.items()))).encode()).hexdigest()[:24]
 
 
 def compile_module(source: str, architecture: str, defines: Mapping[str, str] | None = None) -> bytes:
@@ -80,12 +95,36 @@ def compile_module(source: str, architecture: str, defines: Mapping[str, str] | 
         )
     compiler = hashlib.sha256(nvcc_version(nvcc).encode()).hexdigest()[:8]
     cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
-    with contextlib.suppress(OSError):
-        return cached.read_bytes()
-    code = _compile(source, nvcc, architecture, defines or {})
-    with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
-        _write_whole(cached, code)
-    return code
+    with _compiling.setdefault(cached, threading.Lock()):
+        with contextlib.suppress(OSError):
+            return cached.read_bytes()
+        code = _compile(source, nvcc, architecture, defines or {})
+        with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
+            _write_whole(cached, code)
+        return code
+
+
+def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:
+    """As :func:`compile_module` for each, side by side: a compiler runs on one core.
+
+    Raises:
+        as :func:`compile_module`.
+    """
+    if len(wanted) < 2:
+        return [compile_module(source, architecture, defines) for source, defines in wanted]
+    with ThreadPoolExecutor(min(len(wanted), available_cores())) as pool:
+        return list(pool.map(lambda variant: compile_module(variant[0], architecture, variant[1]), wanted))
+
+
+def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
+    """Whether machine code of a module is at hand with one of these, for whatever architecture: no driver is asked."""
+    try:
+        cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
+    except OSError:
+        cached = set()
+    text_digest = _text_digest(source)
+    keys = [_key(text_digest, defines) for defines in macros]
+    return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -67,6 +67,10 @@ def list_devices() -> list[DeviceInfo]:
         capability = device.compute_capability()
         infos.append(DeviceInfo(index, device.name(), (capability[0], capability[1]), int(device.total_memory()), text))
     return infos
+
+
+def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return source, tuple(sorted((defines or {}).items()))
 
 
 class Device:
@@ -136,17 +140,31 @@ class Device:
         Raises:
             DeviceError: no machine code can be had, or the driver refuses it.
         """
-        key = (source, tuple(sorted((defines or {}).items())))
+        key = _module_key(source, defines)
         if key not in self._modules:
-            code = compiler.compile_module(source, self.info.architecture, defines)
-            try:
-                self._modules[key] = self.driver.module_from_buffer(code)
-            except self.driver.Error as error:
-                raise DeviceError(
-                    f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
-                    f"the kernel {source}: {error} (a newer driver may be needed)"
-                ) from error
+            self._load(source, defines, compiler.compile_module(source, self.info.architecture, defines))
         return self._modules[key]
+
+    def prepare(self, wanted: Iterable[compiler.Variant]) -> None:
+        """Load modules that will be needed together: those without machine code are compiled side by side.
+
+        Raises:
+            DeviceError: as :meth:`module`.
+        """
+        by_key = {_module_key(*variant): variant for variant in wanted}
+        missing = [variant for key, variant in by_key.items() if key not in self._modules]
+        codes = compiler.compile_modules(missing, self.info.architecture)
+        for (source, defines), code in zip(missing, codes, strict=True):
+            self._load(source, defines, code)
+
+    def _load(self, source: str, defines: Mapping[str, str] | None, code: bytes) -> None:
+        try:
+            self._modules[_module_key(source, defines)] = self.driver.module_from_buffer(code)
+        except self.driver.Error as error:
+            raise DeviceError(
+                f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
+                f"the kernel {source}: {error} (a newer driver may be needed)"
+            ) from error
 
     def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
         """One kernel of a module."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +13,13 @@ from gpualign.errors import DeviceError
 
 class CompileError(DeviceError):
     """nvcc refused a source; the message holds the compiler's own text."""
+
+
+def gpu_is_there() -> bool:
+    """Whether the system has an NVIDIA GPU that the user has not hidden, usable or not."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return False
+    return bool(glob.glob("/dev/nvidia[0-9]*")) or os.path.exists("/dev/dxg")
 
 
 def load_driver() -> Any:

@@ -17,7 +17,10 @@ def main() -> None:
     nvcc = compiler.find_nvcc()
     if nvcc is None:
         raise DeviceError("nvcc was not found (install the CUDA toolkit, or set CUDA_HOME to where it is)")
-    plain: list[tuple[str, dict[str, str]]] = [(source, {}) for source in compiler.modules()]
+    with_macros = {source for source, _ in tuning.VARIANTS}
+    plain: list[tuple[str, dict[str, str]]] = [
+        (source, {}) for source in compiler.modules() if source not in with_macros
+    ]
     with ThreadPoolExecutor(available_cores()) as pool:
         for path in pool.map(
             lambda variant: compiler.prebuild(variant[0], nvcc, variant[1]), [*plain, *tuning.VARIANTS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: what ``make kernels`` compiles beside every ``cuda/*.cu`` without macros: (module, macros)
+#: what ``make kernels`` compiles beside the modules without macros: (module, macros)
 VARIANTS: tuple[tuple[str, dict[str, str]], ...] = ()
 
 #: threads a block of every bounded-gap kernel
@@ -227,11 +227,15 @@ class VerifyShape:
         """Pattern rows of one strip."""
         return 32 * self.lanes * self.words
 
-    @property
-    def defines(self) -> dict[str, str]:
-        return {"LANES": str(self.lanes), "WORDS": str(self.words), "BLOCKS": str(self.blocks)}
+    def defines(self, verify_pass: str, runs: bool = False) -> dict[str, str]:
+        """Macros of one of :data:`VERIFY_PASSES`; ``runs``: windows touch letters that are no bases."""
+        numbers = {"LANES": self.lanes, "WORDS": self.words, "BLOCKS": self.blocks, "RUNS": int(runs)}
+        numbers |= {"INFIX": int(verify_pass == "infix"), "BACKWARD": int(verify_pass == "starts")}
+        return {name: str(number) for name, number in numbers.items()}
 
 
+#: distances in infix mode, where those hits start, and distances in the other modes
+VERIFY_PASSES = ("infix", "starts", "anchored")
 #: One thread a pair up to 1024 rows: nothing crosses lanes, and 32 words still leave three warps a scheduler. Words in
 #: steps that waste at most a sixth of the rows. Then few lanes with many words each, until 32 lanes hold a pair.
 VERIFY_SHAPES = (
@@ -267,7 +271,12 @@ VERIFY_BANDS, VERIFY_BAND_COLUMNS = (1, 2, 4), 16
 VERIFY_BAND_SHARE = 0.55
 
 VARIANTS += tuple(("verify_band", {"WORDS": str(words)}) for words in VERIFY_BANDS)
-VARIANTS += tuple(("verify", shape.defines) for shape in VERIFY_SHAPES)
+VARIANTS += tuple(
+    ("verify", shape.defines(verify_pass, runs))
+    for shape in VERIFY_SHAPES
+    for verify_pass in VERIFY_PASSES
+    for runs in (False, True)
+)
 
 
 @dataclass(frozen=True)
@@ -314,6 +323,16 @@ class PairwiseShape:
 
 #: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
 PAIRWISE = PairwiseShape()
+#: the modules that have the kernels of one gap model each
+PAIRWISE_MODULES = ("pairwise", "pairwise_ends", "pairwise_long")
+
+
+def pairwise_defines(affine: bool) -> dict[str, str]:
+    """Macros of :data:`PAIRWISE_MODULES`."""
+    return {"AFFINE": str(int(affine))}
+
+
+VARIANTS += tuple((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True))
 
 
 @dataclass(frozen=True)
@@ -346,3 +365,14 @@ def map_shape(longest: int) -> MapShape:
 
 
 VARIANTS += tuple(("map", shape.defines) for shape in _MAP)
+
+
+#: Seconds from asking for a GPU to its first result with machine code at hand: the driver's start, a context, buffers
+#: and the reference. And what the compiler takes for the usual kernels of each module, those of a batch side by side.
+GPU_START_S = 0.6
+COMPILE_S = {"map": 3.0, "verify": 1.5, "pairwise": 2.5, "gapsmis": 2.5, "lcs": 0.7, "mems": 1.5}
+#: What one core does a second without reading and printing, from docs/benchmarks.md (AVX-512; half of it with AVX2):
+#: bases of reads mapped; cells of edit distances, of Needleman-Wunsch scores with affine gaps, of bounded gaps, of LCS
+#: lengths; bases searched for matches of at least MEMS_LONG
+CORE_RATES = {"map": 5.7e6, "verify": 1e11, "pairwise": 2.5e9, "gapsmis": 5e9, "lcs": 2e11, "mems": 3e7}
+MEMS_LONG = 16

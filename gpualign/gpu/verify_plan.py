@@ -56,6 +56,10 @@ class Group:
         return loads * load * (5 if self.runs else 4) * THREADS * 4
 
     @property
+    def band_defines(self) -> dict[str, str]:
+        return {"WORDS": str(self.band)}
+
+    @property
     def band_grid(self) -> int:
         return -(-self.count // THREADS)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, Winners, lcs_stage, trace_stage
 from gpualign.backends.select import Opening
+from gpualign.backends.work import Work, letters_of, product
 from gpualign.errors import InputError, check_count
 from gpualign.io.fastx import Chunk, parse, read_batches
 from gpualign.io.files import InputFile, check_paths, open_output
@@ -204,7 +205,8 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     """
     report = Report("lcs-filter", options)
     check_paths((params.query, *params.subjects), (options.output, options.json))
-    with Opening(options, "lcs-filter") as opening, open_output(options.output) as out:
+    work = Work.of("lcs", product((letters_of(params.query), letters_of(*params.subjects))))
+    with Opening(options, "lcs-filter", work) as opening, open_output(options.output) as out:
         lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
         if not options.quiet:
             _warn_of_nothing_to_match(lcs.queries)

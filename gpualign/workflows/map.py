@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
+from gpualign.backends.work import Work
 from gpualign.errors import UsageError
 from gpualign.gpu.kernels.map import runs_on_gpu
 from gpualign.index.file import is_index, save_index
@@ -196,7 +197,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     report = Report("map", options)
     check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map"))
+        opening = stack.enter_context(Opening(options, "map", Work.of_map(params.reads, params.mates)))
         source = _Source(params, stack, options, opening)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:

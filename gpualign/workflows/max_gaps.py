@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import Opening
+from gpualign.backends.work import Work, cells_of_pairs
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import UsageError, check_count
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
@@ -54,8 +55,9 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     model = model_of(params, scoring)
+    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
     rows = 0
-    with Opening(options, "pairwise") as opening, open_output(options.output) as out:
+    with Opening(options, "pairwise", Work.of("gapsmis", cells)) as opening, open_output(options.output) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()

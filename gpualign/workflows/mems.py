@@ -6,6 +6,7 @@ import numpy as np
 
 from gpualign.backends.base import Backend
 from gpualign.backends.select import Opening
+from gpualign.backends.work import Work, letters_of, product
 from gpualign.errors import InputError, UsageError, check_count
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -50,8 +51,10 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
             raise UsageError("--dotplot does not go with --cluster")
     check_paths((reference, params.index, *queries), (options.output, options.json, params.save_index, params.dotplot))
     report = Report("mems", options)
+    strands = 2.0 if params.strands == "both" else 1.0
+    work = Work.of_mems(product((letters_of(*queries), strands)), params.min_length)
     with (
-        Opening(options, "mems") as opening,
+        Opening(options, "mems", work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
     ):
         index = open_index(reference, params, options)

@@ -12,6 +12,7 @@ from gpualign.alignments import Alignments
 from gpualign.backends.base import Backend
 from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import Opening, for_kernels
+from gpualign.backends.work import Work, cells_of_pairs
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io.files import OutputFile, check_paths, open_output
@@ -174,7 +175,9 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     options = with_device(params, options)
     report = Report("pairwise", options)
     scoring = params.load_scoring()
-    with Opening(options, "pairwise") as opening:
+    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
+    work = Work.of_pairwise(cells, params.gap_open > params.gap_extend, is_traced(params))
+    with Opening(options, "pairwise", work) as opening:
         inputs = read_inputs(params, scoring)
         problem = make_problem(params, options, scoring, inputs)
         total, kept = inputs.source.total, 0

@@ -13,6 +13,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import Opening
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
+from gpualign.backends.work import Work, letters_of, mean_length, pairs_in, product
 from gpualign.errors import InputError, shown_input
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
@@ -30,7 +31,7 @@ _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 #: a core's step has this part of --batch-size
 _CORE_SHARE = 4
 #: what one step of the input gives: unparsed lines, candidates, or paired records
-Work = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
+Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
 
 
 def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
     report = Report("verify", options)
     check_paths((params.reference, params.queries, params.candidates), (options.output, options.json))
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with open_output(options.output) as out, Opening(options, "verify") as opening:
+    with open_output(options.output) as out, Opening(options, "verify", work_of(params)) as opening:
         if params.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
         source = _Source(params, options)
@@ -67,6 +68,14 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
     report.fields |= totals
     report.finish(f"{totals['candidates']} pairs, {totals['hits']} within the limit, on {device}")
     return report.fields
+
+
+def work_of(params: VerifyParams) -> Work:
+    """What is to be computed, as far as the files show it before they are read."""
+    length = mean_length(params.queries)
+    if params.candidates is None:
+        return Work.of("verify", product((letters_of(params.queries), length)))
+    return Work.of("verify", product((pairs_in(params.candidates), length, length)))
 
 
 class _Source:
@@ -96,7 +105,7 @@ class _Source:
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
             self.target_index = _native.NameIndex(texts.target_names, texts.target_name_offsets)
 
-    def steps(self, on_gpu: bool) -> Iterator[Work]:
+    def steps(self, on_gpu: bool) -> Iterator[Step]:
         """For a GPU, or for a core, of which others should not wait for the last step long."""
         params, chunk_bytes = self.params, self._batch_size
         if not on_gpu:
@@ -106,7 +115,7 @@ class _Source:
         grouped = params.best is not None
         return read_candidates(params.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
 
-    def batch(self, step: Work) -> Batch:
+    def batch(self, step: Step) -> Batch:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
         if isinstance(step, CandidateChunk):
@@ -122,7 +131,7 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
         return
     under_way: deque[Batch] = deque()
 
-    def ready(step: Work) -> tuple[Batch, VerifyPairs]:
+    def ready(step: Step) -> tuple[Batch, VerifyPairs]:
         batch = source.batch(step)
         return batch, planned(batch.pairs)
 
@@ -135,15 +144,15 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
     yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
 
 
-def _whole_stage(source: _Source) -> HostedStage[Work, Lines]:
+def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
     """From a step of the input to its lines."""
     params = source.params
 
-    def whole(step: Work) -> Lines:
+    def whole(step: Step) -> Lines:
         batch = source.batch(step)
         return write_lines(params, batch, verify_on_cpu(batch.pairs))
 
-    def before(step: Work) -> tuple[Batch, VerifyPairs]:
+    def before(step: Step) -> tuple[Batch, VerifyPairs]:
         batch = source.batch(step)
         return batch, batch.pairs
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.lcs import ScoredBatch, score_on_cpu
 from gpualign.errors import DeviceError
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.lcs_query import LcsQuery, encode_query
@@ -297,6 +298,13 @@ def _key(shape: LcsShape, long: bool) -> str:
     return f"{shape.lanes}{' long' if long else ''}"
 
 
+_TESTED_QUERY = 1500
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines("crochemore")),
+)
+
+
 def self_test(device: Device) -> None:
     """Compare a small batch with the CPU backend.
 
@@ -304,7 +312,7 @@ def self_test(device: Device) -> None:
         DeviceError: the lengths differ.
     """
     rng = np.random.default_rng(0)
-    query = encode_query("self-test", rng.integers(65, 69, 1500, dtype=np.uint8).tobytes(), "bytes")
+    query = encode_query("self-test", rng.integers(65, 69, _TESTED_QUERY, dtype=np.uint8).tobytes(), "bytes")
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 

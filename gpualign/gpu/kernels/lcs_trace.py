@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.lcs import Winners, score_on_cpu
 from gpualign.errors import DeviceError
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.kernels.lcs import query_masks
 from gpualign.gpu.runner import run_alone
 from gpualign.lcs_query import common_subsequences, cut_subsequences, encode_query
@@ -96,6 +97,10 @@ class LcsTraceKernel:
     def join(self, results: Sequence[list[bytes]]) -> list[bytes]:
         """The halves' subsequences as those of all."""
         return [text for result in results for text in result]
+
+
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs_trace", {}),)
 
 
 def self_test(device: Device) -> None:

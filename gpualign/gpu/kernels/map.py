@@ -14,6 +14,7 @@ from gpualign import _native
 from gpualign.backends.map import NO_STRATA
 from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.gpu.resident import ResidentArrays, ResidentText
 from gpualign.gpu.runner import run_alone
@@ -311,6 +312,11 @@ def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
     return tuple(int(array.ctypes.data) for array in arrays)
 
 
+_TESTED_LENGTH = 150
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (("map", tuning.map_shape(_TESTED_LENGTH).defines),)
+
+
 def self_test(device: Device) -> None:
     """Map reads of a small random reference, with repeats, on the device and on the CPU.
 
@@ -328,10 +334,10 @@ def self_test(device: Device) -> None:
     packer.append(letters)
     reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
     index, params = build_index(reference, IndexParams(15, 8)), MapParams("", "", secondary=2)
-    starts = rng.integers(0, len(letters) - 150, 1000)
-    bases = np.concatenate([letters[at : at + 150] for at in starts])
+    starts = rng.integers(0, len(letters) - _TESTED_LENGTH, 1000)
+    bases = np.concatenate([letters[at : at + _TESTED_LENGTH] for at in starts])
     bases[rng.random(len(bases)) < 0.02] = ord("C")
-    offsets = np.arange(0, len(bases) + 1, 150, dtype=np.int64)
+    offsets = np.arange(0, len(bases) + 1, _TESTED_LENGTH, dtype=np.int64)
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
     item = MapBatch.of(batch, paired=False)

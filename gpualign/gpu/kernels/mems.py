@@ -14,6 +14,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.errors import DeviceError
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
@@ -298,6 +299,13 @@ class MemsKernel:
         return Matches(item, complete_to, columns=columns.part(begin, end))
 
 
+_TESTED_LETTERS, _TESTED_MATCH = 20_000, 12
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_LETTERS).w).defines),
+)
+
+
 def self_test(device: Device) -> None:
     """Compare a small search with the CPU backend.
 
@@ -305,11 +313,11 @@ def self_test(device: Device) -> None:
         DeviceError: the matches differ.
     """
     generator = np.random.default_rng(0)
-    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, 20_000)]
+    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
     packer = _native.ReferencePacker()
     packer.append(text)
     reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
-    params = MemsParams(min_length=12, kind="maxmatch", strands="both")
+    params = MemsParams(min_length=_TESTED_MATCH, kind="maxmatch", strands="both")
     search = Search(build_index(reference, choose_index(params.min_length, reference.bases)), params)
     changed = text.copy()
     changed[::97] = ord("A")

@@ -13,6 +13,8 @@ from gpualign.alignments import Alignments
 from gpualign.backends.pairwise import PairProblem, align_on_cpu
 from gpualign.encoded import EncodedSequences, encode
 from gpualign.errors import DeviceError
+from gpualign.gpu import tuning
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.device import Device
 from gpualign.gpu.kernels import gapsmis as gapsmis_kernel
 from gpualign.gpu.kernels.pairwise import PairwiseKernel
@@ -21,7 +23,7 @@ from gpualign.matrices import Scoring, load_matrix, match_mismatch
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.pair_blocks import PairBlock
 
-_SEQUENCES, _LENGTH = 24, 700
+_SEQUENCES, _LENGTH, _GAPS = 24, 700, 2
 #: long pairs, and the parts in which they are aligned
 _LONG_SEQUENCES, _LONG_LENGTH, _PART_LETTERS = 3, 2600, 1024
 
@@ -66,6 +68,16 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
 
+#: what the self-tests run, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    *((source, tuning.pairwise_defines(affine)) for source in tuning.PAIRWISE_MODULES for affine in (False, True)),
+    *(
+        ("gapsmis", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
+        for traceback in (False, True)
+    ),
+)
+
+
 def self_test(device: Device) -> None:
     """Compare each kernel with the CPU backend.
 
@@ -94,7 +106,7 @@ def self_test_gapsmis(device: Device) -> None:
     block = gapsmis.PairBlock(family, family, first, second)
     table = scoring.scores.astype(np.int16).reshape(-1)
     for traceback in (False, True):
-        model = gapsmis.GapModel(table, len(scoring), 2, 10, 1, traceback=traceback)
+        model = gapsmis.GapModel(table, len(scoring), _GAPS, 10, 1, traceback=traceback)
         (got,) = run_on_devices([block], lambda used, model=model: gapsmis_kernel.make_kernel(used, model), [device])  # type: ignore[misc]
         expected = gapsmis.align_on_cpu(block, model)
         for name in ("score", "gaps", "start", "end", "gap_list"):

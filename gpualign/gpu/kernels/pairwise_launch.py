@@ -14,7 +14,7 @@ from gpualign.gpu.device import Device
 from gpualign.gpu.kernels import pairwise_plan as plan
 from gpualign.gpu.kernels import pairwise_tasks as tasks
 from gpualign.gpu.resident import ResidentArrays
-from gpualign.gpu.tuning import PAIRWISE
+from gpualign.gpu.tuning import PAIRWISE, pairwise_defines
 from gpualign.workflows.pair_blocks import PairBlock
 
 THREADS = 64
@@ -78,7 +78,8 @@ class PairwiseLauncher:
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
-        function = self.device.function(_MODULE_OF.get(name.split("_")[0], "pairwise"), name)
+        module = _MODULE_OF.get(name.split("_")[0], "pairwise")
+        function = self.device.function(module, name, pairwise_defines(self._gaps == "affine"))
         attribute = self.device.driver.function_attribute
         if shared > 48 << 10:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)

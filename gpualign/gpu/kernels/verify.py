@@ -12,6 +12,7 @@ from gpualign.backends.verify import MODES, VerifyPairs, VerifyResult, verify_on
 from gpualign.errors import DeviceError
 from gpualign.gpu import tuning
 from gpualign.gpu.buffers import Slot
+from gpualign.gpu.compiler import Variant
 from gpualign.gpu.device import Device
 from gpualign.gpu.resident import PAD_WORDS, ResidentText, padded
 from gpualign.gpu.runner import run_on_devices
@@ -44,6 +45,23 @@ def window_text(
     return reference.words[source].view(np.uint32), known[source], moved
 
 
+def _pass_of(mode: int) -> str:
+    return "infix" if mode == MODES["infix"] else "anchored"
+
+
+def modules(made: Plan, mode: int) -> list[Variant]:
+    """All that a plan's launches take, so that they can be compiled side by side."""
+    needed: list[Variant] = [("verify_planes", {})] if made.groups else []
+    for group in made.groups:
+        if group.band:
+            needed.append(("verify_band", group.band_defines))
+        else:
+            needed.append(("verify", group.shape.defines(_pass_of(mode), group.runs)))
+        if mode == MODES["infix"]:
+            needed.append(("verify", group.shape.defines("starts", group.runs)))
+    return needed
+
+
 class VerifyKernel:
     """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``).
 
@@ -54,24 +72,23 @@ class VerifyKernel:
         self.device = device
         self._known: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
         self._plans: dict[int, Plan] = {}
-        self._functions: dict[tuple[tuning.VerifyShape, str], Any] = {}
+        self._functions: dict[tuple[tuning.VerifyShape, str, bool], Any] = {}
 
     def submit(self, slot: Slot, item: VerifyPairs) -> None:
         made = item.plan or plan(item)
         self._plans[id(slot)] = made
         if not made.groups:
             return
+        self.device.prepare(modules(made, item.mode))
         arguments = self._arguments(slot, item, made)
         for number, group in enumerate(made.groups):
             batch = arguments.copy()
             batch[10] += 4 * number  # each launch counts its own hits
             numbers = (np.int32(item.mode), np.uint32(group.first), np.uint32(group.count))
-            suffix = "_runs" if group.runs else ""
-            shared = group.shared_bytes
             self.launch_distances(slot, group, item.mode, batch)
             if item.mode == MODES["infix"]:
-                starts = self._function(group, "verify_starts" + suffix)
-                slot.launch(starts, group.grid, THREADS, batch, *numbers, shared=shared)
+                starts = self._function(group, "starts")
+                slot.launch(starts, group.grid, THREADS, batch, *numbers, shared=group.shared_bytes)
         for key in ("distances", "starts", "ends"):
             slot.download(key, len(made.tasks), np.int32)
 
@@ -79,11 +96,10 @@ class VerifyKernel:
         """Enqueue the kernel that gives a group's distances and ends."""
         place = (np.uint32(group.first), np.uint32(group.count))
         if group.band:
-            band = self.device.function("verify_band", "verify_band", {"WORDS": str(group.band)})
+            band = self.device.function("verify_band", "verify_band", group.band_defines)
             slot.launch(band, group.band_grid, THREADS, batch, *place, shared=group.band_shared_bytes)
             return
-        name = ("verify" if mode == MODES["infix"] else "verify_anchored") + ("_runs" if group.runs else "")
-        function = self._function(group, name)
+        function = self._function(group, _pass_of(mode))
         slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *place, shared=group.shared_bytes)
 
     def _arguments(self, slot: Slot, item: VerifyPairs, made: Plan) -> NDArray[np.uint64]:
@@ -96,7 +112,7 @@ class VerifyKernel:
         lengths = slot.upload("lengths", np.diff(item.offsets).astype(np.int32))
         tasks = slot.upload("tasks", placed)
         planes = slot.device_array("planes", 4 * made.plane_words)
-        build = self.device.function("verify", "build_planes", made.groups[0].shape.defines)
+        build = self.device.function("verify_planes", "build_planes")
         slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
         outputs = [slot.device_array(key, 4 * len(made.tasks)) for key in ("distances", "ends", "starts", "hits")]
         counts = slot.clear("hit counts", 4 * len(made.groups))
@@ -140,10 +156,10 @@ class VerifyKernel:
         text_at, known_at = slot.upload("text", padded(words)), slot.upload("known", padded(known))
         return int(text_at) + 4 * PAD_WORDS, int(known_at) + 4 * PAD_WORDS, tasks
 
-    def _function(self, group: Group, name: str) -> Any:
-        key = (group.shape, name)
+    def _function(self, group: Group, verify_pass: str) -> Any:
+        key = (group.shape, verify_pass, group.runs)
         if key not in self._functions:
-            function = self.device.function("verify", name, group.shape.defines)
+            function = self.device.function("verify", "verify", group.shape.defines(verify_pass, group.runs))
             attributes = self.device.driver.function_attribute
             function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, group.shared_bytes)
             self._functions[key] = function
@@ -188,6 +204,19 @@ def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[n
         end[empty] = np.where(within, columns, 0)[empty]
 
 
+_TESTED_LENGTHS = (20, 100, 150, 250, 1000, 3000)
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("verify_planes", {}),
+    *(("verify_band", {"WORDS": str(words)}) for words in tuning.VERIFY_BANDS),
+    *(
+        ("verify", tuning.verify_shape(length).defines(verify_pass))
+        for length in _TESTED_LENGTHS
+        for verify_pass in ("infix", "starts")
+    ),
+)
+
+
 def self_test(device: Device) -> None:
     """Random pairs of several lengths on the device and on the CPU.
 
@@ -199,7 +228,7 @@ def self_test(device: Device) -> None:
     packer = _native.ReferencePacker()
     packer.append(letters)
     reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
-    lengths = rng.choice([20, 100, 150, 250, 1000, 3000], 500)
+    lengths = rng.choice(_TESTED_LENGTHS, 500)
     places = rng.integers(0, len(letters) - 4000, len(lengths))
     bases = np.concatenate([letters[at : at + size] for at, size in zip(places, lengths, strict=True)])
     changed = rng.random(len(bases)) < 0.03
