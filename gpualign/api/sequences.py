@@ -15,6 +15,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.mates import single_items
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch, join_batches, join_bytes
@@ -61,7 +62,9 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     return SequenceBatch(names, name_offsets, letters, offsets)
 
 
-def batches_of(sequences: Sequences, bases: int, letters: Letters = "nucleotide") -> Iterator[SequenceBatch]:
+def batches_of(
+    sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide"
+) -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
     Nothing but the batch under way is held of a file or an iterator.
@@ -73,7 +76,11 @@ def batches_of(sequences: Sequences, bases: int, letters: Letters = "nucleotide"
         yield replace(batch, names=names, name_offsets=offsets)
 
 
-def _unnumbered(sequences: Sequences, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+def _unnumbered(sequences: Sequences | ReadSource, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+    if isinstance(sequences, ReadSource):
+        for item in single_items(sequences, bases):
+            yield parse(item, letters) if isinstance(item, Chunk) else item
+        return
     if isinstance(sequences, str | os.PathLike):
         with closing(ReadSource(os.fspath(sequences))) as source:
             for item in source.items(bases):

@@ -243,7 +243,8 @@ class MapKernel:
         """The parts' results, all of this kernel or all of the CPU's."""
         if isinstance(results[0], Alignments):
             return Alignments.join(results)
-        return replace(results[0], records=np.concatenate([result.records for result in results]))
+        first: DeviceRecords = results[0]
+        return replace(first, records=np.concatenate([result.records for result in results]))
 
     def _record_bytes(self, item: MapBatch) -> int:
         return len(item.batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
