@@ -114,6 +114,30 @@ def test_a_read_that_says_little_more_than_where_it_is(cli: Cli, tmp_path: Path,
     assert [int(row[4]) for row in rows] == [int(3.0103 * (22 - names)), int(3.0103 * (24 - names)), 60]
 
 
+@pytest.mark.parametrize("letters", ["ACGT", "AAATTTACGT"], ids=["even", "three quarters A and T"])
+def test_short_mates_that_are_wrong_say_so(cli: Cli, tmp_path: Path, letters: str) -> None:
+    """Mates of 1 to 31 bases with 1 % errors, on a genome where a tenth is of low complexity."""
+    rng = random.Random(17)
+    text = ""
+    while len(text) < 200_000:
+        text += "".join(rng.choices(letters, k=rng.randrange(900)))
+        text += "".join(rng.choices("ACGT", k=rng.randint(1, 4))) * rng.randrange(20)
+    sides: list[list[tuple[str, str, str]]] = [[], []]
+    for i in range(4000):
+        at, length, insert = rng.randrange(199_000), rng.randint(1, 31), int(rng.gauss(300, 30))
+        bases = [base if rng.random() > 0.01 else rng.choice("ACGT") for base in text[at : at + insert]]
+        ends = "".join(bases[:100]), reverse_complement("".join(bases[-length:]))
+        for side, end in zip(sides, ends, strict=True):
+            side.append((f"p{i}.{at + insert - length + 1}.", end, "I" * len(end)))
+    files = [write_fastq(tmp_path / f"{i}.fq", *side) for i, side in enumerate(sides)]
+    rows = records(cli("map", "-I", "300,30", write_fasta(tmp_path / "r.fa", g=text), *files)[1])
+    far = [(int(row[4]), abs(int(row[3]) - int(row[0].split(".")[1])) > 5) for row in rows[1::2] if row[5] != "*"]
+    for least, kept in ((1, 2500), (20, 1800)):
+        wrong = [is_far for quality, is_far in far if quality >= least]
+        assert len(wrong) > kept
+        assert sum(wrong) <= len(wrong) * 10 ** (-least / 10) / 5
+
+
 @pytest.mark.parametrize("library", PAIRS)
 def test_the_device_gives_the_same(library: str) -> None:
     reference, contigs = make_reference(3)
