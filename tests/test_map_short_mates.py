@@ -63,6 +63,13 @@ def test_a_mate_of_no_base_that_is_known_can_be_sorted_and_indexed(cli: Cli, tmp
     assert sorted(placed) == [("a", 73, 0), ("a", 133, 0), ("b", 73, 0), ("b", 133, 0)]
 
 
+@pytest.mark.parametrize("options", [("-e", "0.99"), ("-e", "0.99", "--end-to-end"), ("-A", "100")])
+def test_no_place_without_a_base(cli: Cli, tmp_path: Path, genome: str, options: tuple[str, ...]) -> None:
+    """However many edits are allowed, and whatever a base scores."""
+    for row in mapped(cli, tmp_path, genome, "N" * 40, "N" * 31, "N", beside(genome, 1), options=options):
+        assert (row[1], row[3], row[5]) == ("133", "1001", "*")
+
+
 @pytest.mark.parametrize(("length", "limit"), [(10, 1), (11, 1), (12, 1), (13, 2), (14, 2)])
 def test_the_quality_of_a_short_mate_is_what_it_says(
     cli: Cli, tmp_path: Path, genome: str, length: int, limit: int

@@ -31,7 +31,8 @@ public:
         search_.clear();
         for_each_end([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
-            if (block_.places(mate).empty() && read.length * params_.scores.match >= kLeastLocalScore) look_beside(r, mate, read.limit);
+            const bool enough = read.length * params_.scores.match >= kLeastLocalScore && params_.limit_beside_mate(read.length) >= 0;
+            if (enough && block_.places(mate).empty()) look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();

@@ -48,7 +48,7 @@ public:
             Place place = searched_[w];
             Read& read = block_.read(place.read);
             place.distance = results_[w].distance;
-            if (place.distance > limit(w)) {
+            if (place.distance > limit(w) || place.distance >= read.length) {  // or no base of it
                 read.failed = std::max(read.failed, place.votes);
                 continue;
             }
