@@ -31,8 +31,8 @@ public:
         search_.clear();
         for_each_end([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
-            const bool enough = read.length * params_.scores.match >= kLeastLocalScore && params_.limit_beside_mate(read.length) >= 0;
-            if (enough && block_.places(mate).empty()) look_beside(r, mate, read.limit);
+            if (!block_.places(mate).empty() || read.length * params_.scores.match < kLeastLocalScore) return;
+            if (params_.limit_beside_mate(read.length) >= 0) look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -80,8 +80,7 @@ private:
             rivals_.push_back({place, search_.end(w) - length + apart, search_.behind(w)});
         }
         search_.clear();
-        for (const RivalWindow& r : rivals_)
-            search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end, block_.read(r.about.read).limit);
+        for (const RivalWindow& r : rivals_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
         if (!search_.size()) return;
         search_.run();
         search_.settle();
