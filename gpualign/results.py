@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: SAM's flag of reads that do not pass the sequencer's filters; others tell of an earlier mapping
+_KEPT_FLAGS = np.uint16(0x200)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,12 @@ class Alignments:
     def primary(self) -> NDArray[np.int64]:
         """int64 (n,): the primary record of each read."""
         return self.record_offsets[:-1]
+
+    def with_read_flags(self, flags: NDArray[np.uint16] | None) -> Alignments:
+        """The same where the reads' records in the input had flags, uint16 (n,): what the sequencer said is kept."""
+        if flags is None:
+            return self
+        return replace(self, flag=self.flag | np.repeat(flags & _KEPT_FLAGS, np.diff(self.record_offsets)))
 
     @property
     def mapped(self) -> int:

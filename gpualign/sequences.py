@@ -23,6 +23,7 @@ class SequenceBatch:
         comments: per-record text after the name, or None where it was not asked for.
         comment_offsets: int64 (n + 1,) with ``comments``.
         mates: uint8 (n,), 0 for a single read, 1 and 2 for the ends of a pair, which are neighbours; None: no pairs.
+        flags: uint16 (n,), those of the records of a SAM, BAM or CRAM file, or None.
     """
 
     names: NDArray[np.uint8]
@@ -33,13 +34,14 @@ class SequenceBatch:
     comments: NDArray[np.uint8] | None = None
     comment_offsets: NDArray[np.int64] | None = None
     mates: NDArray[np.uint8] | None = None
+    flags: NDArray[np.uint16] | None = None
 
     def __len__(self) -> int:
         return len(self.base_offsets) - 1
 
     @property
     def native(self) -> tuple[NDArray[Any] | None, ...]:
-        """The arrays as native functions take them: all fields."""
+        """The arrays as native functions take them: all fields but the flags."""
         return (
             self.names,
             self.name_offsets,
@@ -85,6 +87,7 @@ class SequenceBatch:
             cut(self.comments, self.comment_offsets),
             rebased(self.comment_offsets),
             None if self.mates is None else self.mates[start:end],
+            None if self.flags is None else self.flags[start:end],
         )
 
     def take(self, chosen: NDArray[np.int64]) -> SequenceBatch:
@@ -103,7 +106,10 @@ class SequenceBatch:
         qualities, _ = picked(self.qualities, self.base_offsets)
         comments, comment_offsets = picked(self.comments, self.comment_offsets)
         mates = None if self.mates is None else self.mates[chosen]
-        return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates)
+        flags = None if self.flags is None else self.flags[chosen]
+        return SequenceBatch(
+            names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates, flags
+        )
 
     @classmethod
     def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:
@@ -148,4 +154,5 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
         texts("comments"),
         offsets("comment_offsets"),
         texts("mates"),
+        texts("flags"),
     )

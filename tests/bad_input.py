@@ -209,7 +209,12 @@ ROWS = [
     Row("other text", _bytes(lambda data: b"hello\nworld\n"), {"": INVALID}, ":1: "),
     Row("HTML page", _bytes(lambda data: b"<!DOCTYPE html>\n<html>\n"), {"": INVALID}, ":1: "),
     Row("other bytes", _bytes(lambda data: bytes(range(256)) * 4), {"": INVALID}),
-    Row("BAM", _bam, {"": INVALID, "map reads": SAME, "mems queries": SAME}, "neither FASTA nor FASTQ"),
+    Row(
+        "BAM",
+        _bam,
+        {"": INVALID, "map reads": SAME, "mems queries": SAME, "verify queries": SAME},
+        "neither FASTA nor FASTQ",
+    ),
     Row("BAM without its end", _bam_without_end, {"": INVALID}),
     Row("UTF-16", _bytes(lambda data: data.decode().encode("utf-16")), {"": INVALID}),
     Row("FASTQ cut in a record", _fastq(lambda data: data[:-60]), {"": INVALID}, "cut short"),

@@ -297,12 +297,9 @@ def _template_length(one: Record, two: Record) -> Iterator[str]:
         if one.length or one.has(PROPER):
             yield "TLEN or 0x2 where the ends are not both on one contig"
         return
-    span = max(one.end, two.end) - min(one.position, two.position) + 1
-    if abs(one.length) != span:
-        yield f"TLEN {one.length} where the ends span {span}"
-    left = one if (one.position, 0) <= (two.position, 0) else two
-    if left.length < 0:
-        yield "TLEN is negative at the leftmost end"
+    first, second = (end.end + 1 if end.has(REVERSE) else end.position for end in (one, two))
+    if one.length != second - first:
+        yield f"TLEN {one.length} where {second - first} leads from one first base to the other"
 
 
 def _parts(group: list[Record]) -> Iterator[str]:

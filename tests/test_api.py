@@ -9,11 +9,13 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import edlib
 import numpy as np
 import parasail
+import pysam
 import pytest
 
 import gpualign
@@ -257,3 +259,55 @@ def test_long_reads_map_by_chaining() -> None:
     contig = gpualign.read_sequences(EXAMPLES / "genomes.fa").sequence(0).decode()
     rows = gpualign.Mapper([contig], "hifi").map([contig[1000:6000]])
     assert rows[["read", "flag", "position", "cigar"]].tolist() == [(0, 0, 1000, "5000M")]
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (b"ACGT", "bytes are one sequence: give a list of sequences"),
+        (bytearray(b"ACGT"), "bytes are one sequence: give a list of sequences"),
+        ([None], "sequence 0 is NoneType, not str or bytes"),
+        (["ACGT", 5], "sequence 1 is int, not str or bytes"),
+        ((text for text in ("ACGT", ["ACGT"])), "sequence 1 is list, not str or bytes"),
+        (7, "sequences are a path, a batch or a list of str or bytes, not int"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda given: gpualign.Mapper(["ACGTTGCATTAGGCTAACCGTATTCGAGTCC"]).map(given),
+        lambda given: gpualign.Mapper(["ACGTTGCATTAGGCTAACCGTATTCGAGTCC"]).map(["ACGT"], given),
+        lambda given: gpualign.Mapper(given),
+        lambda given: gpualign.verify(given, ["ACGT"]),
+        lambda given: gpualign.verify(["ACGT"], given),
+        lambda given: gpualign.pairwise(given),
+        lambda given: gpualign.pairwise(["ACGT"], given, max_gaps=1),
+        lambda given: gpualign.lcs_filter("ACGT", given),
+        lambda given: gpualign.find_mems(["ACGTTGCATTAGGCTAACCGTATTCGAGTCC"], given),
+        lambda given: gpualign.find_mems(given, ["ACGT"]),
+    ],
+)
+def test_what_is_no_sequence(call: Callable[[object], object], given: object, what: str) -> None:
+    if isinstance(given, Iterator):  # each call takes one of its own
+        given = iter(["ACGT", ["ACGT"]])
+    with pytest.raises(gpualign.UsageError, match=re.escape(what)):
+        call(given)
+
+
+def test_bytes_are_as_good_as_text() -> None:
+    texts = ["GATTACAGATTACA", "ACGT"]
+    for given in ([text.encode() for text in texts], [bytearray(text.encode()) for text in texts]):
+        assert gpualign.pairwise(given).tolist() == gpualign.pairwise(texts).tolist()
+        assert gpualign.lcs_filter(texts[0].encode(), given).tolist() == gpualign.lcs_filter(texts[0], texts).tolist()
+
+
+def test_sequences_of_a_bam_file(tmp_path: Path) -> None:
+    texts = sequences(20, 60, 4)
+    with pysam.AlignmentFile(str(tmp_path / "s.bam"), "wb", header={"HD": {"VN": "1.6"}}) as out:
+        for i, text in enumerate(texts):
+            record = pysam.AlignedSegment(out.header)
+            record.query_name, record.flag, record.query_sequence = f"s{i}", 4, text
+            out.write(record)
+    read = gpualign.read_sequences(tmp_path / "s.bam")
+    assert [read.sequence(i).decode() for i in range(len(read))] == texts
+    assert (gpualign.verify(tmp_path / "s.bam", texts)["distance"] == 0).all()

@@ -309,7 +309,53 @@ def test_queries_must_have_names_of_their_own(data, run, tmp_path):
     (tmp_path / "q.fa").write_text(">a\nACGT\n>a\nACGT\n")
     (tmp_path / "c.tsv").write_text("a\tchr1\t1\t50\t+\n")
     _, err = run(folder / "ref.fa", tmp_path / "q.fa", "-c", tmp_path / "c.tsv", expect=3)
-    assert "two queries are named 'a'" in err
+    assert "two queries are named 'a' (candidates go by name; rename one, mates to .../1 and .../2)" in err
+
+
+def write_reads(path, rows):
+    """Name, flags and letters of each record."""
+    with pysam.AlignmentFile(str(path), "wb" if path.suffix == ".bam" else "w", header={"HD": {"VN": "1.6"}}) as out:
+        for name, flag, letters in rows:
+            record = pysam.AlignedSegment(out.header)
+            record.query_name, record.flag, record.query_sequence = name, flag, letters
+            out.write(record)
+
+
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_queries_of_sam_and_bam(data, run, tmp_path, form):
+    """As FASTA gives them, in whatever direction a record has them; further records of a query are left out."""
+    folder, _, queries, _ = data
+    rows = [(name, 4, query) for name, query in queries.items()]
+    rows[1] = (rows[1][0], 16 | 4, reverse_complement(rows[1][2]))
+    rows[3:3] = [("q2", 0x100, "ACGT"), ("q2", 0x800, "ACGT")]
+    reads = tmp_path / f"q.{form}"
+    write_reads(reads, rows)
+    for further in (("-c", folder / "c.tsv"), ("-c", folder / "c.bed", "-p")):
+        assert run(folder / "ref.fa", reads, *further)[0] == run(folder / "ref.fa", folder / "q.fa", *further)[0]
+    (tmp_path / "t.fa").write_text("".join(f">t{name}\n{query}\n" for name, query in queries.items()))
+    by_line = run(tmp_path / "t.fa", reads, "--batch-size", "300")[0]
+    assert by_line == run(tmp_path / "t.fa", folder / "q.fa")[0]
+    assert by_line.count("\n") > 50
+
+
+def test_mates_of_one_name(data, run, tmp_path):
+    """Ends of pairs are x/1 and x/2 where they come from SAM or BAM, and candidates find them by their flags."""
+    folder, targets, *_ = data
+    text = targets["chr2"]
+    ends = [text[100:160], text[300:360]]
+    write_reads(tmp_path / "q.bam", [("x", 77, ends[0]), ("x", 141, ends[1])])
+    (tmp_path / "q.fa").write_text(f">x/1\n{ends[0]}\n>x/2\n{ends[1]}\n")
+    (tmp_path / "c.sam").write_text(
+        f"@SQ\tSN:chr2\tLN:{len(text)}\n"
+        "x\t65\tchr2\t101\t60\t60M\t=\t301\t0\t*\t*\n"
+        "x\t129\tchr2\t301\t60\t60M\t=\t101\t0\t*\t*\n"
+    )
+    for queries in ("q.bam", "q.fa"):
+        out, _ = run(folder / "ref.fa", tmp_path / queries, "-c", tmp_path / "c.sam", "--no-header")
+        assert out == "x/1\tchr2\t+\t101\t160\t60\t0\t100.00\nx/2\tchr2\t+\t301\t360\t60\t0\t100.00\n"
+    (tmp_path / "y.fa").write_text(">y\nACGT\n")
+    _, err = run(folder / "ref.fa", tmp_path / "y.fa", "-c", tmp_path / "c.sam", expect=3)
+    assert "no query is named 'x', 'x/1' or 'x/2'" in err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
 constexpr uint32_t kMostPairedPlaces = 512;  // of each end that are tried with those of the other: by default all there are
 constexpr uint64_t kLongGap = 64;           // diagonals that the two parts of a read with a long gap lie apart, at most
 constexpr uint32_t kMostAnchors = 4;        // best places of an end beside which the other is looked for
+constexpr int32_t kShortEnd = 32;           // bases; shorter ends of pairs may fit by chance: the CPU weighs what they say
+constexpr double kSpareBits = 8;            // that such an end must say beyond what names its place beside the other
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.
 GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {

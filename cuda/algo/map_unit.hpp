@@ -14,7 +14,8 @@ public:
         const uint32_t first = batch_.units[unit];
         const int ends = int(batch_.units[unit + 1] - first);
         bool here = true;
-        for (int end = 0; end < ends; end++) here = load(first + uint32_t(end), end) && here;
+        for (int end = 0; end < ends; end++)
+            here = load(first + uint32_t(end), end) && (ends == 1 || reads_[end].length >= kShortEnd) && here;
         for (int end = 0; end < ends && here; end++) here = find(end);
         MapChoice choices[2];
         if (here && ends == 2) {

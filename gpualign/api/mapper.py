@@ -21,7 +21,7 @@ from gpualign.gpu.kernels.map import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.gpu.kernels.map_batch import MapBatch
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io import table
-from gpualign.io.mates import PairedParts, paired_parts, to_reads
+from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, to_reads
 from gpualign.io.reads import ReadSource
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
@@ -80,7 +80,7 @@ class Mapper:
         self.lengths = self._index.reference.lengths
 
     def map(self, reads: Sequences, mates: Sequences | None = None) -> NDArray[Any]:
-        """Map reads, or pairs where ``mates`` has the second ends.
+        """Map reads, or pairs where ``mates`` has the second ends, or a SAM, BAM or CRAM file says that they are pairs.
 
         Returns:
             Structured (records,): of each read, in order, the primary record, then any further ones: ``read`` (its
@@ -89,7 +89,8 @@ class Mapper:
             read; -1 where the record was not found by it), ``cigar`` (text; "*" unmapped).
 
         Raises:
-            InputError: a letter that is no nucleotide code, unequal numbers of ends, a file that cannot be read.
+            InputError: a letter that is no nucleotide code, unequal numbers of ends, a file that cannot be read or
+                whose mates are not neighbours.
         """
         return np.concatenate([np.empty(0, MAP_DTYPE), *self.iter_map(reads, mates)])
 
@@ -123,7 +124,7 @@ class Mapper:
         def after(batch: SequenceBatch, found: Alignments | DeviceRecords) -> Part:
             if isinstance(found, DeviceRecords):
                 found = found.alignments(batch, params, pairs is not None, on_cpu)
-            return len(batch), _rows(found)
+            return len(batch), _rows(found.with_read_flags(batch.flags))
 
         return HostedStage(
             cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
@@ -145,11 +146,18 @@ class Mapper:
         self, reads: Sequences, mates: Sequences | None, stack: ExitStack
     ) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
         params = self._params
+        batches: Iterator[PairedParts | SequenceBatch]
         if mates is None:
-            return None, batches_of(reads, _BATCH)
+            if not isinstance(reads, str | os.PathLike):
+                return None, batches_of(reads, _BATCH)
+            source = stack.enter_context(ReadSource(os.fspath(reads)))
+            if not source.paired:
+                return None, batches_of(source, _BATCH)
+            batches = interleaved_batches(source, _BATCH)
+        else:
+            batches = _paired(reads, mates, stack)
         if params.long_reads:
             raise UsageError("long reads have no pairs (use the preset sr)")
-        batches = _paired(reads, mates, stack)
         if params.insert_size is not None:
             return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
         model, batches = estimate_pairs(

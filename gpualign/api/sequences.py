@@ -15,7 +15,8 @@ from gpualign import _native
 from gpualign.backends.work import letters_of
 from gpualign.errors import InputError, UsageError
 from gpualign.index.reference import Reference
-from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.fastx import Chunk, parse
+from gpualign.io.mates import single_items
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch, join_batches, join_bytes
@@ -24,11 +25,13 @@ from gpualign.sequences import SequenceBatch, join_batches, join_bytes
 Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
 Letters = Literal["nucleotide", "any"]
 
+#: bases of files read at a time; records of SAM, BAM and CRAM come all at once
+_BATCH, _WHOLE = 1 << 23, 1 << 62
 _NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
 
 
 def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide") -> SequenceBatch:
-    """All records of a FASTA or FASTQ file, plain or compressed ("-" is standard input).
+    """All records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
 
     Args:
         path: the file.
@@ -41,7 +44,9 @@ def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide
     Raises:
         InputError: the file cannot be read or is invalid.
     """
-    return join_batches(list(read_batches(os.fspath(path), alphabet=alphabet)))
+    with ReadSource(os.fspath(path)) as source:
+        items = source.items(_WHOLE if source.header is not None else _BATCH)
+        return join_batches([parse(item, alphabet) if isinstance(item, Chunk) else item for item in items])
 
 
 def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> SequenceBatch:
@@ -49,11 +54,13 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
 
     Raises:
         InputError: an unreadable file, or a letter that is no nucleotide code where nucleotides are wanted.
+        UsageError: what is given are no sequences.
     """
     if isinstance(sequences, SequenceBatch):
         return sequences
     if isinstance(sequences, str | os.PathLike):
         return read_sequences(sequences, alphabet)
+    sequences = list(_checked(sequences))
     texts = [text.encode("latin-1") if isinstance(text, str) else bytes(text) for text in sequences]
     letters, offsets = join_bytes(texts)
     if alphabet == "nucleotide":
@@ -62,7 +69,9 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     return SequenceBatch(names, name_offsets, letters, offsets)
 
 
-def batches_of(sequences: Sequences, bases: int, letters: Letters = "nucleotide") -> Iterator[SequenceBatch]:
+def batches_of(
+    sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide"
+) -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
     Nothing but the batch under way is held of a file or an iterator.
@@ -74,7 +83,11 @@ def batches_of(sequences: Sequences, bases: int, letters: Letters = "nucleotide"
         yield replace(batch, names=names, name_offsets=offsets)
 
 
-def _unnumbered(sequences: Sequences, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+def _unnumbered(sequences: Sequences | ReadSource, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+    if isinstance(sequences, ReadSource):
+        for item in single_items(sequences, bases):
+            yield parse(item, letters) if isinstance(item, Chunk) else item
+        return
     if isinstance(sequences, str | os.PathLike):
         with closing(ReadSource(os.fspath(sequences))) as source:
             for item in source.items(bases):
@@ -90,7 +103,7 @@ def _unnumbered(sequences: Sequences, bases: int, letters: Letters) -> Iterator[
         return
     some: list[str | bytes] = []
     taken = 0
-    for text in sequences:
+    for text in _checked(sequences):
         some.append(text)
         taken += len(text)
         if taken >= bases:
@@ -112,6 +125,18 @@ def _letters(sequences: Sequences) -> float | None:
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
     return float(sum(map(len, sequences))) if isinstance(sequences, list | tuple) else None
+
+
+def _checked(sequences: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    """The same, each of them found to be text."""
+    if isinstance(sequences, bytes | bytearray | memoryview):
+        raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
+    if not isinstance(sequences, Iterable):
+        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(sequences).__name__}")
+    for number, text in enumerate(sequences):
+        if not isinstance(text, str | bytes | bytearray | memoryview):
+            raise UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
+        yield text
 
 
 def packed(batch: SequenceBatch) -> Reference:

@@ -28,7 +28,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     show_default=True,
     help="Kind of reads: sets the options that 'Presets' below lists; an explicit option wins.",
 )
-@click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs.")
+@click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs, others single.")
 @click.option(
     "-I",
     "--insert-size",

@@ -59,6 +59,8 @@ from gpualign.workflows.verify_params import MODES, STRANDS, VerifyParams
 def command(**values: Any) -> None:
     """Verify candidate regions: the edit distance of each query to its region, within a limit.
 
+    QUERIES are reads in any format of `map`; mates that have one name there are named with /1 and /2 here.
+
     Writes query, target, strand, tstart, tend, qlen, distance and identity, 1-based and inclusive, a line a candidate
     in input order. Of several best places the one with the first end is written, and for that end the first start.
     Letters other than A, C, G, T and U match nothing. Identity is 100 * (1 - distance / L) where L is the longer of

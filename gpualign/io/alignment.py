@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
 
+import numpy as np
 import pysam
 
 from gpualign import __version__, _native
@@ -24,6 +25,8 @@ _SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
+#: name, letters, qualities, tags, flags
+_Row = tuple[bytes, bytes, bytes | None, bytes, int]
 _PUMPED = 1 << 20
 #: an empty block
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -33,7 +36,7 @@ _CRAM_END, _LONGEST_END = b"EOF", 38
 
 class AlignmentReads:
     """The reads of a SAM, BAM or CRAM file, as they came from the sequencer: secondary and supplementary records left
-    out, reverse-strand records turned back, tags kept.
+    out, reverse-strand records turned back, tags and flags kept.
 
     Args:
         file: the input; a file is opened again by htslib, standard input is handed on through a pipe.
@@ -76,7 +79,7 @@ class AlignmentReads:
         Raises:
             InputError: a truncated or damaged file.
         """
-        rows: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+        rows: list[_Row] = []
         bases = 0
         count = 0
         try:
@@ -96,7 +99,7 @@ class AlignmentReads:
         if rows:
             yield _batch(rows)
 
-    def _row(self, record: pysam.AlignedSegment) -> tuple[bytes, bytes, bytes | None, bytes]:
+    def _row(self, record: pysam.AlignedSegment) -> _Row:
         fields = record.to_string().split("\t")
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
@@ -107,7 +110,8 @@ class AlignmentReads:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
         missing = quality == "*" and record.query_qualities is None
-        return fields[0].encode(), sequence.encode(), None if missing else quality.encode(), tags.encode()
+        letters = sequence.encode(), None if missing else quality.encode()
+        return fields[0].encode(), *letters, tags.encode(), record.flag
 
     def close(self) -> None:
         self._file.close()
@@ -154,7 +158,7 @@ class HtslibInput:
             self.source.close()
 
 
-def _batch(rows: list[tuple[bytes, bytes, bytes | None, bytes]]) -> SequenceBatch:
+def _batch(rows: list[_Row]) -> SequenceBatch:
     names, name_offsets = join_bytes([row[0] for row in rows])
     bases, base_offsets = join_bytes([row[1] for row in rows])
     qualities = None
@@ -162,7 +166,8 @@ def _batch(rows: list[tuple[bytes, bytes, bytes | None, bytes]]) -> SequenceBatc
         # SAM has no way to give some reads of a batch no qualities; '!' (0) is what tools write then
         qualities, _ = join_bytes([b"!" * len(row[1]) if row[2] is None else row[2] for row in rows])
     tags, tag_offsets = join_bytes([row[3] for row in rows])
-    return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets)
+    flags = np.array([row[4] for row in rows], np.uint16)
+    return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets, flags=flags)
 
 
 def with_comment_tags(batch: SequenceBatch, without_read_groups: bool) -> tuple[SequenceBatch, int]:

@@ -177,7 +177,8 @@ def _row(record: Any, numbers: dict[str, int], queries: Any, path: str) -> tuple
     if query < 0 and record.is_paired:
         query = queries.find(f"{record.query_name}/{2 if record.is_read2 else 1}")
     if query < 0:
-        raise InputError(f"no query is named '{record.query_name}'", path)
+        ends = f", '{record.query_name}/1' or '{record.query_name}/2'" if record.is_paired else ""
+        raise InputError(f"no query is named '{record.query_name}'{ends}", path)
     clips = [0, 0]
     for side, operations in ((0, record.cigartuples), (1, reversed(record.cigartuples))):
         for operation, length in operations:

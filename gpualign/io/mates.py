@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
@@ -12,6 +14,12 @@ from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, join_batches
 from gpualign.stream.runner import run_ordered
+
+#: SAM's flags
+_PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
+_WHICH_END = _FIRST_END | _SECOND_END
+#: reads after which a file without a pair is not taken for one of pairs
+_BEGINNING = 10_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,9 @@ class PairedParts:
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
         check_count("ends of pairs", 2 * self.pairs, len(joined))
-        return joined
+        sides = zip((self.first.flags, self.second.flags), self.starts, strict=True)
+        flags = [flags[start : start + self.pairs] for flags, start in sides if flags is not None]
+        return replace(joined, flags=np.stack(flags, axis=1).reshape(-1)) if len(flags) == 2 else joined
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process goes what is joined alone."""
@@ -96,12 +106,30 @@ def paired_parts(
         )
 
 
+def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
+    """The reads of a file whose first one is no end of a pair.
+
+    Raises:
+        InputError: a later one is.
+    """
+    for item in source.items(batch_bases):
+        if isinstance(item, SequenceBatch) and item.flags is not None and (item.flags & _PAIRED).any():
+            name = item.name(int(np.argmax(item.flags & _PAIRED)))
+            raise InputError(f"'{name}' is an end of a pair, and the first read is not (give -p)", source.path)
+        yield item
+
+
 def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[SequenceBatch]:
     """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
 
     A batch's last record is kept back for the next one: its mate may come first there.
+
+    Raises:
+        InputError: mates are not neighbours: a record says that it is one of a pair, and its mate does not stand beside
+            it; or the first reads show that the file is not interleaved.
     """
     rest: SequenceBatch | None = None
+    beginning = _Beginning(source)
     for batch in run_ordered(source.items(batch_bases), to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
@@ -109,10 +137,74 @@ def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) 
         rest = whole.part(len(whole) - 1, len(whole)) if len(whole) and paired.mates[-1] == 0 else None
         ready = paired if rest is None else _pair(whole.part(0, len(whole) - 1))
         if len(ready):
-            yield ready
+            beginning.look_at(ready)
+            yield _first_ends_first(ready, source.path)
     if rest is not None:
-        yield _pair(rest)
+        last = _pair(rest)
+        beginning.look_at(last)
+        yield _first_ends_first(last, source.path)
+    beginning.ended()
 
 
 def _pair(batch: SequenceBatch) -> SequenceBatch:
-    return SequenceBatch(*_native.pair_neighbours(batch.native))
+    return replace(SequenceBatch(*_native.pair_neighbours(batch.native)), flags=batch.flags)
+
+
+def _first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
+    """The batch with its pairs as their flags have them; reads of files without flags stay as they are."""
+    if batch.flags is None:
+        return batch
+    assert batch.mates is not None
+    firsts = np.flatnonzero(batch.mates == 1)
+    ends = batch.flags & _WHICH_END
+    alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
+    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # one end twice
+    if alone.any():
+        raise _not_adjacent(batch.name(int(np.argmax(alone))), path)
+    turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
+    if not len(turned):
+        return batch
+    order = np.arange(len(batch))
+    order[turned], order[turned + 1] = turned + 1, turned
+    return replace(batch.take(order), mates=batch.mates)
+
+
+def _not_adjacent(name: str, path: str) -> InputError:
+    """What is wrong where the mate of ``name`` does not stand beside it."""
+    return InputError(
+        f"mates are not adjacent: '{name}' does not stand beside its mate (sort by name or run samtools collate)", path
+    )
+
+
+class _Beginning:
+    """The first reads of a file that should be interleaved, as many as :data:`_BEGINNING`."""
+
+    def __init__(self, source: ReadSource) -> None:
+        self._path, self._seen, self._pairs = source.path, 0, 0
+        self._flagged = source.paired  # then each record says what it is
+        self._singles: set[str] = set()
+
+    def look_at(self, batch: SequenceBatch) -> None:
+        """Raise InputError where two reads of one template are no neighbours, or none are."""
+        if self._flagged or self._seen >= _BEGINNING:
+            return
+        assert batch.mates is not None
+        mates = batch.mates[: _BEGINNING - self._seen]
+        self._seen += len(mates)
+        self._pairs += int(np.count_nonzero(mates == 1))
+        for i in np.flatnonzero(mates == 0).tolist():
+            name = batch.name(i)
+            if name.endswith(("/1", "/2")):
+                if name[:-1] + ("2" if name.endswith("1") else "1") in self._singles:
+                    raise _not_adjacent(name, self._path)
+                self._singles.add(name)
+        if self._seen >= _BEGINNING:
+            self.ended()
+
+    def ended(self) -> None:
+        if self._seen > 1 and not self._pairs:
+            raise InputError(
+                f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
+                "(leave out -p, or give the second ends as a second file)",
+                self._path,
+            )

@@ -30,7 +30,7 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams params{{k, w, most_hits, most_candidates, full}, error_rate,
-                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata};
+                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata, view.bases};
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     RecordsBuilder records;

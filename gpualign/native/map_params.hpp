@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "algo/affine.hpp"
+#include "algo/map_thresholds.hpp"
+#include "information.hpp"
 #include "pair_model.hpp"
 #include "seeding.hpp"
 
@@ -17,9 +19,22 @@ struct MapParams {
     bool local;              // align parts of a read where the whole fits nowhere
     int32_t most_secondary;  // further places reported per read
     int32_t strata;          // of those with at most that many edits more than the best
+    uint64_t bases;          // of the reference
 
     // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
     int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
+
+    // Bits that an end of a pair says beyond those that name its place in the windows beside the other end.
+    double bits_beside_mate(int32_t length, int32_t distance) const {
+        return information(length, distance) - std::log2(double(kMostAnchors) * double(pairs.max + 2 * limit(length)));
+    }
+    // Edits allowed in an end that is looked for beside the other; -1: it says too little to be found at all.
+    int32_t limit_beside_mate(int32_t length) const {
+        int32_t edits = limit(length);
+        if (length < kShortEnd)
+            while (edits >= 0 && bits_beside_mate(length, edits) < kSpareBits) edits--;
+        return edits;
+    }
 };
 
 }  // namespace gpualign

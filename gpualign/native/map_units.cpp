@@ -120,7 +120,7 @@ Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
 
 class DeviceRecords {
 public:
-    DeviceRecords(const AffineScores& scores, RecordsBuilder& out) : quality_(scores), out_(out) {}
+    DeviceRecords(const AffineScores& scores, uint64_t bases, RecordsBuilder& out) : quality_(scores, bases), out_(out) {}
 
     // `mate`: the primary record of the other end of a pair, or null.
     void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
@@ -156,7 +156,7 @@ private:
         const Rivals alone{record.alone_least, record.alone_count}, pairs{record.pair_least, record.pair_count};
         const bool best = record.alone_least != MapRecord::kNotAsked;
         if (!mate || record.pair_least == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
-        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs);
+        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);  // no end is short
     }
 
     const MappingQuality quality_;
@@ -219,7 +219,7 @@ nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::
 }
 
 // What map_reads returns, out of the device's records and those of the reads that it left to the host.
-nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, nb::tuple scores,
+nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, nb::tuple scores, uint64_t bases,
                          std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
     const size_t reads = read_offsets.size() - 1;
     if (bytes.size() != reads * per_read * sizeof(MapRecord)) throw nb::value_error("the records are not those of the reads");
@@ -234,7 +234,7 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
     {
         nb::gil_scoped_release release;
         builder.reserve(reads);
-        DeviceRecords out(s, builder);
+        DeviceRecords out(s, bases, builder);
         size_t next = 0;  // of the host's reads
         for (size_t read = 0; read < reads; read++) {
             const MapRecord* mine = records + read * per_read;
@@ -276,7 +276,7 @@ void bind_map_units(nb::module_& m) {
           "n + 1): (units, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
           "(letters, offsets, mates) of the reads whose choice is not 0.");
-    m.def("finish_records", &finish_records, nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"),
+    m.def("finish_records", &finish_records, nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "information.hpp"
 #include "read_block.hpp"
 
 namespace gpualign {
@@ -55,21 +56,32 @@ inline Evidence beside(Evidence end, const Evidence& mate) {
 
 class MappingQuality {
 public:
-    explicit MappingQuality(const AffineScores& scores) : edit_(scores.match + scores.mismatch) {}
+    // `bases`: of the reference.
+    MappingQuality(const AffineScores& scores, uint64_t bases)
+        : edit_(scores.match + scores.mismatch), places_(places_in_reference(bases)) {}
 
     // Of a read by itself. A lead of half an edit is none, as in chain_mapper.hpp.
     uint8_t single(const Evidence& chosen, const Rivals& rivals) const {
-        return rivals.least >= 0 && 2 * rivals.least <= edit_ ? 0 : of(chosen, rivals);
+        if (rivals.least >= 0 && 2 * rivals.least <= edit_) return 0;
+        return bounded(of(chosen, rivals), information(chosen.length, chosen.distance) - places_);
     }
 
     // Of an end of a proper pair: `alone` are the other places of the read, null where the place is not the best of them; `pairs`
     // put the end elsewhere. Pairs that lose no more than rounding does are as good, whatever speaks for the end by itself.
-    uint8_t paired(const Evidence& chosen, const Rivals* alone, const Rivals& pairs) const {
+    // `bits`: what the ends say beyond what it takes to be found beside each other.
+    uint8_t paired(const Evidence& chosen, const Rivals* alone, const Rivals& pairs, double bits) const {
         if (pairs.least >= 0 && pairs.least <= kRounding) return 0;
-        return std::max(alone ? single(chosen, *alone) : uint8_t(0), of(chosen, pairs));
+        return std::max(alone ? single(chosen, *alone) : uint8_t(0), bounded(of(chosen, pairs), bits));
     }
 
+    static constexpr double kManyBits = 20;  // more than the highest quality takes
+
 private:
+    // The lesser of a quality and what the bits allow; some quality stays with a place that has no rival.
+    static uint8_t bounded(uint8_t quality, double bits) {
+        return bits >= kManyBits ? quality : std::min(quality, uint8_t(std::max(1.0, most_quality(bits))));
+    }
+
     uint8_t of(const Evidence& chosen, const Rivals& rivals) const {
         if (rivals.least < 0 && !chosen.cut && kUncut + chosen.votes >= kSurest) return kMost;  // most reads: no logarithms
         const double edits = rivals.least < 0 ? 0 : double(rivals.least) / edit_;
@@ -98,6 +110,7 @@ private:
     }
 
     const int edit_;
+    const double places_;
 };
 
 }  // namespace gpualign

@@ -19,17 +19,20 @@ public:
     // Within the limit, beside each best place of the other end that has none.
     void run() {
         search_.clear();
-        for_each_end([&](size_t r, size_t mate) { look_beside(r, mate); });
+        for_each_end([&](size_t r, size_t mate) { look_beside(r, mate, params_.limit_beside_mate(block_.read(mate).length)); });
         if (!search_.size()) return;
         search_.run();
         search_.settle();
+        look_for_rivals();
     }
 
     // Ends that still have no place: within twice the limit, then aligned with clipped ends as a chain would be.
     void run_further() {
         search_.clear();
         for_each_end([&](size_t r, size_t mate) {
-            if (block_.places(mate).empty()) look_beside(r, mate);
+            const Read& read = block_.read(mate);
+            if (!block_.places(mate).empty() || read.length * params_.scores.match < kLeastLocalScore) return;
+            if (params_.limit_beside_mate(read.length) >= 0) look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -51,17 +54,36 @@ private:
         }
     }
 
-    // Windows for `mate`, seen from the best places of read r.
-    void look_beside(size_t r, size_t mate) {
-        const bool anchor_is_first = r < mate;
+    // Windows for `mate`, seen from the best places of read r: those without a place of its own, of a short one all, as it has
+    // others there that no seed shows.
+    void look_beside(size_t r, size_t mate, int32_t most_edits) {
+        if (most_edits < 0) return;
+        const bool anchor_is_first = r < mate, is_short = block_.read(mate).length < kShortEnd;
         const std::vector<Place>& anchors = block_.places(r);
         const int32_t limit = block_.read(mate).limit;
         for (size_t i = 0; i < anchors.size() && i < kMostAnchors && anchors[i].score == anchors[0].score; i++) {
             const Place& anchor = anchors[i];
-            if (fits_any(anchor, block_.places(mate), anchor_is_first)) continue;
+            if (!is_short && fits_any(anchor, block_.places(mate), anchor_is_first)) continue;
             const MateWindow w = params_.pairs.mate_window(anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
-            search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit);
+            search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit, most_edits);
         }
+    }
+
+    // A window gives its best place, the first of equal ones; a short end has others, to the left and to the right.
+    void look_for_rivals() {
+        rivals_.clear();
+        for (size_t w = 0; w < search_.size(); w++) {
+            const Place& place = search_.about(w);
+            const int32_t length = block_.read(place.read).length, apart = block_.read(place.read).limit + 1;
+            if (length >= kShortEnd || search_.distance(w) > search_.limit(w)) continue;
+            rivals_.push_back({place, search_.begin(w), search_.end(w) - apart});
+            rivals_.push_back({place, search_.end(w) - length + apart, search_.behind(w)});
+        }
+        search_.clear();
+        for (const RivalWindow& r : rivals_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
+        if (!search_.size()) return;
+        search_.run();
+        search_.settle();
     }
 
     bool fits_any(const Place& anchor, const std::vector<Place>& others, bool anchor_is_first) const {
@@ -93,11 +115,18 @@ private:
         block_.add_local(r, 0);
     }
 
+    // Where else a short end may be.
+    struct RivalWindow {
+        Place about;
+        int64_t begin, end;
+    };
+
     const ReferenceView& reference_;
     const MapParams& params_;
     ReadBlock& block_;
     WindowSearch& search_;
     AffineBatch aligner_;
+    std::vector<RivalWindow> rivals_;
     std::vector<AffineTask> tasks_;
     std::vector<size_t> aligned_windows_;  // of each task
     std::vector<AffineResult> aligned_;

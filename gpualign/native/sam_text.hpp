@@ -75,7 +75,7 @@ private:
         if (mapped) out_.put(cigar_);
         else out_.put('*');
         out_.put('\t');
-        mate_fields(i, r, at);
+        mate_fields(r, at);
         out_.put('\t');
         if (is(r, kFlagSecondary) && !options_.secondary_sequence) out_.put("*\t*");
         else sequence(i, r, hard ? record_.clipped_front() : 0, length - (hard ? record_.clipped_back() : 0));
@@ -127,9 +127,8 @@ private:
     }
     const char* contig_name_of(size_t r) const { return contigs_.text(records_.contig[r]); }
 
-    // RNEXT, PNEXT, TLEN. TLEN spans the aligned bases of both primary records, positive for the leftmost (of equal ones, the
-    // first).
-    void mate_fields(size_t i, size_t r, size_t at) {
+    // RNEXT, PNEXT, TLEN. TLEN leads from the first sequenced base that is aligned to that of the mate, as in samtools fixmate.
+    void mate_fields(size_t r, size_t at) {
         const size_t mate_at = mate_ == kNone ? kNone : place_of(mate_);
         if (mate_at == kNone) {
             out_.put("*\t0\t0");
@@ -144,11 +143,10 @@ private:
             out_.put('0');
             return;
         }
-        const int64_t mine = records_.position[r], other = records_.position[mate_at];
-        const int64_t span = std::max(records_.end(r), records_.end(mate_at)) - std::min(mine, other);
-        const bool leftmost = mine < other || (mine == other && i < mate_);
-        out_.number(leftmost ? span : -span);
+        out_.number(first_sequenced(mate_at) - first_sequenced(r));
     }
+
+    int64_t first_sequenced(size_t r) const { return records_.reverse(r) ? records_.end(r) : records_.position[r]; }
 
     // Letters [from, to) of the read as it is printed.
     void sequence(size_t i, size_t r, int64_t from, int64_t to) {

@@ -20,7 +20,7 @@ struct Choice {
 class Selector {
 public:
     Selector(const PlaceFinder& found, const MapParams& params)
-        : found_(found), params_(params), quality_(params.scores) {}
+        : found_(found), params_(params), quality_(params.scores, params.bases) {}
 
     // The records of all reads of the block in their order, of each the primary one first.
     void select(std::vector<Choice>& choices) {
@@ -102,7 +102,17 @@ private:
             if (!mine[i].same_as(*chosen, read.limit)) rivals.add(best - (apart - (mine[0].score - mine[i].score)));
         const Rivals alone = rivals_alone(mine);
         const Evidence evident = beside(evidence(read, *chosen), evidence(found_.read(first ? r + 1 : r - 1), *mate));
-        return {r, chosen, kFlagProper, quality_.paired(evident, own_best ? &alone : nullptr, rivals)};
+        return {r, chosen, kFlagProper, quality_.paired(evident, own_best ? &alone : nullptr, rivals, bits(*chosen, *mate))};
+    }
+
+    // What a pair says beyond what it takes to find the end that says least: by chance it is beside any place of the other one.
+    double bits(const Place& one, const Place& other) const {
+        double least = MappingQuality::kManyBits;
+        for (const Place* place : {&one, &other}) {
+            const int32_t length = found_.read(place->read).length;
+            if (length < kShortEnd && place->local < 0) least = std::min(least, params_.bits_beside_mate(length, place->distance));
+        }
+        return least;
     }
 
     // The chosen record, and the secondary ones that are asked for.

@@ -26,13 +26,16 @@ public:
         searched_.clear();
     }
 
-    // The window [begin, end), as far as it lies in the contig.
+    // The window [begin, end), as far as it lies in the contig, searched within the read's limit or `limit`.
     void add(size_t r, uint32_t contig, bool reverse, int32_t votes, int64_t begin, int64_t end) {
+        add(r, contig, reverse, votes, begin, end, block_.read(r).limit);
+    }
+    void add(size_t r, uint32_t contig, bool reverse, int32_t votes, int64_t begin, int64_t end, int32_t limit) {
         begin = std::max(begin, reference_.contig_offsets[contig]);
         end = std::min(end, reference_.contig_offsets[contig + 1]);
         const Read& read = block_.read(r);
         if (begin >= end || read.length == 0) return;
-        windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), read.limit});
+        windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), limit});
         searched_.push_back({uint32_t(r), contig, reverse, votes, 0, 0, 0, 0});
     }
 
@@ -45,7 +48,7 @@ public:
             Place place = searched_[w];
             Read& read = block_.read(place.read);
             place.distance = results_[w].distance;
-            if (place.distance > read.limit) {
+            if (place.distance > limit(w) || place.distance >= read.length) {  // or no base of it
                 read.failed = std::max(read.failed, place.votes);
                 continue;
             }
@@ -75,6 +78,9 @@ public:
     int32_t limit(size_t w) const { return windows_[w].limit; }
     int32_t distance(size_t w) const { return results_[w].distance; }
     int64_t end(size_t w) const { return int64_t(windows_[w].begin) + results_[w].end; }
+    // The window.
+    int64_t begin(size_t w) const { return windows_[w].begin; }
+    int64_t behind(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
 
 private:
     void measure() { VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_); }

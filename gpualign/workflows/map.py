@@ -23,7 +23,7 @@ from gpualign.io.alignment import bam_header, parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import check_paths, open_output
-from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts
+from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource
 from gpualign.params import RunOptions
 from gpualign.plots.report_page import report_page
@@ -44,6 +44,7 @@ ALL_PLACES = (1 << 31) - 1
 _DEVICE_BATCH = 2
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
+_NO_LONG_PAIRS = "long reads have no pairs (use the preset sr)"
 #: seeds of ``full``: (k, w) up to an error rate; pieces of a read then have at least k + w - 1 bases
 _FULL_SEEDS = ((0.03, (13, 4)), (1.0, (11, 2)))
 
@@ -151,7 +152,7 @@ class MapParams:
         if self.insert_size is not None:
             parse_insert_size(self.insert_size, self.orientation, self.unpaired)
         if self.long_reads and (self.mates is not None or self.interleaved):
-            raise UsageError("long reads have no pairs (use the preset sr)")
+            raise UsageError(_NO_LONG_PAIRS)
         if self.long_reads and (self.full or self.end_to_end or self.strata is not None):
             raise UsageError("long reads are aligned in parts, not by edit distance: use the preset sr for that option")
         if self.k is not None or self.w is not None:
@@ -276,7 +277,7 @@ class _Source:
         self.paired = self.second is not None or params.interleaved or self.first.paired
 
     def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
-        return self.first.items(batch_bases)
+        return single_items(self.first, batch_bases)
 
     def pairs(self, batch_bases: int, threads: int) -> Iterator[PairedParts | SequenceBatch]:
         if self.second is None:
@@ -288,8 +289,10 @@ def _pairs(
     index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions, batch_bases: int
 ) -> tuple[PairModel | None, Iterator[Chunk | PairedParts | SequenceBatch]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
-    if not source.paired or params.long_reads:
+    if not source.paired:
         return None, source.unpaired_items(batch_bases)
+    if params.long_reads:
+        raise UsageError(_NO_LONG_PAIRS)
     batches = source.pairs(batch_bases, options.threads)
     if params.insert_size is not None:
         return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches

@@ -57,6 +57,7 @@ class RecordFormatter:
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
         """The text, and the number of comments that should be tags and are none."""
         params = self.params
+        alignments = alignments.with_read_flags(batch.flags)
         with_tags, invalid = self._with_tags(batch)
         if not (params.no_unmapped or params.unmapped_reads or params.mapped_reads):
             return MappedText(self._records(with_tags, alignments, None)), invalid

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import Opening
@@ -17,11 +19,12 @@ from gpualign.backends.work import Work, letters_of, mean_length, pairs_in, prod
 from gpualign.errors import InputError, shown_input
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
-from gpualign.io.fastx import parse, read_batches, read_chunks
-from gpualign.io.files import InputFile, check_paths, open_output
+from gpualign.io.fastx import Chunk, read_batches
+from gpualign.io.files import check_paths, open_output
+from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
-from gpualign.sequences import SequenceBatch, join_batches
+from gpualign.sequences import SequenceBatch, join_batches, join_bytes
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.verify_batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.workflows.verify_params import VerifyParams
@@ -30,6 +33,8 @@ _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 
 #: a core's step has this part of --batch-size
 _CORE_SHARE = 4
+#: bases of queries that a thread parses at once
+_QUERY_BASES = 1 << 23
 #: what one step of the input gives: unparsed lines, candidates, or paired records
 Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
 
@@ -87,13 +92,16 @@ class _Source:
             return
         with ThreadPoolExecutor(1) as beside:
             reference = beside.submit(read_reference, params.reference)
-            queries = read_queries(params.queries, options.threads)
+            queries = read_queries(params.queries, _fasta(params.reference), options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
-            raise InputError(f"two queries are named '{name}' (candidates go by name; rename one)", params.queries)
+            raise InputError(
+                f"two queries are named '{name}' (candidates go by name; rename one, mates to .../1 and .../2)",
+                params.queries,
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
@@ -165,11 +173,31 @@ def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
     )
 
 
-def read_queries(path: str, threads: int) -> SequenceBatch:
-    """All queries of a FASTA or FASTQ file; candidates may name any of them at any time."""
-    with InputFile(path) as file:
-        batches = list(run_ordered(read_chunks(file, 1 << 24), partial(parse, comments=False), threads))
-    return join_batches(batches)
+def read_queries(path: str, reference: str | None, threads: int) -> SequenceBatch:
+    """All queries of a file of reads in any format; candidates may name any of them at any time."""
+    with ReadSource(path, reference, threads=threads) as source:
+        return join_batches(list(run_ordered(source.items(_QUERY_BASES), _query_batch, threads)))
+
+
+def _query_batches(params: VerifyParams, chunk_bytes: int) -> Iterator[SequenceBatch]:
+    with ReadSource(params.queries, _fasta(params.reference)) as source:
+        yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
+
+
+def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
+    """Names and letters alone; ends of pairs, which have one name in SAM, BAM and CRAM, as /1 and /2."""
+    batch = to_batch(item)
+    names, offsets = batch.names, batch.name_offsets
+    if batch.flags is not None:
+        ends = np.where(batch.flags & 0x80, "/2", "/1")
+        shown = [batch.name(i) + (ends[i] if batch.flags[i] & 0x1 else "") for i in range(len(batch))]
+        names, offsets = join_bytes([name.encode("latin-1") for name in shown])
+    return SequenceBatch(names, offsets, batch.bases, batch.base_offsets)
+
+
+def _fasta(reference: str) -> str | None:
+    """The reference as htslib may use it to decode CRAM."""
+    return None if reference == "-" else reference
 
 
 def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
@@ -178,7 +206,7 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
     Raises:
         InputError: one file has more records than the other.
     """
-    sides = [read_batches(params.queries, chunk_bytes), read_batches(params.reference, chunk_bytes)]
+    sides = [_query_batches(params, chunk_bytes), read_batches(params.reference, chunk_bytes)]
     counts = [0, 0]
     held: list[SequenceBatch | None] = [None, None]
     while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,10 +119,12 @@ class DeviceRecords:
 
     Attributes:
         records: uint8, the bytes of ``per_read`` records for each read (MapRecord in cuda/algo/map_types.hpp).
+        bases: of the reference.
     """
 
     records: NDArray[np.uint8]
     per_read: int
+    bases: int
 
     @cached_property
     def left(self) -> NDArray[np.uint8]:
@@ -147,6 +149,7 @@ class DeviceRecords:
                 self.per_read,
                 batch.base_offsets,
                 params.scores,
+                self.bases,
                 batch.mates if paired else None,
                 of_host.native,
             )
@@ -226,12 +229,12 @@ class MapKernel:
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         per_read = 1 + self.params.secondary
         if item.units == 0:
-            return DeviceRecords(np.zeros(0, np.uint8), per_read)
+            return DeviceRecords(np.zeros(0, np.uint8), per_read, self.index.reference.bases)
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
         assert records is not None
         records = records[: self._record_bytes(item)]
-        return DeviceRecords(records if self._lent else records.copy(), per_read)
+        return DeviceRecords(records if self._lent else records.copy(), per_read, self.index.reference.bases)
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
@@ -241,7 +244,8 @@ class MapKernel:
         """The parts' results, all of this kernel or all of the CPU's."""
         if isinstance(results[0], Alignments):
             return Alignments.join(results)
-        return DeviceRecords(np.concatenate([result.records for result in results]), results[0].per_read)
+        first: DeviceRecords = results[0]
+        return replace(first, records=np.concatenate([result.records for result in results]))
 
     def _record_bytes(self, item: MapBatch) -> int:
         return len(item.batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
@@ -305,7 +309,7 @@ def map_on_one_lane(
         (item.units, *room.sizes),
     )
     _native.map_on_one_lane(packed, room.words)
-    return DeviceRecords(records, 1 + params.secondary)
+    return DeviceRecords(records, 1 + params.secondary, index.reference.bases)
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
