@@ -176,6 +176,11 @@ class MapParams:
         return self.k or k, self.w or w
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the reads."""
+        return (self.reads,) if self.mates is None else (self.reads, self.mates)
+
+    @property
     def written(self) -> tuple[str | None, ...]:
         """Paths of what is written beside the output."""
         return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page)
