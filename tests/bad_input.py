@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from tests.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, Record, fasta, fastq, renamed
 
 WAYS = ("file", "stdin")
@@ -84,8 +86,8 @@ ROLES = [
     Role("pairwise list", "table", "pairwise {folder}/reads.fq --pairs {input}", "pairs", PAIRS),
     Role("pairwise matrix", "table", "pairwise {folder}/reads.fq --matrix {input}", None, MATRIX, ("file",)),
     Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
-    Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -q {folder}/one.fq {input}", "subjects"),
-    Role("lcs-filter query", "query", "lcs-filter -n 0 -q {input} {folder}/reads.fq", "queries"),
+    Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
+    Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
 ]
 
 
@@ -140,6 +142,23 @@ def _last(change: Callable[[Record], Record]) -> Callable[[Role], bytes | None]:
 
 def _letter(letter: str) -> Callable[[Role], bytes | None]:
     return _last(lambda record: (record[0], record[1][:50] + letter + record[1][50 + len(letter) :], record[2]))
+
+
+def _zstd_frames(data: bytes) -> bytes:
+    """As pzstd writes: frames that are skipped before each one, and an empty one."""
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0size"
+    parts = data[:30], b"", data[30:100], data[100:]
+    return b"".join(skipped + zstandard.compress(part) for part in parts)
+
+
+def _cut_frame(data: bytes) -> bytes:
+    return zstandard.compress(data[:100]) + zstandard.compress(data[100:])[:-5]
+
+
+def _wrong_zstd(data: bytes) -> bytes:
+    packed = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(data))
+    packed[-1] ^= 1
+    return bytes(packed)
 
 
 def _wrong_checksum(data: bytes) -> bytes:
@@ -238,6 +257,14 @@ ROWS = [
     Row("bgzf, end-of-file block inside", _bytes(_blocks), {"": SAME}),
     Row(".bz2", _bytes(bz2.compress), {"": SAME}),
     Row(".xz", _bytes(lzma.compress), {"": SAME}),
+    Row(".zst", _bytes(zstandard.compress), {"": SAME}),
+    Row("several .zst frames", _bytes(_zstd_frames), {"": SAME}),
+    Row("truncated .zst", _bytes(lambda data: zstandard.compress(data)[:-9]), {"": INVALID}, "ended early"),
+    Row("cut .zst behind a whole one", _bytes(_cut_frame), {"": INVALID}, "ended early"),
+    Row("wrong checksum in .zst", _bytes(_wrong_zstd), {"": INVALID}, "data is damaged"),
+    Row(
+        "garbage behind .zst", _bytes(lambda data: zstandard.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"
+    ),
     Row("too few qualities", _fastq(lambda data: data[:-2] + b"\n"), {"": INVALID}),
     Row("too many qualities", _fastq(lambda data: data[:-1] + b"I\n"), {"": INVALID}, "qualities"),
     Row("a quality beyond '~'", _fastq(lambda data: data[:-2] + b"\xff\n"), {"": INVALID}, "not a printable character"),
@@ -263,7 +290,7 @@ COMMANDS = {
     "verify": "verify {folder}/reads.fq {folder}/reads.fq",
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
-    "lcs-filter": "lcs-filter -q {folder}/one.fq {folder}/reads.fq",
+    "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
 }
 
 
@@ -297,13 +324,13 @@ def _every(name: str, more: str, code: int, sentence: str, but: tuple[str, ...] 
 
 SITUATIONS = [
     Situation("fewer second ends", "map {folder}/ref.fa {folder}/reads.fq {folder}/one.fq", 3, "21 reads here, 1 in"),
-    Situation("fewer second ends", "map {folder}/ref.fa {folder}/one.fq {folder}/reads.fq", 3, "1 reads here, 21 in"),
-    Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 targets"),
+    Situation("fewer second ends", "map {folder}/ref.fa {folder}/one.fq {folder}/reads.fq", 3, "1 read here, 21 in"),
+    Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 target in"),
     Situation("fewer targets", "pairwise --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequences but 1"),
     Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
     Situation("names of two ends differ", "map {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 3, "'read20'"),
     Situation("the same, allowed", "map --no-check-names {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 0),
-    Situation("several queries", "lcs-filter -q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
+    Situation("several queries", "lcs-filter -Q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
     Situation(
         "candidate of an unknown query",
         "verify {folder}/ref.fa {folder}/one.fq --candidates {folder}/places.tsv",

@@ -60,7 +60,11 @@ def test_mates_of_long_names(cli: Cli, files: tuple[Path, Path], tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("command", "column"),
-    [("verify {reads} {reads}", 0), ("pairwise {reads}", 1), ("lcs-filter -n 0 --input-order --query {one} {reads}", 2)],
+    [
+        ("verify {reads} {reads}", 0),
+        ("pairwise {reads}", 1),
+        ("lcs-filter -n 0 --input-order --query {one} {reads}", 2),
+    ],
 )
 def test_tables_have_whole_names(cli: Cli, files: tuple[Path, Path], tmp_path: Path, command: str, column: int) -> None:
     one = write_fasta(tmp_path / "one.fa", q=GENOME)

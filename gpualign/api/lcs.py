@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.api.sequences import Letters, Sequences, as_batch, batches_of, run_options
 from gpualign.backends.select import open_backend
+from gpualign.errors import proteins_want
 from gpualign.lcs_query import Alphabet
 from gpualign.workflows.lcs_filter import LcsFilter, strands_of
 from gpualign.workflows.lcs_filter_params import LcsFilterParams, RatioOf, Strand
@@ -76,10 +77,10 @@ def lcs_filter(
         subsequence=subsequence,
     )
     letters: Letters = "nucleotide" if alphabet == "dna" else "any"
-    one = as_batch([query], letters)
     options = run_options(device, threads)
-    lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
-    with open_backend(options, "lcs-filter") as backend:
+    with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter") as backend:
+        one = as_batch([query], letters)
+        lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
         for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
             pass  # everything is ranked
         hits = [hit for _, _, hit in lcs.ranked(backend)]

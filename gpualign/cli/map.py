@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpualign.cli.map_output import output_options, record_options, take_layout, take_read_group
-from gpualign.cli.options import default_of, run_options, take_run_options
+from gpualign.cli.options import default_of, run_options, seed_options, take_run_options
 from gpualign.workflows.map import ALL_PLACES, MapParams
 from gpualign.workflows.map_presets import PRESETS
 
@@ -26,7 +26,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     type=click.Choice(tuple(PRESETS)),
     default="sr",
     show_default=True,
-    help="Kind of reads: sets the options that 'Presets' below lists; an explicit option wins.",
+    help="Kind of reads: sets the options that 'Presets' above lists; an explicit option wins.",
 )
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs.")
 @click.option(
@@ -35,11 +35,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     metavar="MEAN[,SD[,MAX[,MIN]]]",
     help="Insert size of pairs, outer distance in bases.  [default: estimated from the first pairs]",
 )
-@click.option(
-    "--fr", "orientation", flag_value="fr", default="fr", help="The ends of a pair face each other (default)."
-)
-@click.option("--rf", "orientation", flag_value="rf", help="They face away from each other.")
-@click.option("--ff", "orientation", flag_value="ff", help="They lie on one strand.")
+@click.option("--fr", is_flag=True, help="The ends of a pair face each other (default).")
+@click.option("--rf", is_flag=True, help="They face away from each other.")
+@click.option("--ff", is_flag=True, help="They lie on one strand.")
 @click.option("--no-check-names", is_flag=True, help="Take pairs as they come, whatever their names.")
 @click.option(
     "-e",
@@ -48,15 +46,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(MapParams, "error_rate"),
     show_default=True,
     metavar="RATE",
-    help="Edits allowed in a read aligned as a whole, as a share of its length, rounded up.",
+    help="Edits allowed in a read aligned as a whole, as a share of its length, rounded down.",
 )
-@click.option("-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]")
-@click.option(
-    "-w",
-    type=int,
-    metavar="INT",
-    help="Seeds per window: one k-mer in about (w + 1) / 2 is kept.  [default: from the reference's size]",
-)
+@seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index; give it as REF next time.")
 @click.option(
     "-A",
@@ -203,12 +195,22 @@ def command(
     from gpualign.workflows.map import run_map
 
     given_secondary = context.get_parameter_source("secondary") != _DEFAULT
+    if everywhere and given_secondary:
+        raise click.UsageError("-a reports all places, -N some: choose one")
     if everywhere or (values["strata"] is not None and not given_secondary and not five):
         values["secondary"] = ALL_PLACES
     elif five and not given_secondary:
         values["secondary"] = 5
     values["full"] = sensitivity == "full"
+    values["orientation"] = _take_orientation(values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
     params = MapParams.of_preset(preset, command_line=command_line, check_names=not no_check_names, **given)
     run_map(params, options, layout)
+
+
+def _take_orientation(values: dict[str, Any]) -> str:
+    given = [name for name in ("fr", "rf", "ff") if values.pop(name)]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+    return given[0] if given else str(default_of(MapParams, "orientation"))

@@ -26,7 +26,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
-from gpualign.io.files import is_special, open_output
+from gpualign.io.files import is_packed, is_special, open_output
 from gpualign.stream.runner import run_ordered
 
 MAGIC = b"gpualign"
@@ -61,6 +61,16 @@ def is_index(path: str) -> bool:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
+
+
+def check_index_path(path: str | None) -> None:
+    """Refuse to name an index what it is not.
+
+    Raises:
+        UsageError: the name says that it is compressed.
+    """
+    if is_packed(path):
+        raise UsageError(f"an index is not compressed: {path} would not be what its name says")
 
 
 def save_index(index: MinimizerIndex, path: str) -> None:
@@ -141,13 +151,15 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
     """CRC-32 of each piece of the parts, put one behind the other."""
-    sums, room = [], 0
-    for part in map(memoryview, parts):
-        while part:
+    sums: list[int] = []
+    room = 0
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
             if room == 0:
                 sums, room = [*sums, 0], _PIECE
-            sums[-1] = isal_zlib.crc32(part[:room], sums[-1])  # several times as fast as zlib's
-            part, room = part[room:], max(0, room - len(part))
+            sums[-1] = isal_zlib.crc32(rest[:room], sums[-1])  # several times as fast as zlib's
+            rest, room = rest[room:], max(0, room - len(rest))
     return sums
 
 

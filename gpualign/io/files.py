@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.io.rewound import Rewound
+from gpualign.io.zstd import ZstdReader, is_zstd
 
 if TYPE_CHECKING:
     from gpualign.io.bgzf import BgzfReader, Inflated
@@ -31,6 +32,9 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+#: extensions that an output's bytes bear out, as bgzf is gzip, and those that none of ours could
+_PACKED_AS = (".gz", ".bgz")
+_NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
 _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
@@ -43,7 +47,7 @@ def stamp_of(status: os.stat_result) -> tuple[int, int]:
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
-    gzip, bgzf and several gzip members in one file, bzip2 and xz are known by their first bytes, on standard
+    gzip, bgzf and several gzip members in one file, bzip2, xz and zstd are known by their first bytes, on standard
     input too, so a file's name does not matter.
 
     Args:
@@ -72,7 +76,8 @@ class InputFile:
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
-        self.plain = self.regular and not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
+        packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC)) or is_zstd(head)
+        self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = False
         self.size = status.st_size if status is not None and self.plain else 0
         self.stamp = None if status is None else stamp_of(status)
@@ -97,6 +102,14 @@ class InputFile:
             self.magic = b""
         elif head.startswith(_XZ_MAGIC):
             self._stream = cast(BinaryIO, lzma.LZMAFile(self._raw))
+            self.magic = b""
+        elif is_zstd(head):
+            try:
+                unpacked = ZstdReader(self._raw)
+            except ImportError:
+                self._file.close()
+                raise InputError("is compressed by zstd (pip install zstandard to read it)", path) from None
+            self._stream, self._damage = cast(BinaryIO, unpacked), (*_DAMAGE, unpacked.damage)
             self.magic = b""
 
     def raw(self) -> BinaryIO:
@@ -195,7 +208,7 @@ def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
         inputs, outputs: None and "-" are no files.
 
     Raises:
-        UsageError: an output is an input, or another output, or a name is empty.
+        UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
         GpualignError: there cannot be such an output.
     """
     if "" in (*inputs, *outputs):
@@ -209,6 +222,8 @@ def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
             raise UsageError(f"the output {path} is also an input")
         if not is_special(path) and any(_are_same(path, other) for other in written):
             raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
+        if path.lower().endswith(_NOT_WRITTEN):
+            raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
         _check_place(path)
         written.append(path)
 
@@ -235,16 +250,36 @@ def _are_same(one: str, other: str) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
+def is_packed(path: str | None) -> bool:
+    """Whether an output's name asks for compression."""
+    return path is not None and path.lower().endswith(_PACKED_AS)
+
+
 @contextlib.contextmanager
-def open_output(path: str | None) -> Iterator[OutputFile]:
-    """Open ``path`` (None or "-" is standard output) for writing.
+def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
+    """Open ``path`` (None or "-" is standard output) for writing; in bgzf where its name ends in .gz or .bgz.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
     interrupted run leaves no plausible file. Devices and named pipes are written directly.
 
+    Args:
+        threads: that compress; they do not change the output.
+
     Raises:
         GpualignError: the file cannot be created, written or closed (disk full shows at close).
     """
+    with _open_plain(path) as out:
+        if not is_packed(path):
+            yield out
+            return
+        from gpualign.io.bgzf import bgzf_writer
+
+        with bgzf_writer(out.write, threads) as packed:
+            yield OutputFile(cast(BinaryIO, packed), out.path)
+
+
+@contextlib.contextmanager
+def _open_plain(path: str | None) -> Iterator[OutputFile]:
     if path is None or path == "-":
         sink = OutputFile(sys.stdout.buffer, "-")
         yield sink

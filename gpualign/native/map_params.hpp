@@ -19,7 +19,7 @@ struct MapParams {
     int32_t strata;          // of those with at most that many edits more than the best
 
     // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
-    int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
+    int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }
 };
 
 }  // namespace gpualign

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range, counted
 from gpualign.gpu.kernels.map import runs_on_gpu
-from gpualign.index.file import is_index, save_index
+from gpualign.index.file import check_index_path, is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header
@@ -60,7 +60,7 @@ class MapParams:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff".
         unpaired: score that places which are no proper pair must make good.
-        error_rate: edits allowed in a read aligned as a whole, as a share of its length, rounded up.
+        error_rate: edits allowed in a read aligned as a whole, as a share of its length, rounded down.
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         save_index: path to save the index under, or None.
         match: score of a match; mismatch, gap_open, gap_extend, clip: penalties. A gap of length l costs
@@ -138,10 +138,11 @@ class MapParams:
                 raise UsageError(f"{name.replace('_', ' ')} penalty must be between 0 and 100")
         if self.match > 100 or self.gap_extend < 1:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
-        if self.most_hits < 1 or self.most_candidates < 1:
-            raise UsageError("max hits and max candidates must be at least 1")
-        if self.secondary < 0 or (self.strata is not None and self.strata < 0):
-            raise UsageError("the number of secondary places and the strata must be at least 0")
+        check_index_path(self.save_index)
+        check_range("max hits", self.most_hits, 1)
+        check_range("max candidates", self.most_candidates, 1)
+        check_range("the number of secondary places (-N)", self.secondary, 0)
+        check_range("strata", self.strata or 0, 0)
         if [self.reference, self.reads, self.mates].count("-") > 1:
             raise UsageError("only one of the reference and the reads can come from standard input")
         if self.mates is not None and self.interleaved:
@@ -164,7 +165,7 @@ class MapParams:
         Of limit + 1 pieces of a read one is free of edits, and w + k - 1 bases have a minimizer in common with the
         reference (the pigeonhole principle).
         """
-        limits = np.ceil(self.error_rate * lengths - 1e-9).astype(np.int64)
+        limits = np.floor(self.error_rate * lengths + 1e-9).astype(np.int64)
         return np.asarray(lengths // (limits + 1) >= w + k - 1)
 
     @property
@@ -228,7 +229,8 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
                 statistics = statistics + of_batch
                 progress.update(of_batch.reads)
         report.stage("mapping")
-    _warn(params, statistics)
+    if not options.quiet:
+        _warn(params, statistics)
     report |= backend.report() | statistics.report()
     report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
     report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
@@ -324,11 +326,13 @@ def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.not_guaranteed:
         warn(
             "map",
-            f"{statistics.not_guaranteed:,} reads are too short, for their error limit, to be sure that every place "
+            f"{counted(statistics.not_guaranteed, 'read')} too short, for the error limit, to be sure that every place "
             "was found (build the index with smaller -k and -w)",
         )
     if statistics.invalid_comments:
-        warn("map", f"{statistics.invalid_comments:,} comments are no SAM tags (XX:T:value) and were not copied")
+        warn(
+            "map", f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)"
+        )
 
 
 def _fasta(reference: str) -> str | None:

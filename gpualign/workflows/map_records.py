@@ -113,9 +113,10 @@ class RecordFormatter:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
         if len(too_long):
             name = batch.name(int(too_long[0]))
+            files = " and ".join(map(shown_input, self.params.files))
             raise InputError(
-                f"{' and '.join(map(shown_input, self.params.files))}: a read's name has {len(name)} letters, BAM, CRAM "
-                f"and sorted output hold {_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
+                f"{files}: a read's name has {len(name):,} letters, BAM, CRAM and sorted output hold "
+                f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
             )
 
 

@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences
-from gpualign.errors import UsageError, check_count
+from gpualign.errors import UsageError, check_count, counted
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.io.files import check_paths, open_output
 from gpualign.matrices import Scoring
@@ -55,7 +55,7 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     scoring = params.load_scoring()
     model = model_of(params, scoring)
     rows = 0
-    with Opening(options, "pairwise") as opening, open_output(options.output) as out:
+    with Opening(options, "pairwise") as opening, open_output(options.output, options.threads) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()
@@ -71,7 +71,7 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     if pairs.total == 0 and not options.quiet:
         warn("pairwise", "there are no pairs")
     report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
-    report.finish(f"{pairs.total} pairs, {rows} written, on {backend.name}")
+    report.finish(f"{counted(pairs.total, 'pair')}, {rows:,} written, on {backend.name}")
     return report.fields
 
 

@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import Opening
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
-from gpualign.errors import InputError, shown_input
+from gpualign.errors import InputError, counted, shown_input
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.io.fastx import parse, read_batches, read_chunks
@@ -46,7 +46,7 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
     report = Report("verify", options)
     check_paths((params.reference, params.queries, params.candidates), (options.output, options.json))
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with open_output(options.output) as out, Opening(options, "verify") as opening:
+    with open_output(options.output, options.threads) as out, Opening(options, "verify") as opening:
         if params.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
         source = _Source(params, options)
@@ -63,9 +63,9 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
         if totals["candidates"] == 0:
             warn("verify", "there are no candidates")
         if totals["clipped"]:
-            warn("verify", f"{totals['clipped']} regions reached beyond their target's end and were clipped")
+            warn("verify", f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
     report.fields |= totals
-    report.finish(f"{totals['candidates']} pairs, {totals['hits']} within the limit, on {device}")
+    report.finish(f"{counted(totals['candidates'], 'pair')}, {totals['hits']:,} within the limit, on {device}")
     return report.fields
 
 
@@ -187,7 +187,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
         raise InputError(
-            f"{counts[0]} queries but {counts[1]} targets in {shown_input(params.reference)} "
+            f"{counted(counts[0], 'query', 'queries')} but {counted(counts[1], 'target')} in "
+            f"{shown_input(params.reference)} "
             "(without --candidates they are paired one by one)",
             params.queries,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
 
 Mode = Literal["infix", "prefix", "global"]
 Strand = Literal["given", "plus", "minus", "both"]
@@ -46,8 +46,7 @@ class VerifyParams:
     header: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_errors is not None and not -1 <= self.max_errors <= NO_LIMIT:
-            raise UsageError(f"max errors must be -1 (no limit) or more, not {self.max_errors}")
+        check_range("max errors (-1: no limit)", self.max_errors or 0, -1, NO_LIMIT)
         if not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
