@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 #: a complaint about a letter that proteins have and nucleotides have not
 _RESIDUE = re.compile(r"'[EFILPQZJOXefilpqzjox*]' is not a nucleotide")
@@ -44,6 +44,11 @@ class InputError(GpualignError):
 def shown_input(path: str) -> str:
     """An input's path as messages name it."""
     return "standard input" if path == "-" else path
+
+
+def shown_inputs(paths: Iterable[str]) -> str:
+    """Several of them."""
+    return " and ".join(map(shown_input, paths))
 
 
 @contextlib.contextmanager

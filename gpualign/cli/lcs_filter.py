@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpualign.cli.options import default_of, run_options, take_run_options
+from gpualign.io.paths import listed_files
 from gpualign.lcs_query import ALPHABETS
 from gpualign.workflows.lcs_filter_params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterParams
 
@@ -95,4 +96,5 @@ def command(**values: Any) -> None:
 
     options = take_run_options(values)
     header = not values.pop("no_header")
+    values["subjects"] = tuple(file for text in values["subjects"] for file in listed_files(text))
     run_lcs_filter(LcsFilterParams(header=header, **values), options)

@@ -10,6 +10,7 @@ import click
 
 from gpualign.cli.map_output import output_options, record_options, take_layout, take_read_group
 from gpualign.cli.options import default_of, run_options, seed_options, take_run_options
+from gpualign.io.paths import listed_files
 from gpualign.workflows.map import ALL_PLACES, MapParams
 from gpualign.workflows.map_presets import PRESETS
 
@@ -18,8 +19,12 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 @click.command("map")
 @click.argument("reference", metavar="REF")
-@click.argument("reads", metavar="READS")
+@click.argument("reads", metavar="READS", required=False)
 @click.argument("mates", metavar="[READS2]", required=False)
+@click.option(
+    "-1", "first_ends", metavar="FILE", multiple=True, help="First ends of pairs, instead of READS; repeatable."
+)
+@click.option("-2", "second_ends", metavar="FILE", multiple=True, help="Second ends, as many files as -1 has.")
 @click.option(
     "-x",
     "--preset",
@@ -169,7 +174,8 @@ def command(
     """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
-    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
+    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Lanes are
+    given with commas between their files, or by repeating -1 and -2, and mapped as one. Every
     candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
     aligned in parts where it has any, and so are reads of more than 5,000 bases. Output is in the order of the input
     and the same for any number of threads.
@@ -188,6 +194,7 @@ def command(
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
       gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
     """
     options, layout = take_run_options(values), take_layout(values)
     values["read_group"] = take_read_group(values)
@@ -201,6 +208,7 @@ def command(
         values["secondary"] = ALL_PLACES
     elif five and not given_secondary:
         values["secondary"] = 5
+    values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
@@ -214,3 +222,19 @@ def _take_orientation(values: dict[str, Any]) -> str:
     if len(given) > 1:
         raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
     return given[0] if given else str(default_of(MapParams, "orientation"))
+
+
+def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """The files of reads, or of first and second ends."""
+    named = [text for text in (values["reads"], values["mates"]) if text is not None]
+    ends = values.pop("first_ends"), values.pop("second_ends")
+    if not any(ends):
+        if not named:
+            raise click.UsageError("Missing argument 'READS'.")
+        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else None
+    if named:
+        raise click.UsageError("the reads are named by READS or by -1 and -2, not by both")
+    if not all(ends):
+        raise click.UsageError("-1 and -2 go together")
+    first, second = (tuple(file for text in files for file in listed_files(text)) for files in ends)
+    return first, second

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import errno
 import io
 import lzma
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import GpualignError, InputError, UsageError
+from gpualign.errors import GpualignError, InputError
 from gpualign.io.rewound import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
 
@@ -32,9 +31,8 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
-#: extensions that an output's bytes bear out, as bgzf is gzip, and those that none of ours could
+#: extensions of outputs that are compressed, as bgzf is gzip
 _PACKED_AS = (".gz", ".bgz")
-_NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
 _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
@@ -70,7 +68,7 @@ class InputFile:
             head = _read_fully(self._file, _HEAD_SIZE)
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
-            raise InputError(_os_reason(error), path) from error
+            raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
         self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
@@ -146,7 +144,7 @@ class InputFile:
             while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
                 read += count
         except OSError as error:
-            raise InputError(_os_reason(error), self.path) from error
+            raise InputError(os_reason(error), self.path) from error
         if read < size:
             raise InputError("became shorter while it was read", self.path)
         return text
@@ -160,7 +158,7 @@ class InputFile:
             raise InputError(f"compressed data is damaged: {error}", self.path) from error
         except OSError as error:
             # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
-            what = _os_reason(error) if error.errno else f"compressed data is damaged: {error}"
+            what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
             raise InputError(what, self.path) from error
 
     def close(self) -> None:
@@ -197,57 +195,8 @@ class OutputFile:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise GpualignError(f"cannot write {_shown(self.path)}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {_shown(self.path)}: {os_reason(error)}") from error
         self.bytes_written += len(data)
-
-
-def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
-    """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
-
-    Args:
-        inputs, outputs: None and "-" are no files.
-
-    Raises:
-        UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
-        GpualignError: there cannot be such an output.
-    """
-    if "" in (*inputs, *outputs):
-        raise UsageError("a file's name is empty (is a variable of the shell unset?)")
-    read = [path for path in inputs if path not in (None, "-")]
-    written: list[str] = []
-    for path in outputs:
-        if path is None or path == "-":
-            continue
-        if any(_are_same(path, str(other)) for other in read):
-            raise UsageError(f"the output {path} is also an input")
-        if not is_special(path) and any(_are_same(path, other) for other in written):
-            raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
-        if path.lower().endswith(_NOT_WRITTEN):
-            raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
-        _check_place(path)
-        written.append(path)
-
-
-def _check_place(path: str) -> None:
-    """A file of that name can be, as far as its folder tells."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            os.lstat(target)  # a name too long, a file where a folder should be
-        os.stat(folder)
-    except OSError as error:
-        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
-    if not (is_special(path) or os.access(folder, os.W_OK)):
-        raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
-
-
-def _are_same(one: str, other: str) -> bool:
-    """One file, whatever links lead to it; or one that is not there yet."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def is_packed(path: str | None) -> bool:
@@ -289,7 +238,7 @@ def _open_plain(path: str | None) -> Iterator[OutputFile]:
         try:
             stream = open(path, "wb", buffering=_READ_SIZE)
         except OSError as error:
-            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
         try:
             yield OutputFile(stream, path)
         except BaseException:
@@ -349,7 +298,7 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
         except OSError as error:
-            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -361,7 +310,7 @@ def _created(temporary: str, path: str) -> BinaryIO:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+        raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
     return os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
 
 
@@ -376,7 +325,7 @@ def _checked_close(close: object, path: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise GpualignError(f"cannot write {_shown(path)}: {_os_reason(error)}") from error
+        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
 
 
 def _umask() -> int:
@@ -405,5 +354,5 @@ def _shown(path: str) -> str:
     return "standard output" if path == "-" else path
 
 
-def _os_reason(error: OSError) -> str:
+def os_reason(error: OSError) -> str:
     return error.strerror or str(error)

@@ -8,7 +8,7 @@ from gpualign.errors import InputError, counted
 from gpualign.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.files import check_paths
+from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
 from gpualign.report import Report
 

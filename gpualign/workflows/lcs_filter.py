@@ -15,9 +15,10 @@ from gpualign.backends.lcs import ScoredBatch, Winners, lcs_stage, trace_stage
 from gpualign.backends.select import Opening
 from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.fastx import Chunk, parse, read_batches
-from gpualign.io.files import InputFile, check_paths, open_output
+from gpualign.io.files import InputFile, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.io.paths import check_paths
 from gpualign.io.reads import reader_of
 from gpualign.lcs_query import LcsQuery, encode_query, reverse_complement
 from gpualign.params import RunOptions

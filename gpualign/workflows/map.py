@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
-from gpualign.errors import UsageError, check_range, counted
+from gpualign.errors import UsageError, check_range, counted, shown_inputs
 from gpualign.gpu.kernels.map import runs_on_gpu
 from gpualign.index.file import check_index_path, is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
@@ -21,9 +21,10 @@ from gpualign.index.reference import Reference
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import open_output
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts
-from gpualign.io.reads import ReadSource
+from gpualign.io.paths import check_paths
+from gpualign.io.reads import ReadSource, joined_header
 from gpualign.params import RunOptions
 from gpualign.plots.report_page import report_page
 from gpualign.report import Progress, Report, warn
@@ -53,8 +54,9 @@ class MapParams:
 
     Attributes:
         reference: FASTA, GenBank or EMBL file, or a saved index.
-        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input.
-        mates: the file of the second ends, or None.
+        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input. Or several, as the lanes of a sequencer give
+            them: they are read one behind the other.
+        mates: the file of the second ends, or as many files as there are of the first ones, or None.
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
         check_names: the two ends of a pair must have one name (but for /1 and /2).
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
@@ -86,8 +88,8 @@ class MapParams:
     """
 
     reference: str
-    reads: str
-    mates: str | None = None
+    reads: str | tuple[str, ...]
+    mates: str | tuple[str, ...] | None = None
     interleaved: bool = False
     check_names: bool = True
     insert_size: str | None = None
@@ -143,8 +145,11 @@ class MapParams:
         check_range("max candidates", self.most_candidates, 1)
         check_range("the number of secondary places (-N)", self.secondary, 0)
         check_range("strata", self.strata or 0, 0)
-        if [self.reference, self.reads, self.mates].count("-") > 1:
+        if (self.reference, *self.files).count("-") > 1:
             raise UsageError("only one of the reference and the reads can come from standard input")
+        if self.mate_files and len(self.mate_files) != len(self.read_files):
+            files = f"{counted(len(self.read_files), 'file')} of first ends, {len(self.mate_files)} of second ones"
+            raise UsageError(f"each file of first ends wants one of second ends: there are {files}")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
         PairModel(orientation=self.orientation, unpaired=self.unpaired)
@@ -177,9 +182,19 @@ class MapParams:
         return self.k or k, self.w or w
 
     @property
+    def read_files(self) -> tuple[str, ...]:
+        """Paths of the reads, or of the first ends."""
+        return (self.reads,) if isinstance(self.reads, str) else self.reads
+
+    @property
+    def mate_files(self) -> tuple[str, ...]:
+        """Paths of the second ends, lane by lane."""
+        return (self.mates,) if isinstance(self.mates, str) else self.mates or ()
+
+    @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the reads."""
-        return (self.reads,) if self.mates is None else (self.reads, self.mates)
+        """All of them."""
+        return (*self.read_files, *self.mate_files)
 
     @property
     def written(self) -> tuple[str | None, ...]:
@@ -200,7 +215,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
-    check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
+    check_paths((params.reference, *params.files), (options.output, options.json, *params.written))
     with ExitStack() as stack:
         opening = stack.enter_context(Opening(options, "map"))
         source = _Source(params, stack, options, opening)
@@ -215,7 +230,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
         pairs, items = _pairs(index, source, params, options, batch_bases)
         report.stage("insert sizes")
-        header = _header(index.reference, params, layout, source.first.header)
+        header = _header(index.reference, params, layout, source.header)
         mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
         statistics = MapStatistics()
         with (
@@ -259,7 +274,7 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
 
 
 class _Source:
-    """The reads of a run, one file or two, open as long as ``stack``."""
+    """The reads of a run, lane by lane one file or two, open as long as ``stack``."""
 
     def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions, opening: Opening) -> None:
         def open_reads(path: str) -> ReadSource:
@@ -275,19 +290,24 @@ class _Source:
             )
             return stack.enter_context(closing(source))
 
-        self.first = open_reads(params.reads)
-        self.second = None if params.mates is None else open_reads(params.mates)
+        self.first = [open_reads(path) for path in params.read_files]
+        self.second = [open_reads(path) for path in params.mate_files]
         self.check_names = params.check_names
-        self.tagged = self.first.header is not None
-        self.paired = self.second is not None or params.interleaved or self.first.paired
+        self.header = joined_header(self.first, params.read_group is None)
+        self.tagged = self.header is not None
+        self.paired = bool(self.second) or params.interleaved or any(source.paired for source in self.first)
 
     def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
-        return self.first.items(batch_bases)
+        for source in self.first:
+            yield from source.items(batch_bases)
 
     def pairs(self, batch_bases: int, threads: int) -> Iterator[PairedParts | SequenceBatch]:
-        if self.second is None:
-            return interleaved_batches(self.first, batch_bases, min(threads, _PARSERS))
-        return paired_parts(self.first, self.second, batch_bases, self.check_names, min(threads, _PARSERS))
+        threads = min(threads, _PARSERS)
+        if not self.second:
+            for source in self.first:
+                yield from interleaved_batches(source, batch_bases, threads)
+        for first, second in zip(self.first, self.second, strict=False):
+            yield from paired_parts(first, second, batch_bases, self.check_names, threads)
 
 
 def _pairs(
@@ -317,12 +337,13 @@ def _sample(params: MapParams) -> str:
         for entry in parse_read_group(params.read_group)[0].split("\t"):
             if entry.startswith("SM:"):
                 return entry[3:]
-    return "stdin" if params.reads == "-" else os.path.basename(params.reads).split(".")[0]
+    first = params.read_files[0]
+    return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
 
 def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
-        warn("map", f"no reads in {params.reads}: the output holds the header alone")
+        warn("map", f"no reads in {shown_inputs(params.read_files)}: the output holds the header alone")
     if statistics.not_guaranteed:
         warn(
             "map",

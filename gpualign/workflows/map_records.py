@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import InputError, check_count, shown_input
+from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, with_comment_tags
@@ -112,8 +112,7 @@ class RecordFormatter:
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
         if len(too_long):
-            name = batch.name(int(too_long[0]))
-            files = " and ".join(map(shown_input, self.params.files))
+            name, files = batch.name(int(too_long[0])), shown_inputs(self.params.files)
             raise InputError(
                 f"{files}: a read's name has {len(name):,} letters, BAM, CRAM and sorted output hold "
                 f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"

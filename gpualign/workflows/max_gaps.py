@@ -15,7 +15,8 @@ from gpualign.backends.select import Opening
 from gpualign.encoded import EncodedSequences
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import open_output
+from gpualign.io.paths import check_paths
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn

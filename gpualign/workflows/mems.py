@@ -11,7 +11,8 @@ from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
 from gpualign.io.background import part_writer
-from gpualign.io.files import check_paths, is_regular, open_output
+from gpualign.io.files import is_regular, open_output
+from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn

@@ -14,10 +14,11 @@ from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import Opening, for_kernels
 from gpualign.encoded import EncodedSequences, read_encoded
 from gpualign.errors import InputError, check_count, counted, shown_input
-from gpualign.io.files import OutputFile, check_paths, open_output
+from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
 from gpualign.io.pair_output import PairFormat
+from gpualign.io.paths import check_paths
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot

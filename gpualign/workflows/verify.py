@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -13,11 +13,12 @@ from gpualign import _native
 from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import Opening
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
-from gpualign.errors import InputError, counted, shown_input
+from gpualign.errors import InputError, counted, shown_input, shown_inputs
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.io.fastx import parse, read_batches, read_chunks
-from gpualign.io.files import InputFile, check_paths, open_output
+from gpualign.io.files import InputFile, open_output
+from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences import SequenceBatch, join_batches
@@ -44,7 +45,7 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("verify", options)
-    check_paths((params.reference, params.queries, params.candidates), (options.output, options.json))
+    check_paths((params.reference, *params.query_files, params.candidates), (options.output, options.json))
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
     with open_output(options.output, options.threads) as out, Opening(options, "verify") as opening:
         if params.header:
@@ -78,13 +79,14 @@ class _Source:
             return
         with ThreadPoolExecutor(1) as beside:
             reference = beside.submit(read_reference, params.reference)
-            queries = read_queries(params.queries, options.threads)
+            queries = read_queries(params.query_files, options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
-            raise InputError(f"two queries are named '{name}' (candidates go by name; rename one)", params.queries)
+            files = shown_inputs(params.query_files)
+            raise InputError(f"{files}: two queries are named '{name}' (candidates go by name; rename one)")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
@@ -156,10 +158,12 @@ def _whole_stage(source: _Source) -> HostedStage[Work, Lines]:
     )
 
 
-def read_queries(path: str, threads: int) -> SequenceBatch:
-    """All queries of a FASTA or FASTQ file; candidates may name any of them at any time."""
-    with InputFile(path) as file:
-        batches = list(run_ordered(read_chunks(file, 1 << 24), partial(parse, comments=False), threads))
+def read_queries(paths: Iterable[str], threads: int) -> SequenceBatch:
+    """All queries of FASTA or FASTQ files; candidates may name any of them at any time."""
+    batches: list[SequenceBatch] = []
+    for path in paths:
+        with InputFile(path) as file:
+            batches += run_ordered(read_chunks(file, 1 << 24), partial(parse, comments=False), threads)
     return join_batches(batches)
 
 
@@ -169,7 +173,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
     Raises:
         InputError: one file has more records than the other.
     """
-    sides = [read_batches(params.queries, chunk_bytes), read_batches(params.reference, chunk_bytes)]
+    queries_of = (batch for path in params.query_files for batch in read_batches(path, chunk_bytes))
+    sides = [queries_of, read_batches(params.reference, chunk_bytes)]
     counts = [0, 0]
     held: list[SequenceBatch | None] = [None, None]
     while True:
@@ -186,9 +191,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
     if held[0] is not None or held[1] is not None:
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
+        queried = f"{shown_inputs(params.query_files)}: {counted(counts[0], 'query', 'queries')}"
         raise InputError(
-            f"{counted(counts[0], 'query', 'queries')} but {counted(counts[1], 'target')} in "
-            f"{shown_input(params.reference)} "
-            "(without --candidates they are paired one by one)",
-            params.queries,
+            f"{queried} but {counted(counts[1], 'target')} in {shown_input(params.reference)} "
+            "(without --candidates they are paired one by one)"
         )

@@ -21,7 +21,7 @@ class VerifyParams:
 
     Attributes:
         reference: file of the targets.
-        queries: file of the queries.
+        queries: file of the queries, or several.
         candidates: file of candidate regions, "-" for standard input; None: queries and targets are paired in order.
         max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
         error_rate: most errors as a share of the query's length, rounded down.
@@ -34,7 +34,7 @@ class VerifyParams:
     """
 
     reference: str
-    queries: str
+    queries: str | tuple[str, ...]
     candidates: str | None = None
     max_errors: int | None = None
     error_rate: float = 0.1
@@ -60,6 +60,10 @@ class VerifyParams:
             raise UsageError("best and all exclude each other")
         if self.best is not None and self.candidates is None:
             raise UsageError("best needs candidates: pairs taken line by line are one a query")
-        names = [path for path in (self.reference, self.queries, self.candidates) if path == "-"]
-        if len(names) > 1:
+        if (self.reference, *self.query_files, self.candidates).count("-") > 1:
             raise UsageError("only one input can be standard input")
+
+    @property
+    def query_files(self) -> tuple[str, ...]:
+        """Paths of the queries, which are read one behind the other."""
+        return (self.queries,) if isinstance(self.queries, str) else self.queries
