@@ -279,6 +279,7 @@ ROWS = [
     Row("'*' in the sequence", _letter("*"), {"": INVALID}, "'*'"),
     Row("digit in the sequence", _letter("1"), {"": INVALID}, "'1'"),
     Row("zero-length record", _last(lambda r: (r[0], "", "")), {"": ALL, "reference": INVALID}, "has no sequence"),
+    Row("a name of 300 letters", _fastq(lambda data: data.replace(b"@", b"@" + b"n" * 295, 1)), {"": ALL}),
     Row("duplicate names", _records(renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
 ]
 
@@ -328,6 +329,23 @@ SITUATIONS = [
     Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 target in"),
     Situation("fewer targets", "pairwise --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequences but 1"),
     Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
+    Situation(
+        "fewer second ends in a lane",
+        "map {folder}/ref.fa {folder}/one.fq,{folder}/reads.fq {folder}/one.fq,{folder}/one.fq",
+        3,
+        "reads.fq: the files of a pair differ in length: 21 reads here, 1 in",
+    ),
+    Situation(
+        "fewer lanes of second ends", "map {folder}/ref.fa -1 {folder}/one.fq,{folder}/one.fq -2 {folder}/one.fq", 2
+    ),
+    Situation(
+        "a name beyond BAM's 254 letters", "map --bam {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"
+    ),
+    Situation("the same, sorted", "map --sort {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"),
+    Situation("the same as text", "map {folder}/ref.fa {folder}/longname.fq", 0),
+    Situation(
+        "unknown compression", "map --un {folder}/un.bz2 {folder}/ref.fa {folder}/reads.fq", 2, "what its name says"
+    ),
     Situation("names of two ends differ", "map {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 3, "'read20'"),
     Situation("the same, allowed", "map --no-check-names {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 0),
     Situation("several queries", "lcs-filter -Q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
@@ -361,6 +379,14 @@ SITUATIONS = [
     Situation("index of another format version", "mems {folder}/old.gpi {folder}/reads.fq", 3, "format version 0"),
     Situation("index cut short", "map {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
     Situation("index cut short", "mems {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
+    Situation("index with a changed bit", "map {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
+    Situation("index with a changed bit", "mems {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
+    Situation(
+        "two bytes behind an index", "map {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+    ),
+    Situation(
+        "two bytes behind an index", "mems {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+    ),
     Situation(
         "index with other parameters", "map -k 13 {folder}/ref.gpi {folder}/reads.fq", 3, "built with k = 11, not 13"
     ),
@@ -372,6 +398,20 @@ SITUATIONS = [
         "another reference",
     ),
     Situation("malformed read group", "map -R RG {folder}/ref.fa {folder}/reads.fq", 2, "must start with '@RG'"),
+    Situation(
+        "read group with two IDs",
+        r"map -R @RG\tID:a\tID:b {folder}/ref.fa {folder}/reads.fq",
+        2,
+        "read group has ID twice",
+    ),
+    Situation("two orientations", "map --fr --rf {folder}/ref.fa {folder}/reads.fq", 2, "exclude each other"),
+    Situation(
+        "a number beyond all bounds", "mems -l 1000000000000 {folder}/ref.fa {folder}/reads.fq", 2, "2,147,483,647"
+    ),
+    Situation("proteins as nucleotides", "pairwise {folder}/protein.fa", 3, "(proteins want --matrix"),
+    Situation(
+        "proteins as nucleotides", "lcs-filter -Q {folder}/one.fq {folder}/protein.fa", 3, "want --alphabet protein"
+    ),
     Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
     Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),
     *_every("unknown option", "--no-such-option", 2, "--no-such-option"),

@@ -68,7 +68,7 @@ def record_options(command: F) -> F:
             "--un",
             "unmapped_reads",
             metavar="FILE",
-            help="Write unmapped reads here as FASTQ (gzip by .gz), pairs without any mapped end interleaved.",
+            help="Write unmapped reads here as FASTQ (.gz: compressed), pairs without any mapped end interleaved.",
         ),
         click.option(
             "--al",
