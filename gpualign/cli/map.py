@@ -182,7 +182,7 @@ def command(
 
     \b
     Presets:
-      sr            short reads: the defaults above
+      sr            short reads: the defaults below
       sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
       hifi          long reads of few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
       ont           long reads of many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200

@@ -95,20 +95,22 @@ class InputFile:
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
-        elif head.startswith(_BZIP2_MAGIC):
-            self._stream = cast(BinaryIO, bz2.BZ2File(self._raw))
+        elif packed:
+            self._stream = cast(BinaryIO, self._unpacked(head))
             self.magic = b""
-        elif head.startswith(_XZ_MAGIC):
-            self._stream = cast(BinaryIO, lzma.LZMAFile(self._raw))
-            self.magic = b""
-        elif is_zstd(head):
-            try:
-                unpacked = ZstdReader(self._raw)
-            except ImportError:
-                self._file.close()
-                raise InputError("is compressed by zstd (pip install zstandard to read it)", path) from None
-            self._stream, self._damage = cast(BinaryIO, unpacked), (*_DAMAGE, unpacked.damage)
-            self.magic = b""
+
+    def _unpacked(self, head: bytes) -> Any:
+        if head.startswith(_BZIP2_MAGIC):
+            return bz2.BZ2File(self._raw)
+        if head.startswith(_XZ_MAGIC):
+            return lzma.LZMAFile(self._raw)
+        try:
+            stream = ZstdReader(self._raw)
+        except ImportError:
+            self.close()
+            raise InputError("is compressed by zstd (pip install zstandard to read it)", self.path) from None
+        self._damage = (*_DAMAGE, stream.damage)
+        return stream
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
