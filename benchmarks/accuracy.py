@@ -96,7 +96,7 @@ def against_brute_force(sam: Path, best: dict[str, tuple[int, int]], error_rate:
         tag = next((tag for tag in record.tags if tag.startswith("ed:i:")), None)
         if tag is not None:
             reported[record.name] = int(tag[5:])
-    within = {n: d for n, (length, d) in best.items() if d <= math.ceil(error_rate * length - 1e-9)}
+    within = {n: d for n, (length, d) in best.items() if d <= math.floor(error_rate * length + 1e-9)}
     missing = [name for name in within if name not in reported]
     above = [name for name in within if name in reported and reported[name] > within[name]]
     below = [name for name, distance in reported.items() if distance < best[name][1]]

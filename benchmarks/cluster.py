@@ -70,7 +70,7 @@ def commands(paths: dict[str, Path]) -> dict[str, list[str | Path]]:
         "map": ["map", genomes, paths["reads"]],
         "verify": ["verify", genomes, paths["some"], "-c", paths["candidates"], "--cigar", "-k", "40"],
         "pairwise": ["pairwise", paths["few"], "--id", "0.8"],
-        "lcs-filter": ["lcs-filter", "-q", paths["query"], paths["reads"], "-n", "1000"],
+        "lcs-filter": ["lcs-filter", "-Q", paths["query"], paths["reads"], "-n", "1000"],
         "mems": ["mems", "-maxmatch", "-b", "-l", "20", genomes, *[paths["reads"]] * 4],
     }
 

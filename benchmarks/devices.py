@@ -82,7 +82,7 @@ def lcs_filter(folder: Path, work: float) -> list[str | Path]:
     parts = (random_rows(rng, min(_PART, subjects - first), 300) for first in range(0, subjects, _PART))
     query = write_fasta(folder / "query.fa", iter([random_rows(rng, 1, 2_000_000)]))
     path = write_fasta(folder / "subjects.fa", parts)
-    return ["lcs-filter", "-q", query, path, "-n", "100", "--batch-size", "2M"]
+    return ["lcs-filter", "-Q", query, path, "-n", "100", "--batch-size", "2M"]
 
 
 def verify(folder: Path, work: float) -> list[str | Path]:

@@ -252,7 +252,7 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
         walls, reports = [], []
         for _ in range(arguments.repeats):
             report = Path(folder) / "report.json"
-            command = [sys.executable, "-m", "gpualign", "lcs-filter", "-q", query, targets, "-n", "100", "-o"]
+            command = [sys.executable, "-m", "gpualign", "lcs-filter", "-Q", query, targets, "-n", "100", "-o"]
             command += [Path(folder) / "out.tsv", "--device", arguments.device, "--json", report, "--subsequence"]
             walls.append(timed(lambda command=command: subprocess.run(command, check=True)))
             reports.append(json.loads(report.read_text()))

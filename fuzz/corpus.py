@@ -16,6 +16,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import zstandard
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests import bad_input, good_input
 
@@ -34,6 +36,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "gz": gzip.compress(FASTQ),
         "bz2": bz2.compress(FASTA),
         "xz": lzma.compress(FASTA),
+        "zst": zstandard.compress(FASTA),
     }
     role = bad_input.Role("reads", "query", "map {input}")
     bam = next(row for row in bad_input.ROWS if row.name == "BAM").make(role)

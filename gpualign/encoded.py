@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError
+from gpualign.errors import InputError, proteins_want
 from gpualign.io.fastx import read_batches
 from gpualign.matrices import UNKNOWN, Scoring
 from gpualign.sequences import SequenceBatch
@@ -85,4 +85,5 @@ def read_encoded(path: str, scoring: Scoring) -> EncodedSequences:
     Raises:
         InputError: the file cannot be read, or holds a letter that the scoring does not know.
     """
-    return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)
+    with proteins_want("--matrix, such as --matrix BLOSUM62"):
+        return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)

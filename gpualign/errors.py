@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+
+#: a complaint about a letter that proteins have and nucleotides have not
+_RESIDUE = re.compile(r"'[EFILPQZJOXefilpqzjox*]' is not a nucleotide")
+
 
 class GpualignError(Exception):
     """A failure at run time that is nobody's input: exit code 1."""
@@ -39,6 +46,22 @@ def shown_input(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
+def shown_inputs(paths: Iterable[str]) -> str:
+    """Several of them."""
+    return " and ".join(map(shown_input, paths))
+
+
+@contextlib.contextmanager
+def proteins_want(what: str) -> Iterator[None]:
+    """Where letters of proteins are refused as nucleotides, say what option reads proteins."""
+    try:
+        yield
+    except InputError as error:
+        if not _RESIDUE.search(error.what):
+            raise
+        raise InputError(f"{error.what} (proteins want {what})", error.path, error.line) from None
+
+
 def check_count(what: str, read: int, written: int) -> None:
     """The look at the writer, before output leaves: nothing that was read may be missing, nothing may be there twice.
 
@@ -47,6 +70,21 @@ def check_count(what: str, read: int, written: int) -> None:
     """
     if read != written:
         raise AssertionError(f"{read} {what} read, but {written} written")
+
+
+def check_range(what: str, value: int, least: int, most: int = 2**31 - 1) -> None:
+    """Whole numbers have bounds; the largest is what native code counts with.
+
+    Raises:
+        UsageError: ``value`` is not from ``least`` to ``most``.
+    """
+    if not least <= value <= most:
+        raise UsageError(f"{what} must be from {least:,} to {most:,}, not {value:,}")
+
+
+def counted(number: int, what: str, plural: str | None = None) -> str:
+    """A number with what is counted: "1 read", "2,000 reads"."""
+    return f"{number:,} {what if number == 1 else plural or what + 's'}"
 
 
 class DeviceError(GpualignError):

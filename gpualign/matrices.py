@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError, UsageError
+from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.files import InputFile
 
 #: a letter that the matrix does not know
@@ -160,7 +160,7 @@ def _read_matrix_file(path: str) -> tuple[str, NDArray[np.float64]]:
         except ValueError:
             raise InputError("expected a letter and numbers", path, line) from None
         if len(row) != len(header) + 1:
-            raise InputError(f"{len(row) - 1} scores for {len(header)} letters", path, line)
+            raise InputError(f"{counted(len(row) - 1, 'score')} for {counted(len(header), 'letter')}", path, line)
     if set(values) != set(header):
         raise InputError("rows and columns name different letters", path)
     matrix = np.array([values[letter] for letter in header], np.float64)

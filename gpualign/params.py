@@ -9,8 +9,9 @@ import os
 import re
 from dataclasses import dataclass
 
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
 
+_MOST_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
 _CLUSTER = re.compile(r"local:[1-9]\d*|\w+://.+|.+\.json")
 
 
@@ -49,12 +50,10 @@ class RunOptions:
     cluster: str | None = None
 
     def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise UsageError(f"threads must be at least 1, not {self.threads}")
         if self.threads == 0:
             object.__setattr__(self, "threads", available_cores())
-        if self.batch_size < 1:
-            raise UsageError(f"batch size must be positive, not {self.batch_size}")
+        check_range("threads", self.threads, 1, _MOST_THREADS)
+        check_range("batch size", self.batch_size, 1, _LARGEST_BATCH)
         if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")
         if self.cluster is not None and not _CLUSTER.fullmatch(self.cluster):

@@ -13,7 +13,7 @@ gpualign map -q --device cpu "$data/genomes.fa" "$data/SRR059298_25k.fastq.gz" -
 [ "$(awk '!/^@/ && int($2 / 256) % 2 == 0 && int($2 / 2048) % 2 == 0' reads.sam | wc -l)" -eq 25000 ]
 gpualign verify -q --device cpu "$data/genomes.fa" "$data/SRR059298_25k.fastq.gz" --candidates reads.sam -o near.tsv
 gpualign pairwise -q --device cpu "$data/amplicons.fa" --id 0.97 -o similar.tsv
-head -n 2 "$data/amplicons.fa" | gpualign lcs-filter --quiet --device cpu -q - "$data/amplicons.fa" -n 3 -o best.tsv
+head -n 2 "$data/amplicons.fa" | gpualign lcs-filter --quiet --device cpu -Q - "$data/amplicons.fa" -n 3 -o best.tsv
 [ "$(wc -l < best.tsv)" -eq 4 ]
 gpualign mems -q --device cpu -n -maxmatch -b -l 40 "$data/genomes.fa" "$data/genomes.fa" -o exact.txt
 [ "$(grep -c '^>' exact.txt)" -eq 8 ]

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from tests.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, Record, fasta, fastq, renamed
 
 WAYS = ("file", "stdin")
@@ -84,8 +86,8 @@ ROLES = [
     Role("pairwise list", "table", "pairwise {folder}/reads.fq --pairs {input}", "pairs", PAIRS),
     Role("pairwise matrix", "table", "pairwise {folder}/reads.fq --matrix {input}", None, MATRIX, ("file",)),
     Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
-    Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -q {folder}/one.fq {input}", "subjects"),
-    Role("lcs-filter query", "query", "lcs-filter -n 0 -q {input} {folder}/reads.fq", "queries"),
+    Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
+    Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
 ]
 
 
@@ -140,6 +142,23 @@ def _last(change: Callable[[Record], Record]) -> Callable[[Role], bytes | None]:
 
 def _letter(letter: str) -> Callable[[Role], bytes | None]:
     return _last(lambda record: (record[0], record[1][:50] + letter + record[1][50 + len(letter) :], record[2]))
+
+
+def _zstd_frames(data: bytes) -> bytes:
+    """As pzstd writes: frames that are skipped before each one, and an empty one."""
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0size"
+    parts = data[:30], b"", data[30:100], data[100:]
+    return b"".join(skipped + zstandard.compress(part) for part in parts)
+
+
+def _cut_frame(data: bytes) -> bytes:
+    return zstandard.compress(data[:100]) + zstandard.compress(data[100:])[:-5]
+
+
+def _wrong_zstd(data: bytes) -> bytes:
+    packed = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(data))
+    packed[-1] ^= 1
+    return bytes(packed)
 
 
 def _wrong_checksum(data: bytes) -> bytes:
@@ -243,6 +262,14 @@ ROWS = [
     Row("bgzf, end-of-file block inside", _bytes(_blocks), {"": SAME}),
     Row(".bz2", _bytes(bz2.compress), {"": SAME}),
     Row(".xz", _bytes(lzma.compress), {"": SAME}),
+    Row(".zst", _bytes(zstandard.compress), {"": SAME}),
+    Row("several .zst frames", _bytes(_zstd_frames), {"": SAME}),
+    Row("truncated .zst", _bytes(lambda data: zstandard.compress(data)[:-9]), {"": INVALID}, "ended early"),
+    Row("cut .zst behind a whole one", _bytes(_cut_frame), {"": INVALID}, "ended early"),
+    Row("wrong checksum in .zst", _bytes(_wrong_zstd), {"": INVALID}, "data is damaged"),
+    Row(
+        "garbage behind .zst", _bytes(lambda data: zstandard.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"
+    ),
     Row("too few qualities", _fastq(lambda data: data[:-2] + b"\n"), {"": INVALID}),
     Row("too many qualities", _fastq(lambda data: data[:-1] + b"I\n"), {"": INVALID}, "qualities"),
     Row("a quality beyond '~'", _fastq(lambda data: data[:-2] + b"\xff\n"), {"": INVALID}, "not a printable character"),
@@ -257,6 +284,7 @@ ROWS = [
     Row("'*' in the sequence", _letter("*"), {"": INVALID}, "'*'"),
     Row("digit in the sequence", _letter("1"), {"": INVALID}, "'1'"),
     Row("zero-length record", _last(lambda r: (r[0], "", "")), {"": ALL, "reference": INVALID}, "has no sequence"),
+    Row("a name of 300 letters", _fastq(lambda data: data.replace(b"@", b"@" + b"n" * 295, 1)), {"": ALL}),
     Row("duplicate names", _records(renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
 ]
 
@@ -268,7 +296,7 @@ COMMANDS = {
     "verify": "verify {folder}/reads.fq {folder}/reads.fq",
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
-    "lcs-filter": "lcs-filter -q {folder}/one.fq {folder}/reads.fq",
+    "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
 }
 
 
@@ -302,13 +330,30 @@ def _every(name: str, more: str, code: int, sentence: str, but: tuple[str, ...] 
 
 SITUATIONS = [
     Situation("fewer second ends", "map {folder}/ref.fa {folder}/reads.fq {folder}/one.fq", 3, "21 reads here, 1 in"),
-    Situation("fewer second ends", "map {folder}/ref.fa {folder}/one.fq {folder}/reads.fq", 3, "1 reads here, 21 in"),
-    Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 targets"),
+    Situation("fewer second ends", "map {folder}/ref.fa {folder}/one.fq {folder}/reads.fq", 3, "1 read here, 21 in"),
+    Situation("fewer targets", "verify {folder}/one.fq {folder}/reads.fq", 3, "21 queries but 1 target in"),
     Situation("fewer targets", "pairwise --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequences but 1"),
     Situation("fewer targets", "pairwise --max-gaps 1 --one-to-one {folder}/reads.fq {folder}/one.fq", 3, "21 sequ"),
+    Situation(
+        "fewer second ends in a lane",
+        "map {folder}/ref.fa {folder}/one.fq,{folder}/reads.fq {folder}/one.fq,{folder}/one.fq",
+        3,
+        "reads.fq: the files of a pair differ in length: 21 reads here, 1 in",
+    ),
+    Situation(
+        "fewer lanes of second ends", "map {folder}/ref.fa -1 {folder}/one.fq,{folder}/one.fq -2 {folder}/one.fq", 2
+    ),
+    Situation(
+        "a name beyond BAM's 254 letters", "map --bam {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"
+    ),
+    Situation("the same, sorted", "map --sort {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"),
+    Situation("the same as text", "map {folder}/ref.fa {folder}/longname.fq", 0),
+    Situation(
+        "unknown compression", "map --un {folder}/un.bz2 {folder}/ref.fa {folder}/reads.fq", 2, "what its name says"
+    ),
     Situation("names of two ends differ", "map {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 3, "'read20'"),
     Situation("the same, allowed", "map --no-check-names {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 0),
-    Situation("several queries", "lcs-filter -q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
+    Situation("several queries", "lcs-filter -Q {folder}/reads.fq {folder}/reads.fq", 3, "21 queries"),
     Situation(
         "candidate of an unknown query",
         "verify {folder}/ref.fa {folder}/one.fq --candidates {folder}/places.tsv",
@@ -339,6 +384,14 @@ SITUATIONS = [
     Situation("index of another format version", "mems {folder}/old.gpi {folder}/reads.fq", 3, "format version 0"),
     Situation("index cut short", "map {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
     Situation("index cut short", "mems {folder}/cut.gpi {folder}/reads.fq", 3, "damaged"),
+    Situation("index with a changed bit", "map {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
+    Situation("index with a changed bit", "mems {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
+    Situation(
+        "two bytes behind an index", "map {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+    ),
+    Situation(
+        "two bytes behind an index", "mems {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+    ),
     Situation(
         "index with other parameters", "map -k 13 {folder}/ref.gpi {folder}/reads.fq", 3, "built with k = 11, not 13"
     ),
@@ -350,6 +403,20 @@ SITUATIONS = [
         "another reference",
     ),
     Situation("malformed read group", "map -R RG {folder}/ref.fa {folder}/reads.fq", 2, "must start with '@RG'"),
+    Situation(
+        "read group with two IDs",
+        r"map -R @RG\tID:a\tID:b {folder}/ref.fa {folder}/reads.fq",
+        2,
+        "read group has ID twice",
+    ),
+    Situation("two orientations", "map --fr --rf {folder}/ref.fa {folder}/reads.fq", 2, "exclude each other"),
+    Situation(
+        "a number beyond all bounds", "mems -l 1000000000000 {folder}/ref.fa {folder}/reads.fq", 2, "2,147,483,647"
+    ),
+    Situation("proteins as nucleotides", "pairwise {folder}/protein.fa", 3, "(proteins want --matrix"),
+    Situation(
+        "proteins as nucleotides", "lcs-filter -Q {folder}/one.fq {folder}/protein.fa", 3, "want --alphabet protein"
+    ),
     Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
     Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),
     *_every("unknown option", "--no-such-option", 2, "--no-such-option"),

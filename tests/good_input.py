@@ -54,11 +54,16 @@ def write_good_inputs(folder: Path) -> None:
     (folder / "one.fa").write_bytes(fasta(REFERENCE[:1]))
     (folder / "twice.fq").write_bytes(fastq(renamed(READS)))
     (folder / "renamed.fq").write_bytes(fastq([*MATES[:-1], ("other", *MATES[-1][1:])]))
+    (folder / "longname.fq").write_bytes(fastq([("n" * 255, *READS[0][1:])]))
+    (folder / "protein.fa").write_bytes(b">p\nMKLVINGKTLKGEITVEG\n")
     (folder / "places.tsv").write_bytes(PLACES)
     (folder / "pairs.tsv").write_bytes(PAIRS)
     index = _index(folder / "ref.fa", folder / "ref.gpi")
     (folder / "old.gpi").write_bytes(index[:8] + bytes(4) + index[12:])
     (folder / "cut.gpi").write_bytes(index[: len(index) // 2])
+    middle = len(index) // 2
+    (folder / "changed.gpi").write_bytes(index[:middle] + bytes([index[middle] ^ 16]) + index[middle + 1 :])
+    (folder / "longer.gpi").write_bytes(index + bytes(2))
 
 
 def _index(reference: Path, path: Path) -> bytes:

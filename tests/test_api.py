@@ -81,7 +81,7 @@ def test_verify_candidates_keep_their_order() -> None:
 def test_verify_refuses() -> None:
     with pytest.raises(gpualign.UsageError, match="no query 1"):
         gpualign.verify(["A"], ["A"], [[1, 0, 0, 1]])
-    with pytest.raises(gpualign.UsageError, match="2 queries but 1 targets"):
+    with pytest.raises(gpualign.UsageError, match="2 queries but 1 target "):
         gpualign.verify(["A", "C"], ["A"])
     with pytest.raises(gpualign.InputError, match="sequence 1: '!' is not a nucleotide"):
         gpualign.verify(["A", "C!"], ["A", "A"])
@@ -155,6 +155,35 @@ def test_lcs_filter_against_the_plain_recurrence() -> None:
     for row in rows:
         letters = iter(subjects[row["subject"]])
         assert all(letter in letters for letter in row["subsequence"].decode())
+
+
+@pytest.mark.parametrize("text", ["naïve", "配列アラインメント", b"na\xc3\xafve", b"\xff\x00"])
+def test_bytes_are_those_of_the_command(tmp_path: Path, text: str | bytes) -> None:
+    """Text is UTF-8, as in a file."""
+    raw = text.encode() if isinstance(text, str) else text
+    (row,) = gpualign.lcs_filter(text, [text], alphabet="bytes", subsequence=True).tolist()
+    assert row == (0, len(raw), len(raw), "+", raw)
+    (tmp_path / "x.txt").write_bytes(raw)
+    arguments = ["--lines", "-Q", tmp_path / "x.txt", tmp_path / "x.txt", "--no-header", "-o", tmp_path / "out"]
+    with pytest.raises(SystemExit, match="0"):
+        main(["lcs-filter", "--device", "cpu", "-q", *map(str, arguments)])
+    assert (tmp_path / "out").read_text("latin-1").split("\t")[3:6] == [str(len(raw))] * 3
+
+
+@pytest.mark.parametrize("call", ["verify", "pairwise", "lcs_filter", "find_mems"])
+def test_other_letters_than_nucleotides(call: str) -> None:
+    arguments = ("ACGT", ["AC酵"]) if call == "lcs_filter" else (["ACGT"], ["AC酵"])
+    with pytest.raises(gpualign.InputError, match="sequence 0: '酵' is not a nucleotide"):
+        getattr(gpualign, call)(*arguments)
+
+
+def test_proteins_are_told_what_they_want() -> None:
+    with pytest.raises(
+        gpualign.InputError, match=r"'L' is not a nucleotide \(proteins want matrix, such as BLOSUM62\)"
+    ):
+        gpualign.pairwise(["MKLV"], ["MKLV"])
+    with pytest.raises(gpualign.InputError, match=r"\(proteins want alphabet=\"protein\"\)"):
+        gpualign.lcs_filter("MKLV", ["MKLV"])
 
 
 def test_files_and_batches_are_sequences(tmp_path: Path) -> None:

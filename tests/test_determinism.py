@@ -31,8 +31,8 @@ COMMANDS = {
     "pairwise": "pairwise {few}",
     "pairwise, identity": "pairwise --strand both --id 0.3 {few}",
     "pairwise, gaps": "pairwise --max-gaps 2 --mode semi-global {few} {query}",
-    "lcs-filter": "lcs-filter -q {query} -n 50 --strand both --subsequence {reads}",
-    "lcs-filter, streamed": "lcs-filter -q {query} -n 0 --input-order {reads}",
+    "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
+    "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }
 WAYS = {
     "2 threads": ["-t", "2"],
@@ -70,7 +70,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def words(command: str, inputs: dict[str, Path]) -> list[str]:
-    return [*COMMANDS[command].format(**inputs).split(), "--device", "cpu", "-q" if "lcs" not in command else "--quiet"]
+    return [*COMMANDS[command].format(**inputs).split(), "--device", "cpu", "-q"]
 
 
 def digest(output: bytes) -> str:

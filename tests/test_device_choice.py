@@ -131,18 +131,18 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     monkeypatch.setattr(compiler, "compile_modules", compile_modules)
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
-    given = Work.of_map(str(reads), None)
+    given = Work.of_map([str(reads)], [])
     assert given.modules == (("map", tuning.map_shape(250).defines),)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
     assert compiled == [("map", tuning.map_shape(250).defines)]
-    assert Work.of_map(write_fasta(tmp_path / "f.fa", 3, 100), None).modules == (
+    assert Work.of_map([write_fasta(tmp_path / "f.fa", 3, 100)], []).modules == (
         ("map", tuning.map_shape(100).defines),
     )
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
-    assert Work.of_map(str(folded), None).modules == ()
-    assert Work.of_map("-", None).modules == ()
+    assert Work.of_map([str(folded)], []).modules == ()
+    assert Work.of_map(["-"], []).modules == ()
 
 
 def test_letters_of_files(tmp_path):

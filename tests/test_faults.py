@@ -235,7 +235,7 @@ def many_reads(place: Place) -> dict[str, str]:
         "verify": f"verify {path} {path}",
         "pairwise": f"pairwise {others}",
         "pairwise --max-gaps": f"pairwise --max-gaps 2 {others} {place.folder}/reads.fq",
-        "lcs-filter": f"lcs-filter -n 0 -q {place.folder}/one.fq {path}",
+        "lcs-filter": f"lcs-filter -n 0 -Q {place.folder}/one.fq {path}",
     }
 
 

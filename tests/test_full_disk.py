@@ -36,7 +36,7 @@ COMMANDS = {
     "pairwise": f"pairwise hundred.fq {OUT}",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
     "pairwise --max-gaps": f"pairwise --max-gaps 2 hundred.fq reads.fq {OUT}",
-    "lcs-filter": f"lcs-filter -n 0 -q one.fq many.fq {OUT}",
+    "lcs-filter": f"lcs-filter -n 0 -Q one.fq many.fq {OUT}",
 }
 
 

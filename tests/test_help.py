@@ -10,6 +10,7 @@ from collections.abc import Callable
 import click
 import pytest
 
+import gpualign
 from gpualign.cli import COMMANDS, cli
 
 Run = Callable[..., tuple[int, bytes, str]]
@@ -36,6 +37,43 @@ def test_numbers_have_a_default_or_none(name: str) -> None:
             continue
         if isinstance(option.default, int | float | str) and not isinstance(option.default, bool):
             assert option.show_default or "[default:" in (option.help or "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_sizes_are_shown_as_they_are_given(name: str, cli: Run) -> None:
+    text = " ".join(cli(name, "--help")[1].decode().split())
+    assert "[default: (" not in text
+    if name == "map":
+        assert "[default: 1G]" in text
+        assert "[default: 4M]" in text
+
+
+def test_presets_stand_where_x_says(cli: Run) -> None:
+    text = " ".join(cli("map", "--help")[1].decode().split())
+    assert "that 'Presets' above lists" in text
+    assert text.index("Presets: sr short reads") < text.index("-x, --preset")
+
+
+def test_a_letter_means_one_thing() -> None:
+    """-w, -k of an index, -t and -q are the same wherever they are."""
+    for letter in ("-w", "-t", "-q"):
+        options = [option for name in COMMANDS for option in _command(name).params if letter in option.opts]
+        assert len(options) > 1
+        assert len({(option.name, option.help) for option in options}) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("words", [["--version"], ["-V"], ["version"]])
+def test_version(cli: Run, words: list[str]) -> None:
+    assert cli(*words) == (0, f"gpualign {gpualign.__version__}\n".encode(), "")
+
+
+def test_help_as_a_word(cli: Run) -> None:
+    assert cli("help") == cli("--help")
+    for name in COMMANDS:
+        assert cli("help", name) == cli(name, "--help")
+    code, out, error = cli("help", "nonsense")
+    assert (code, out) == (2, b"")
+    assert "No such command 'nonsense'" in error
 
 
 def test_examples_parse() -> None:

@@ -214,20 +214,50 @@ def test_index_of_another_version_is_refused(saved, tmp_path) -> None:
         load_index(str(other))
 
 
-def test_altered_reference_or_entries_are_refused(saved, tmp_path) -> None:
+def test_any_changed_byte_is_noticed(saved, tmp_path) -> None:
+    """Of every section, and of the zeros between them."""
+    data = Path(saved[1]).read_bytes()
+    for at in [*range(0, 1024, 3), *range(1024, len(data), 61), len(data) - 1]:
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        (tmp_path / "x.gpi").write_bytes(changed)
+        with pytest.raises(InputError, match="index"):
+            load_index(str(tmp_path / "x.gpi"))
+
+
+@pytest.mark.parametrize("more", [b"\0\0", b"x" * 100])
+def test_bytes_behind_the_end_are_noticed(saved, tmp_path, more: bytes) -> None:
+    (tmp_path / "x.gpi").write_bytes(Path(saved[1]).read_bytes() + more)
+    with pytest.raises(InputError, match="bytes behind the header instead of"):
+        load_index(str(tmp_path / "x.gpi"))
+
+
+def test_a_late_piece_has_its_own_checksum(tmp_path, monkeypatch) -> None:
+    """As many pieces as a large file has, by several threads."""
+    monkeypatch.setattr("gpualign.index.file._PIECE", 1000)
+    index = build_index(make_reference("ACGTTGCAAC" * 999), IndexParams(11, 4))
+    path = tmp_path / "x.gpi"
+    save_index(index, str(path))
+    np.testing.assert_array_equal(load_index(str(path), threads=3).entries, index.entries)
+    data = bytearray(path.read_bytes())
+    data[-3000] ^= 16
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"checksum of the bytes from [\d,]+ on"):
+        load_index(str(path), threads=3)
+
+
+@pytest.mark.parametrize("change", ["cut", "overwritten"])
+def test_an_index_in_use_may_change(saved, change: str) -> None:
+    """What was checked is what is used; a mapped file would end the process here (SIGBUS)."""
     index, path = saved
-    data = bytearray(Path(path).read_bytes())
-    at = data.index(index.reference.words.tobytes())
-    data[at] ^= 1
-    (tmp_path / "r.gpi").write_bytes(data)
-    with pytest.raises(InputError, match="checksum"):
-        load_index(str(tmp_path / "r.gpi"))
-    data[at] ^= 1
-    at = data.index(index.entries.tobytes())
-    data[at : at + 8] = b"\xff" * 8
-    (tmp_path / "e.gpi").write_bytes(data)
-    with pytest.raises(InputError, match="outside the reference"):
-        load_index(str(tmp_path / "e.gpi"))
+    again = load_index(path)
+    with open(path, "r+b") as file:
+        if change == "cut":
+            file.truncate(0)
+        else:
+            file.write(b"\xff" * os.path.getsize(path))
+    np.testing.assert_array_equal(again.entries, index.entries)
+    assert again.reference.letters(0, 2200) == index.reference.letters(0, 2200)
 
 
 def write(path, text: bytes) -> str:

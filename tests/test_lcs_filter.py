@@ -23,7 +23,7 @@ AMPLICONS = Path(__file__).parent.parent / "examples" / "data" / "amplicons.fa"
 
 def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as exit_:
-        main(["lcs-filter", "--device", "cpu", "--quiet", *map(str, arguments)])
+        main(["lcs-filter", "--device", "cpu", "-q", *map(str, arguments)])
     return int(exit_.value.code or 0)
 
 
@@ -69,7 +69,7 @@ def test_top_n(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_pat
     query_path, subjects_path, query, subjects = dna_files
     out = tmp_path / "out.tsv"
     for n in (1, 7, 20, 0):
-        assert run("-q", query_path, subjects_path, "-n", n, "-o", out) == 0
+        assert run("-Q", query_path, subjects_path, "-n", n, "-o", out) == 0
         rows = table(out)
         assert list(rows[0]) == ["rank", "query", "subject", "lcs", "qlen", "slen", "qcov", "scov"]
         expected = ranking(query, subjects)[: n or None]
@@ -91,7 +91,7 @@ def test_bytes_do_not_depend_on_how_it_runs(
     for options in (("-t", 1), ("-t", 3, "--batch-size", 1), ("--batch-size", 300), ("--formulation", "allison-dix")):
         out = tmp_path / "out.tsv"
         assert (
-            run("-q", query_path, subjects_path, "-n", 12, "--strand", "both", "--subsequence", "-o", out, *options)
+            run("-Q", query_path, subjects_path, "-n", 12, "--strand", "both", "--subsequence", "-o", out, *options)
             == 0
         )
         outputs.add(out.read_bytes())
@@ -111,7 +111,7 @@ def test_many_batches(tmp_path: Path) -> None:
         outputs = set()
         for options in (("-t", 1, "--batch-size", 1), ("-t", 3, "--batch-size", "100K"), ("-t", 2)):
             out = tmp_path / "o.tsv"
-            assert run("-q", query_path, subjects_path, "-n", n, "-o", out, *options) == 0
+            assert run("-Q", query_path, subjects_path, "-n", n, "-o", out, *options) == 0
             outputs.add(out.read_bytes())
             assert [(row["subject"], int(row["lcs"])) for row in table(out)] == expected[: n or None]
         assert len(outputs) == 1
@@ -123,11 +123,11 @@ def test_ties_at_the_last_rank(tmp_path: Path) -> None:
     subjects = write_fasta(tmp_path / "s.fa", [(f"s{i}", text) for i, text in enumerate(texts)])
     out = tmp_path / "o.tsv"
     for batch in (1, 4, 1000):
-        assert run("-q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch) == 0
+        assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch) == 0
         assert [row["subject"] for row in table(out)] == ["s5", "s1", "s3"]
-        assert run("-q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--keep-ties") == 0
+        assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--keep-ties") == 0
         assert [row["subject"] for row in table(out)] == ["s5", "s1", "s3", "s7"]
-        assert run("-q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--input-order") == 0
+        assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--input-order") == 0
         assert [(row["subject"], row["rank"]) for row in table(out)] == [("s1", "2"), ("s3", "3"), ("s5", "1")]
 
 
@@ -139,18 +139,18 @@ def test_shuffled_input_gives_the_same_scores(
     shuffled = [subjects[i] for i in order]
     path = write_fasta(tmp_path / "shuffled.fa", shuffled)
     out = tmp_path / "o.tsv"
-    assert run("-q", query_path, path, "-n", 0, "--input-order", "-o", out) == 0
+    assert run("-Q", query_path, path, "-n", 0, "--input-order", "-o", out) == 0
     expected = [(name, LCSseq.similarity(query, text)) for name, text in shuffled]
     assert [(row["subject"], int(row["lcs"])) for row in table(out)] == expected
     assert {row["rank"] for row in table(out)} == {"*"}
-    assert run("-q", query_path, path, "-n", 9, "-o", out) == 0
+    assert run("-Q", query_path, path, "-n", 9, "-o", out) == 0
     assert [(row["subject"], int(row["lcs"])) for row in table(out)] == ranking(query, shuffled)[:9]
 
 
 def test_both_strands(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path: Path) -> None:
     query_path, subjects_path, query, subjects = dna_files
     out = tmp_path / "o.tsv"
-    assert run("-q", query_path, subjects_path, "-n", 0, "--strand", "both", "--subsequence", "-o", out) == 0
+    assert run("-Q", query_path, subjects_path, "-n", 0, "--strand", "both", "--subsequence", "-o", out) == 0
     texts = dict(subjects)
     for row in table(out):
         plus = LCSseq.similarity(query, texts[row["subject"]])
@@ -177,7 +177,7 @@ def test_cuts(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path
         lcs = LCSseq.similarity(query, text)
         return lcs >= 60 and 100 * lcs >= 63 * length
 
-    common = ("-q", query_path, subjects_path, "-n", 0, "--input-order", "-o", out)
+    common = ("-Q", query_path, subjects_path, "-n", 0, "--input-order", "-o", out)
     cut = ("--min-length", 60, "--min-ratio", 0.63, "--ratio-of", of)
     assert run(*common, *cut) == 0
     kept = [row["subject"] for row in table(out)]
@@ -191,7 +191,7 @@ def test_a_ratio_met_exactly_passes(tmp_path: Path) -> None:
     query = write_fasta(tmp_path / "q.fa", [("q", "ACGTACGTAC")])
     subjects = write_fasta(tmp_path / "s.fa", [("seven", "ACGTACG"), ("six", "ACGTAC")])
     out = tmp_path / "o.tsv"
-    assert run("-q", query, subjects, "--min-ratio", 0.7, "-o", out) == 0
+    assert run("-Q", query, subjects, "--min-ratio", 0.7, "-o", out) == 0
     assert [row["subject"] for row in table(out)] == ["seven"]
 
 
@@ -199,9 +199,9 @@ def test_fasta_records_are_unchanged(tmp_path: Path) -> None:
     query = write_fasta(tmp_path / "q.fa", [("q", "ACGTACGTAC")])
     subjects = write_fasta(tmp_path / "s.fa", [("a first one", "acguNACG"), ("b", "TTTT"), ("c", "ACGTACGTACGG")], 5)
     out = tmp_path / "o.fa"
-    assert run("-q", query, subjects, "-n", 2, "--fasta", "-o", out) == 0
+    assert run("-Q", query, subjects, "-n", 2, "--fasta", "-o", out) == 0
     assert out.read_text() == ">c lcs=10 rank=1\nACGTACGTACGG\n>a first one lcs=7 rank=2\nacguNACG\n"
-    assert run("-q", query, subjects, "-n", 0, "--input-order", "--fasta", "-o", out, "--batch-size", 1) == 0
+    assert run("-Q", query, subjects, "-n", 0, "--input-order", "--fasta", "-o", out, "--batch-size", 1) == 0
     assert [line.split()[0] for line in out.read_text().splitlines()[::2]] == [">a", ">b", ">c"]
 
 
@@ -211,11 +211,11 @@ def test_several_queries(dna_files: tuple[Path, Path, str, list[tuple[str, str]]
     queries = [(f"q{i}", dna(rng, n)) for i, n in enumerate((3, 64, 300))]
     path = write_fasta(tmp_path / "queries.fa", queries)
     out = tmp_path / "o.tsv"
-    assert run("-q", path, subjects_path, "--multi-query", "-n", 4, "-o", out, "--batch-size", 500) == 0
+    assert run("-Q", path, subjects_path, "--multi-query", "-n", 4, "-o", out, "--batch-size", 500) == 0
     rows = table(out)
     expected = [(name, subject, lcs) for name, text in queries for subject, lcs in ranking(text, subjects)[:4]]
     assert [(row["query"], row["subject"], int(row["lcs"])) for row in rows] == expected
-    assert run("-q", path, subjects_path, "-o", out) == 3
+    assert run("-Q", path, subjects_path, "-o", out) == 3
 
 
 def test_several_queries_streamed(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_several_queries_streamed(tmp_path: Path) -> None:
     for batch in ("1", "10M"):
         out = tmp_path / "o.tsv"
         options = ("--multi-query", "-n", 0, "--input-order", "--batch-size", batch, "--subsequence")
-        assert run("-q", *paths, "-o", out, *options) == 0
+        assert run("-Q", *paths, "-o", out, *options) == 0
         expected = [(q, s, LCSseq.similarity(a, b)) for s, b in subjects for q, a in queries]
         assert [(row["query"], row["subject"], int(row["lcs"])) for row in table(out)] == expected
 
@@ -239,7 +239,7 @@ def test_several_subject_files_and_gzip(
     packed = tmp_path / "subjects.fa.gz"
     packed.write_bytes(gzip.compress(subjects_path.read_bytes()))
     out = tmp_path / "o.tsv"
-    assert run("-q", query_path, subjects_path, packed, "-n", 11, "-o", out) == 0
+    assert run("-Q", query_path, subjects_path, packed, "-n", 11, "-o", out) == 0
     assert [(row["subject"], int(row["lcs"])) for row in table(out)] == ranking(query, subjects + subjects)[:11]
 
 
@@ -247,7 +247,7 @@ def test_protein(tmp_path: Path) -> None:
     query = write_fasta(tmp_path / "q.fa", [("q", "MKVLAWXW")])
     subjects = write_fasta(tmp_path / "s.fa", [("a", "mkvlaw"), ("b", "XXXX"), ("c", "MVW*W")])
     out = tmp_path / "o.tsv"
-    assert run("-q", query, subjects, "--alphabet", "protein", "-o", out) == 0
+    assert run("-Q", query, subjects, "--alphabet", "protein", "-o", out) == 0
     assert [(row["subject"], row["lcs"]) for row in table(out)] == [("a", "6"), ("c", "4"), ("b", "0")]
 
 
@@ -260,14 +260,14 @@ def test_lines(tmp_path: Path) -> None:
     out = tmp_path / "o.tsv"
     expected = [lcs_length(b"error:\tdisk %d full", line) for line in lines]
     for batch in (1, 30, 1 << 20):
-        command = ("-q", query, "--lines", log, "-n", 0, "--input-order", "--subsequence", "--batch-size", batch)
+        command = ("-Q", query, "--lines", log, "-n", 0, "--input-order", "--subsequence", "--batch-size", batch)
         assert run(*command, "-o", out) == 0
         rows = table(out)
         assert [row["subject"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
         assert [int(row["lcs"]) for row in rows] == expected
         assert [int(row["slen"]) for row in rows] == [len(line) for line in lines]
         assert rows[1]["subsequence"] == "error:\\tdisk  full"
-    assert run("-q", query, "--lines", log, log, "-n", 2, "-o", out) == 0
+    assert run("-Q", query, "--lines", log, log, "-n", 2, "-o", out) == 0
     assert [row["subject"] for row in table(out)] == [f"{log}:2", f"{log}:6"]
 
 
@@ -277,7 +277,7 @@ def test_real_amplicons(tmp_path: Path) -> None:
     subjects = [(head.split()[0], body.replace("\n", "")) for head, body in records]
     query = write_fasta(tmp_path / "q.fa", subjects[3:4])
     out = tmp_path / "o.tsv"
-    assert run("-q", query, AMPLICONS, "-n", 25, "--subsequence", "-o", out, "--batch-size", 5000) == 0
+    assert run("-Q", query, AMPLICONS, "-n", 25, "--subsequence", "-o", out, "--batch-size", 5000) == 0
 
     def score(text: str) -> int:
         return LCSseq.similarity(subjects[3][1], text)
@@ -297,14 +297,14 @@ def test_empty_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     empty = tmp_path / "empty.fa"
     empty.write_bytes(b"")
     out = tmp_path / "o.tsv"
-    assert run("-q", query, empty, "-o", out) == 0
+    assert run("-Q", query, empty, "-o", out) == 0
     assert out.read_text() == "rank\tquery\tsubject\tlcs\tqlen\tslen\tqcov\tscov\n"
-    assert run("-q", query, empty, "-o", out, "--no-header") == 0
+    assert run("-Q", query, empty, "-o", out, "--no-header") == 0
     assert out.read_text() == ""
-    assert run("-q", empty, query, "-o", out) == 3
+    assert run("-Q", empty, query, "-o", out) == 3
     assert f"{empty}: no query" in capsys.readouterr().err
     nothing = write_fasta(tmp_path / "n.fa", [("q", "")])
-    assert run("-q", nothing, query, "-o", out, "--min-ratio", "0.5") == 0
+    assert run("-Q", nothing, query, "-o", out, "--min-ratio", "0.5") == 0
     assert out.read_text().splitlines()[1] == "1\tq\tq\t0\t0\t4\t*\t0.00"
 
 
@@ -313,18 +313,18 @@ def test_bad_input_names_file_and_line(tmp_path: Path, capsys: pytest.CaptureFix
     bad = tmp_path / "bad.fa"
     bad.write_text(">a\nACGT\n>b\nAC-T\n")
     for extra in ((), ("--fasta",)):
-        assert run("-q", query, bad, *extra) == 3
+        assert run("-Q", query, bad, *extra) == 3
         assert f"{bad}:4: record 'b': '-' is not a nucleotide" in capsys.readouterr().err
-    assert run("-q", query, bad, "--alphabet", "bytes", "-o", tmp_path / "o.tsv") == 0
-    assert run("-q", query, tmp_path / "missing.fa") == 3
+    assert run("-Q", query, bad, "--alphabet", "bytes", "-o", tmp_path / "o.tsv") == 0
+    assert run("-Q", query, tmp_path / "missing.fa") == 3
     assert run(query) == 2
-    assert run("-q", query, query, "--strand", "both", "--alphabet", "protein") == 2
+    assert run("-Q", query, query, "--strand", "both", "--alphabet", "protein") == 2
 
 
 def test_standard_input_and_output(dna_files: tuple[Path, Path, str, list[tuple[str, str]]]) -> None:
     query_path, subjects_path, query, subjects = dna_files
     done = subprocess.run(
-        [sys.executable, "-m", "gpualign", "lcs-filter", "-q", query_path, "-n", "1", "--device", "cpu", "-"],
+        [sys.executable, "-m", "gpualign", "lcs-filter", "-Q", query_path, "-n", "1", "--device", "cpu", "-"],
         input=subjects_path.read_bytes(),
         capture_output=True,
         check=True,
@@ -337,7 +337,7 @@ def test_standard_input_and_output(dna_files: tuple[Path, Path, str, list[tuple[
 def test_report(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path: Path) -> None:
     query_path, subjects_path, _, subjects = dna_files
     report = tmp_path / "r.json"
-    assert run("-q", query_path, subjects_path, "-o", tmp_path / "o.tsv", "--json", report, "--strand", "both") == 0
+    assert run("-Q", query_path, subjects_path, "-o", tmp_path / "o.tsv", "--json", report, "--strand", "both") == 0
     fields = json.load(io.StringIO(report.read_text()))
     residues = sum(len(text) for _, text in subjects)
     assert (fields["subjects"], fields["residues"], fields["written"]) == (60, residues, 10)

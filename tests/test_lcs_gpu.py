@@ -264,7 +264,7 @@ def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> No
     for extra in (["cpu"], ["cuda"], ["cuda", "--batch-size", "1"], ["cuda,cpu", "--batch-size", "10K"]):
         target = tmp_path / "o.tsv"
         with pytest.raises(SystemExit) as exit_:
-            main(["lcs-filter", "-q", str(query), str(subjects), "-o", str(target), *options, "--device", *extra])
+            main(["lcs-filter", "-Q", str(query), str(subjects), "-o", str(target), *options, "--device", *extra])
         assert not exit_.value.code
         written.append(target.read_bytes())
     assert len(set(written)) == 1

@@ -37,7 +37,7 @@ def test_reported_distance_is_the_true_best_of_brute_force(cli: Cli, some_reads:
         forward = record[9] if not int(record[1]) & 16 else reverse_complement(record[9])
         forward = forward.replace("N", "n")  # edlib's N would match the genome's
         backward = forward[::-1].translate(str.maketrans("ACGT", "TGCA"))
-        limit = math.ceil(0.08 * len(forward) - 1e-9)
+        limit = math.floor(0.08 * len(forward) + 1e-9)
         found = [
             edlib.align(query, genome, mode="HW", task="distance", k=limit)["editDistance"]
             for genome in genomes.values()
@@ -171,6 +171,29 @@ def test_error_rate_is_the_limit(cli: Cli, tmp_path: Path) -> None:
         "4",
         "0",
     ]
+
+
+def test_error_rate_is_rounded_down_as_in_verify(cli: Cli, tmp_path: Path) -> None:
+    """0.05 * 72 is 3.6: three edits pass, four do not. 0.07 * 100, which is a little more than 7 in binary, is 7."""
+    genome = random_genome(9, 5000)
+    reference = write_fasta(tmp_path / "r.fa", g=genome)
+
+    def read(length: int, edits: int) -> str:
+        letters = list(genome[100 : 100 + length])
+        for i in range(edits):
+            at = 8 + i * (length - 16) // edits
+            letters[at] = "ACGT"[("ACGT".index(letters[at]) + 1) % 4]
+        return "".join(letters)
+
+    for rate, length, most in (("0.05", 72, 3), ("0.07", 100, 7), ("0.29", 100, 29), ("0.01", 99, 0)):
+        reads = [(f"r{edits}", read(length, edits), "I" * length) for edits in (most, most + 1)]
+        path = write_fastq(tmp_path / "r.fq", *reads)
+        (tmp_path / "c.tsv").write_text("".join(f"{name}\tg\t90\t210\t+\n" for name, _, _ in reads))
+        command = ("verify", reference, path, "-e", rate, "-c", tmp_path / "c.tsv", "--no-header", "--device", "cpu")
+        assert [line.split(b"\t")[0].decode() for line in cli(*command)[1].splitlines()] == [f"r{most}"]
+        if most < 10:  # more would not be found by seeds
+            _, sam, _ = cli("map", "--end-to-end", "-e", rate, "--sensitivity", "full", reference, path)
+            assert [record[1] for record in records(sam)] == ["0", "4"]
 
 
 # --- golden output

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pysam
 import pytest
+import zstandard
 
 from gpualign.io.fastx import read_batches
 from tests.map_files import GENOMES, read_fasta, records, tags, to_bam, unaligned_bam, without_program
@@ -34,6 +35,7 @@ def variants(text: bytes) -> dict[str, bytes]:
         "several gzip members": gzip.compress(first) + gzip.compress(second),
         "bzip2": bz2.compress(text),
         "xz": lzma.compress(text),
+        "zstd": zstandard.compress(text),
         "CRLF": b"\r\n".join(lines) + b"\r\n",
         "no final newline": text.rstrip(b"\n"),
         "lower case": b"\n".join(line.lower() if i % 4 == 1 else line for i, line in enumerate(lines)) + b"\n",

@@ -81,7 +81,7 @@ def test_copy_comments(cli: Cli, tmp_path: Path, reference: Path, genome: str) -
     assert [set(row[11:]) >= {"RG:Z:x"} for row in records(sam)] == [True] * 4
     extra = [sorted(t for t in row[11:] if t[:2] not in ("NM", "MD", "AS", "ed", "RG")) for row in records(sam)]
     assert extra == [["BC:Z:ACGT", "RX:Z:T T"], [], [], ["cc:i:3"]]
-    assert error.count("warning: 1 comments are no SAM tags (XX:T:value) and were not copied") == 1
+    assert error.count("warning: not copied: 1 comment that should be SAM tags (XX:T:value)") == 1
     assert "BC" not in tags(records(cli("map", reference, reads)[1])[0])
 
 

@@ -72,8 +72,8 @@ COMMANDS: dict[str, Callable[[Path, int], str]] = {
     "verify, places": lambda folder, n: f"verify {folder}/ref.fa {folder}/few.fq --candidates {folder}/{n}.tsv",
     "pairwise": lambda folder, n: f"pairwise --score-only {folder}/{n}.fa {folder}/few.fq",
     "pairwise, gaps": lambda folder, n: f"pairwise --max-gaps 1 --score-only {folder}/{n}.fa {folder}/few.fq",
-    "lcs-filter": lambda folder, n: f"lcs-filter -q {folder}/one.fq {folder}/{n}.fq",
-    "lcs-filter, all": lambda folder, n: f"lcs-filter -n 0 --input-order -q {folder}/one.fq {folder}/{n}.fq",
+    "lcs-filter": lambda folder, n: f"lcs-filter -Q {folder}/one.fq {folder}/{n}.fq",
+    "lcs-filter, all": lambda folder, n: f"lcs-filter -n 0 --input-order -Q {folder}/one.fq {folder}/{n}.fq",
 }
 
 

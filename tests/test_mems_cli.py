@@ -21,9 +21,9 @@ REF = ">r1 first\nACGTACGTTGCATTTTNNNNNNNNACGATCGATTACG\n>ref_two\nttttacgatcgat
 QUERY = ">q1 x\nacgatcgattacgnnnnnnnnnnACGTACGTTGCAT\n>empty\n\n>q3\nTTACGggrrrryyyyccAAAACGTAATCGATCGTAAAA\n"
 
 
-def run(*arguments: str | Path) -> int:
+def run(*arguments: str | Path, quiet: str = "-q") -> int:
     with pytest.raises(SystemExit) as caught:
-        main(["mems", "--device", "cpu", "-q", *map(str, arguments)])
+        main(["mems", "--device", "cpu", *map(str, arguments), *quiet.split()])
     assert isinstance(caught.value.code, int)
     return caught.value.code
 
@@ -159,12 +159,14 @@ def test_saved_index(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["-l", "0"], "positive"),
+        (["-l", "0"], "(-l) must be from 1 to 2,147,483,647, not 0"),
+        (["-l", "1000000000000"], "must be from 1 to 2,147,483,647, not 1,000,000,000,000"),
         (["-l", "x"], "not a valid integer"),
         (["-b", "-r"], "-b and -r exclude each other"),
         (["-c"], "needs -b or -r"),
         (["-mum", "-maxmatch"], "exclude each other"),
-        (["-maxmatch", "--max-occ", "0"], "positive"),
+        (["-maxmatch", "--max-occ", "0"], "(--max-occ) must be from 1 to 2,147,483,647, not 0"),
+        (["-maxmatch", "--max-occ", "1000000000000"], "(--max-occ) must be from 1 to"),
         (["--max-occ", "3"], "needs -maxmatch"),
         (["--tsv", "-s", "-b"], "fixed columns"),
         (["--nonsense"], "No such option"),
@@ -199,10 +201,12 @@ def test_bad_input(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 
 
 def test_other_letters_are_warned_of_once(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(data / "ref.fa", data / "query.fa", data / "query.fa") == 0
+    files = (data / "ref.fa", data / "query.fa", data / "query.fa")
+    assert run(*files, quiet="") == 0
     assert capfd.readouterr().err.count("match nothing") == 1
-    assert run("-n", data / "ref.fa", data / "query.fa") == 0
-    assert "match nothing" not in capfd.readouterr().err
+    for quiet in ("-n", "-q"):
+        assert run(*files, quiet=quiet) == 0
+        assert "match nothing" not in capfd.readouterr().err
 
 
 def test_mummer_4_options(data: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,7 @@ def test_empty_names(cli: Cli, tmp_path: Path, folder: Path, command: str) -> No
         ("verify {input} {folder}/reads.fq --candidates {folder}/places.tsv -o {output}", "ref.fa"),
         ("verify {folder}/ref.fa {folder}/reads.fq --candidates {input} -o {output}", "places.tsv"),
         ("pairwise {input} -o {output}", "reads.fq"),
-        ("lcs-filter -q {input} {folder}/reads.fq -o {output}", "one.fq"),
+        ("lcs-filter -Q {input} {folder}/reads.fq -o {output}", "one.fq"),
     ],
 )
 def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) -> None:

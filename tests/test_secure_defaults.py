@@ -123,7 +123,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         "mems -F {ref} {read}",
         "verify {ref} {read} --candidates {places}",
         "pairwise {read} {ref}",
-        "lcs-filter -q {read} {ref}",
+        "lcs-filter -Q {read} {ref}",
     ],
 )
 def test_names_come_out_as_they_went_in(cli: Cli, tmp_path: Path, command: str, name: str) -> None:

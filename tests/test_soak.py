@@ -183,7 +183,7 @@ def test_lengths_of_subsequences_are_rapidfuzzs(
         queries, subjects = [a for a, _ in pairs[::100]], [b for _, b in pairs]
         files = write(tmp_path / "q.fa", queries), write(tmp_path / "s.fa", subjects)
         options = ("--multi-query", "--top", 0, "--input-order", "--formulation", formulation)
-        output = output_of(cli, tmp_path, device, "lcs-filter", *options, "-q", *files)
+        output = output_of(cli, tmp_path, device, "lcs-filter", *options, "-Q", *files)
         compared = [(query, subject) for subject in subjects for query in queries]  # as they are written
         wanted = [LCSseq.similarity(*pair) for pair in compared]
         assert not differing(column(output, "lcs"), wanted, compared)

@@ -265,7 +265,7 @@ def test_uneven_records_are_refused(run, tmp_path):
     (tmp_path / "t.fa").write_text(">a\nACGT\n")
     (tmp_path / "q.fa").write_text(">x\nACGT\n>y\nACGT\n")
     _, err = run(tmp_path / "t.fa", tmp_path / "q.fa", expect=3)
-    assert "2 queries but 1 targets" in err
+    assert "2 queries but 1 target in" in err
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_odd_candidate_files(data, run, tmp_path):
     )
     out, err = run(folder / "ref.fa", folder / "q.fa", "-c", path, "--all", "--no-header")
     assert out.count("\n") == 2
-    assert "2 regions reached beyond" in err
+    assert "2 regions reached beyond the target's end: clipped" in err
 
 
 def test_queries_must_have_names_of_their_own(data, run, tmp_path):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign.api.sequences import Letters, Sequences, as_batch, batches_of, letters_in, run_options
 from gpualign.backends.select import open_backend
 from gpualign.backends.work import Work, product
+from gpualign.errors import proteins_want
 from gpualign.lcs_query import Alphabet
 from gpualign.workflows.lcs_filter import LcsFilter, strands_of
 from gpualign.workflows.lcs_filter_params import LcsFilterParams, RatioOf, Strand
@@ -77,11 +78,11 @@ def lcs_filter(
         subsequence=subsequence,
     )
     letters: Letters = "nucleotide" if alphabet == "dna" else "any"
-    one = as_batch([query], letters)
     options = run_options(device, threads)
-    work = Work.of("lcs", product((len(one.bases), letters_in(subjects))))
-    lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
-    with open_backend(options, "lcs-filter", work) as backend:
+    work = Work.of("lcs", product((letters_in([query]), letters_in(subjects))))
+    with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
+        one = as_batch([query], letters)
+        lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
         for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
             pass  # everything is ranked
         hits = [hit for _, _, hit in lcs.ranked(backend)]

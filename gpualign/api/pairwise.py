@@ -14,6 +14,7 @@ from gpualign.api.sequences import Sequences, as_batch, checked_indices, run_opt
 from gpualign.backends.select import open_backend
 from gpualign.backends.work import Work, mean_cells
 from gpualign.encoded import EncodedSequences, encode
+from gpualign.errors import proteins_want
 from gpualign.io import table
 from gpualign.matrices import Scoring
 from gpualign.report import Progress
@@ -115,7 +116,8 @@ def _inputs(
     params: PairwiseParams, scoring: Scoring, queries: Sequences, targets: Sequences | None, pairs: ArrayLike | None
 ) -> PairInputs:
     def encoded(sequences: Sequences) -> EncodedSequences:
-        return encode([as_batch(sequences, "nucleotide" if scoring.nucleotide else "any")], scoring)
+        with proteins_want("matrix, such as BLOSUM62"):
+            return encode([as_batch(sequences, "nucleotide" if scoring.nucleotide else "any")], scoring)
 
     first = encoded(queries)
     second = first if targets is None else encoded(targets)

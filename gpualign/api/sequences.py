@@ -61,7 +61,7 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     if isinstance(sequences, str | os.PathLike):
         return read_sequences(sequences, alphabet)
     sequences = list(_checked(sequences))
-    texts = [text.encode("latin-1") if isinstance(text, str) else bytes(text) for text in sequences]
+    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in sequences]  # as files have it
     letters, offsets = join_bytes(texts)
     if alphabet == "nucleotide":
         letters = _nucleotides(letters, offsets)
@@ -124,7 +124,11 @@ def _letters(sequences: Sequences) -> float | None:
         return letters_of(os.fspath(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
-    return float(sum(map(len, sequences))) if isinstance(sequences, list | tuple) else None
+    return (
+        float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
+        if isinstance(sequences, list | tuple)
+        else None
+    )
 
 
 def _checked(sequences: Iterable[str | bytes]) -> Iterator[str | bytes]:
@@ -162,7 +166,8 @@ def _nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDAr
     bad = np.flatnonzero(translated == 0)
     if bad.size:
         record = int(np.searchsorted(offsets, bad[0], side="right")) - 1
-        raise InputError(f"sequence {record}: {chr(letters[bad[0]])!r} is not a nucleotide")
+        wrong = letters[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
+        raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
     return translated
 
 

@@ -12,7 +12,7 @@ from gpualign.api.sequences import Sequences, as_batch, checked_indices, packed,
 from gpualign.backends.select import open_backend
 from gpualign.backends.verify import STAGE, VerifyResult
 from gpualign.backends.work import Work
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, counted
 from gpualign.io.candidates import Candidates
 from gpualign.workflows.verify_batches import Batch, Texts, choose, prepare, write_lines
 from gpualign.workflows.verify_params import Mode, Strand, VerifyParams
@@ -99,7 +99,8 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
     if rows is None:
         count, targets = len(texts.queries), len(texts.reference.names)
         if count != targets:
-            raise UsageError(f"{count} queries but {targets} targets (give candidates, or as many of both)")
+            both = f"{counted(count, 'query', 'queries')} but {counted(targets, 'target')}"
+            raise UsageError(f"{both} (give candidates, or as many of both)")
         query = target = np.arange(count, dtype=np.int32)
         begin, end = np.zeros(count, np.int64), texts.reference.lengths
     else:

@@ -11,7 +11,7 @@ import stat
 import struct
 import sys
 import termios
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpualign.encoded import EncodedSequences
@@ -21,7 +21,7 @@ from gpualign.gpu.compiler import Variant
 from gpualign.io.files import InputFile
 
 #: bytes of text from a byte of compressed files, by how their names end
-_EXPANDED = {".gz": 4.0, ".bgz": 4.0, ".bz2": 4.5, ".xz": 5.0, ".bam": 4.0, ".cram": 6.0}
+_EXPANDED = {".gz": 4.0, ".bgz": 4.0, ".bz2": 4.5, ".xz": 5.0, ".zst": 4.5, ".bam": 4.0, ".cram": 6.0}
 #: files with qualities, and the share of bases in their text
 _QUALITIES, _QUALITIES_SHARE = (".fastq", ".fq", ".sam", ".bam", ".cram"), 0.45
 #: bytes that tell how long the records of a file are
@@ -56,9 +56,9 @@ class Work:
         return cls.of("pairwise", cells, rate)
 
     @classmethod
-    def of_map(cls, reads: str, mates: str | None) -> Work:
+    def of_map(cls, reads: Sequence[str], mates: Sequence[str]) -> Work:
         """Of files of reads."""
-        work, longest = cls.of("map", letters_of(reads, mates)), _longest_read(_head(reads))
+        work, longest = cls.of("map", letters_of(*reads, *mates)), _longest_read(_head(reads[0]))
         return replace(work, modules=(("map", tuning.map_shape(longest).defines),) if longest else ())
 
     @classmethod

@@ -65,11 +65,12 @@ def _names_file(parameter: click.Parameter) -> bool:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="gpualign %(version)s")
+@click.version_option(__version__, "-V", "--version", message="gpualign %(version)s")
 def cli() -> None:
     """Read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both.
 
-    Data goes to standard output or -o FILE, everything else to standard error.
+    Data goes to standard output or -o FILE, everything else to standard error. `gpualign help COMMAND` explains a
+    command.
     """
 
 
@@ -134,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: the one place where an exception becomes a sentence and an exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
-    arguments = arguments or ["--help"]
+    arguments = _without_dashes(arguments or ["--help"])
     if wanted := os.environ.get("_GPUALIGN_COMPLETE"):
         sys.exit(importlib.import_module("gpualign.cli.completion").answer(wanted))
     command = next((word for word in arguments if word in COMMANDS), None)
@@ -183,6 +184,12 @@ def main(arguments: list[str] | None = None) -> None:
             _exit(1)
         _complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
         _exit(1)
+
+
+def _without_dashes(arguments: list[str]) -> list[str]:
+    """`help`, `help COMMAND` and `version`, which other programs have for commands, as the options that they are."""
+    first, rest = arguments[0], arguments[1:]
+    return {"help": [*rest, "--help"], "version": ["--version", *rest]}.get(first, arguments)
 
 
 def _ran_out_of_memory(error: BaseException | None) -> bool:

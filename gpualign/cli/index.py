@@ -6,16 +6,22 @@ from typing import Any
 
 import click
 
+from gpualign.cli.options import seed_options
 from gpualign.params import RunOptions
 
 
 @click.command("index")
 @click.argument("reference", metavar="REF")
 @click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index.")
-@click.option("-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]")
-@click.option("-w", type=int, metavar="INT", help="k-mers per window.  [default: from the reference's size]")
-@click.option("-t", "--threads", type=click.IntRange(min=1), metavar="INT", help="Host threads.  [default: all cores]")
-@click.option("-q", "--quiet", is_flag=True, help="No summary on standard error.")
+@seed_options
+@click.option(
+    "-t",
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="INT",
+    help="Host threads; never changes the output.  [default: all cores]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
     """Build the minimizer index of a reference and save it for `map` and `mems`.

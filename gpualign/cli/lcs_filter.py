@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
 from gpualign.cli.options import default_of, run_options, take_run_options
+from gpualign.io.paths import listed_files
 from gpualign.lcs_query import ALPHABETS
 from gpualign.workflows.lcs_filter_params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterParams
 
@@ -18,7 +18,7 @@ def _default(name: str) -> Any:
 
 @click.command(name="lcs-filter", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("subjects", nargs=-1, required=True, metavar="SUBJECTS.fa...")
-@click.option("-q", "--query", required=True, metavar="FILE", help="The query: a file of exactly one record.")
+@click.option("-Q", "--query", required=True, metavar="FILE", help="The query: a file of exactly one record.")
 @click.option(
     "-n",
     "--top",
@@ -77,7 +77,7 @@ def _default(name: str) -> Any:
 @click.option("--lines", is_flag=True, help="Read plain text, one sequence a line, named by its line number.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
-@partial(run_options, quiet=("--quiet",))
+@run_options
 def command(**values: Any) -> None:
     """Rank subjects by their longest common subsequence (not substring) with a query.
 
@@ -88,12 +88,13 @@ def command(**values: Any) -> None:
 
     \b
     Examples:
-      gpualign lcs-filter -q gene.fa amplicons.fa.gz -n 100 -o best.tsv
-      gpualign lcs-filter -q protein.fa --alphabet protein --min-ratio 0.5 -n 0 proteome.fa
-      gpualign lcs-filter -q signature.txt --lines server.log -n 20 --subsequence
+      gpualign lcs-filter -Q gene.fa amplicons.fa.gz -n 100 -o best.tsv
+      gpualign lcs-filter -Q protein.fa --alphabet protein --min-ratio 0.5 -n 0 proteome.fa
+      gpualign lcs-filter -Q signature.txt --lines server.log -n 20 --subsequence
     """
     from gpualign.workflows.lcs_filter import run_lcs_filter
 
     options = take_run_options(values)
     header = not values.pop("no_header")
+    values["subjects"] = tuple(file for text in values["subjects"] for file in listed_files(text))
     run_lcs_filter(LcsFilterParams(header=header, **values), options)

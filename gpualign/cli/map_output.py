@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpualign.cli.options import SIZE, F, default_of
+from gpualign.cli.options import SIZE, F, default_of, shown_size
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
 
 
@@ -26,9 +26,9 @@ def output_options(command: F) -> F:
             "--sort-memory",
             type=SIZE,
             default=memory,
-            show_default=f"{memory >> 20}M",
             metavar="SIZE",
-            help="Records held for sorting; more go to temporary files beside the output.",
+            help="Records held for sorting; more go to temporary files beside the output.  "
+            f"[default: {shown_size(memory)}]",
         ),
         click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai beside the output."),
     ]
@@ -68,7 +68,7 @@ def record_options(command: F) -> F:
             "--un",
             "unmapped_reads",
             metavar="FILE",
-            help="Write unmapped reads here as FASTQ (gzip by .gz), pairs without any mapped end interleaved.",
+            help="Write unmapped reads here as FASTQ (.gz: compressed), pairs without any mapped end interleaved.",
         ),
         click.option(
             "--al",

@@ -10,6 +10,7 @@ import click
 
 from gpualign.cli.options import default_of, run_options, take_run_options
 from gpualign.errors import UsageError
+from gpualign.io.paths import listed_files
 from gpualign.workflows.mems_params import MemsParams
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,7 +104,8 @@ def command(**values: Any) -> None:
     if threads is not None and values["threads"] is None:
         values["threads"] = threads
     options = take_run_options(values)
-    reference, queries = values.pop("reference"), values.pop("queries")
+    reference = values.pop("reference")
+    queries = tuple(file for text in values.pop("queries") for file in listed_files(text))
     params = _take_params(values)
     from gpualign.workflows.mems import run_mems
 

@@ -35,6 +35,31 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 SIZE = Size()
 
 
+def shown_size(size: int) -> str:
+    """Bytes as :class:`Size` takes them."""
+    unit = next(unit for unit in reversed(_UNITS) if size % _UNITS[unit] == 0)
+    return f"{size // _UNITS[unit]}{unit}"
+
+
+def seed_options(command: F) -> F:
+    """Add -k and -w, the minimizers of an index."""
+    decorators = [
+        click.option(
+            "-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]"
+        ),
+        click.option(
+            "-w",
+            type=int,
+            metavar="INT",
+            help="Window: of w neighbouring k-mers the smallest is kept, about one in (w + 1) / 2.  "
+            "[default: from the reference's size]",
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
 def default_of(params: type[Any], name: str) -> Any:
     """The default of a dataclass field, so that it is written down once."""
     for field in dataclasses.fields(params):
@@ -43,12 +68,8 @@ def default_of(params: type[Any], name: str) -> Any:
     raise AttributeError(f"{params.__name__} has no field {name}")
 
 
-def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
-    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`.
-
-    Args:
-        quiet: names of the quiet option; a command whose own ``-q`` is something else leaves the short one out.
-    """
+def run_options(command: F) -> F:
+    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`."""
     decorators = [
         click.option("-o", "--output", metavar="FILE", help="Write here; '-' or nothing: standard output."),
         click.option(
@@ -77,7 +98,7 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             default=default_of(RunOptions, "batch_size"),
             metavar="SIZE",
             help="Bases per batch (memory); never changes the output.  "
-            f"[default: {default_of(RunOptions, 'batch_size') >> 20}M]",
+            f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
         ),
         click.option(
             "--cluster",
@@ -85,7 +106,7 @@ def run_options(command: F, quiet: tuple[str, ...] = ("-q", "--quiet")) -> F:
             help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
         ),
         click.option("--no-progress", is_flag=True, help="No progress bar (there is none off a terminal)."),
-        click.option(*quiet, is_flag=True, help="No summary on standard error."),
+        click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
         click.option("--json", metavar="FILE", help="Write a run report as JSON."),
         click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
     ]

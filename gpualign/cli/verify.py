@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gpualign.cli.options import default_of, run_options, take_run_options
+from gpualign.io.paths import listed_files
 from gpualign.workflows.verify_params import MODES, STRANDS, VerifyParams
 
 
@@ -62,9 +63,9 @@ def command(**values: Any) -> None:
     QUERIES are reads in any format of `map`; mates that have one name there are named with /1 and /2 here.
 
     Writes query, target, strand, tstart, tend, qlen, distance and identity, 1-based and inclusive, a line a candidate
-    in input order. Of several best places the one with the first end is written, and for that end the first start.
-    Letters other than A, C, G, T and U match nothing. Identity is 100 * (1 - distance / L) where L is the longer of
-    the query and its place.
+    in input order. QUERIES may be several files with commas between them. Of several best places the one with the
+    first end is written, and for that end the first start. Letters other than A, C, G, T and U match nothing. Identity
+    is 100 * (1 - distance / L) where L is the longer of the query and its place.
 
     \b
     Examples:
@@ -75,4 +76,5 @@ def command(**values: Any) -> None:
     values["header"] = not values.pop("no_header")
     from gpualign.workflows.verify import run_verify
 
+    values["queries"] = listed_files(values["queries"])
     run_verify(VerifyParams(**values), options)

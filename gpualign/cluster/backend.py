@@ -21,7 +21,7 @@ from gpualign.backends.base import Item, Result, Stage
 from gpualign.cluster.connect import PATIENCE_S, connected, reachable
 from gpualign.cluster.parcels import Parcel, fingerprint, pack, pack_item
 from gpualign.cluster.worker import Answer, keep, run_items, sees
-from gpualign.errors import GpualignError
+from gpualign.errors import GpualignError, counted
 from gpualign.io.fastx import Chunk
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -66,13 +66,15 @@ class ClusterBackend:
         self.address = self._connection.address
         threads = self.threads()
         if not options.quiet:
-            line = f"cluster {self.address}, {len(threads)} workers, {sum(threads.values())} threads"
+            line = (
+                f"cluster {self.address}, {counted(len(threads), 'worker')}, {counted(sum(threads.values()), 'thread')}"
+            )
             dashboard = f"; dashboard {self._connection.dashboard}" if self._connection.dashboard else ""
             print(f"gpualign {command}: {line}{dashboard}", file=sys.stderr, flush=True)
 
     @property
     def name(self) -> str:
-        return f"a cluster ({len(self.batches)} workers)"
+        return f"a cluster ({counted(len(self.batches), 'worker')})"
 
     def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
         run = _Run(self, stage)

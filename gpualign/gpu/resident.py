@@ -23,7 +23,7 @@ PAD_WORDS = 4
 #: of the device's budget for arrays that may stay on the host; batches need the rest
 _RESIDENT_SHARE = 0.7
 #: bytes of an array that goes by way of page-locked memory, its parts, and the threads that fill them: by itself the
-#: driver copies ordinary memory, such as a mapped file's, at a fraction of the bus's speed
+#: driver copies ordinary memory, such as an index's, at a fraction of the bus's speed
 _STAGED_BYTES = 1 << 29
 _PART_BYTES = 1 << 23
 _COPIERS = 8

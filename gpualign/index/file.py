@@ -1,8 +1,10 @@
-"""The index file, `.gpi`: a small JSON header, then arrays that are mapped, not read.
+"""The index file, `.gpi`: a small JSON header, then arrays.
 
 Layout: magic (8 bytes), format version, header length, header CRC-32 (three little-endian uint32), the header, then
-each array at a multiple of 64 bytes. The header names contigs, parameters, arrays and the CRC-32 of the packed
-reference. A file is untrusted: sizes, order and every subscript are checked before use.
+each array at a multiple of 64 bytes, zeros between them. The header names contigs, parameters, arrays, how many bytes
+are behind it, and the CRC-32 of each piece of them. A file is untrusted: sizes, order and every subscript are checked
+before use. It is read, not mapped: what happens to a file in use cannot change what has been checked, nor end the
+process.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import os
 import re
 import struct
 import zlib
-from typing import Any
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, BinaryIO
 
 import numpy as np
 from isal import isal_zlib
@@ -22,12 +26,17 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
-from gpualign.io.files import is_special, open_output
+from gpualign.io.files import is_packed, is_special, open_output
+from gpualign.stream.runner import run_ordered
 
 MAGIC = b"gpualign"
-VERSION = 1
+VERSION = 2
 _PREFIX = struct.Struct("<8sIII")
 _ALIGNMENT = 64
+#: bytes that have a checksum of their own: what a thread reads at a time, so that it is summed while it is in the cache
+_PIECE = 1 << 23
+#: threads that read, at most; a few are as fast as memory
+_MOST_READERS = 8
 #: names and letters reach the output as they are, so none may hold a tab or a line end
 _NAME = re.compile(r"[!-~\x80-\xff]+")
 _RUN_LETTERS = frozenset(b"NRYSWKMBDHV")
@@ -54,6 +63,16 @@ def is_index(path: str) -> bool:
         return False
 
 
+def check_index_path(path: str | None) -> None:
+    """Refuse to name an index what it is not.
+
+    Raises:
+        UsageError: the name says that it is compressed.
+    """
+    if is_packed(path):
+        raise UsageError(f"an index is not compressed: {path} would not be what its name says")
+
+
 def save_index(index: MinimizerIndex, path: str) -> None:
     """Write an index; the file appears whole or not at all.
 
@@ -66,55 +85,58 @@ def save_index(index: MinimizerIndex, path: str) -> None:
     for name, array in arrays.items():
         table[name] = (at, len(array))
         at += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+    parts = [part for array in arrays.values() for part in (_bytes_of(array), bytes(-array.nbytes % _ALIGNMENT))]
     header = json.dumps(
         {
             "names": index.reference.names,
             "k": index.params.k,
             "w": index.params.w,
             "bucket_bits": index.bucket_bits,
-            "reference_crc32": _reference_checksum(arrays),
             "arrays": table,
+            "bytes": at,
+            "checksums": _checksums(parts),
         }
     ).encode()
     with open_output(path) as out:
         out.write(_PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)) + header)
         out.write(bytes(-out.bytes_written % _ALIGNMENT))
-        for array in arrays.values():
-            out.write(memoryview(array).cast("B"))  # type: ignore[arg-type]
-            out.write(bytes(-array.nbytes % _ALIGNMENT))
+        for part in parts:
+            out.write(part)
 
 
 def load_index(path: str, threads: int = 1) -> MinimizerIndex:
-    """Map an index file and check it, on several threads.
+    """Read an index file and check it, on several threads.
 
     Raises:
-        InputError: not an index, written in another format version, damaged or cut short.
+        InputError: not an index, written in another format version, or not byte for byte what was written.
     """
     try:
-        data = np.memmap(path, np.uint8, "r")
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read as an index: {error}", path) from error
-    header, start = _read_header(data, path)
-    try:
-        arrays = {name: _array(data, start, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
-        names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
-        if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
-            raise ValueError("contig names")
-        if not all(isinstance(value, int) for value in (k, w, bits)):
-            raise ValueError("parameters")
-        reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
-        if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
-            raise ValueError("contig names")
-        if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
-            raise ValueError("a letter that is no nucleotide code")
-        if header["reference_crc32"] != _reference_checksum(arrays):
-            raise ValueError("checksum of the reference")
-        problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
-        if problem:
-            raise ValueError(problem)
-        params = IndexParams(k, w)
+        with open(path, "rb", buffering=0) as file:
+            header, start = _read_header(file, path)
+            return _checked_index(header, _read_arrays(file, start, header, threads), path, threads)
+    except OSError as error:
+        raise InputError(f"cannot be read as an index: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
         raise InputError(f"the index is damaged: {error} (build it again with gpualign index)", path) from error
+
+
+def _checked_index(header: dict[str, Any], data: NDArray[np.uint8], path: str, threads: int) -> MinimizerIndex:
+    """Raises what :func:`load_index` takes for damage."""
+    arrays = {name: _array(data, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
+    names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
+    if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
+        raise ValueError("contig names")
+    if not all(isinstance(value, int) for value in (k, w, bits)):
+        raise ValueError("parameters")
+    reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
+    if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
+        raise ValueError("contig names")
+    if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
+        raise ValueError("a letter that is no nucleotide code")
+    problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
+    if problem:
+        raise ValueError(problem)
+    params = IndexParams(k, w)
     return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, os.path.abspath(path))
 
 
@@ -123,15 +145,59 @@ def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(getattr(owner, name), _ARRAYS[name]) for name, owner in owners.items()}
 
 
-def _reference_checksum(arrays: dict[str, NDArray[Any]]) -> int:
-    checksum = 0
-    for name in list(_ARRAYS)[:5]:
-        checksum = isal_zlib.crc32(arrays[name].data, checksum)  # several times as fast as zlib's
-    return checksum
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return memoryview(array).cast("B")  # type: ignore[arg-type]
 
 
-def _read_header(data: NDArray[np.uint8], path: str) -> tuple[dict[str, Any], int]:
-    prefix = data[: _PREFIX.size].tobytes()
+def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
+    """CRC-32 of each piece of the parts, put one behind the other."""
+    sums: list[int] = []
+    room = 0
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            if room == 0:
+                sums, room = [*sums, 0], _PIECE
+            sums[-1] = isal_zlib.crc32(rest[:room], sums[-1])  # several times as fast as zlib's
+            rest, room = rest[room:], max(0, room - len(rest))
+    return sums
+
+
+def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: int) -> NDArray[np.uint8]:
+    """All that is behind the header.
+
+    Raises:
+        ValueError: it is not what was written.
+    """
+    size, sums = header["bytes"], header["checksums"]
+    stored = os.fstat(file.fileno()).st_size - start
+    if size != stored:
+        raise ValueError(f"{stored:,} bytes behind the header instead of {size:,}")
+    if len(sums) != -(-size // _PIECE):
+        raise ValueError("number of checksums")
+    room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
+    data = room[-room.ctypes.data % _ALIGNMENT :][:size]
+    read = partial(_read_piece, file.fileno(), start, data)
+    found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MOST_READERS)))
+    if found != sums:
+        wrong = next(i for i, pair in enumerate(zip(found, sums, strict=True)) if pair[0] != pair[1])
+        raise ValueError(f"checksum of the bytes from {start + wrong * _PIECE:,} on")
+    return data
+
+
+def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -> int:
+    """Fill a piece of ``data``; returns its checksum."""
+    piece = data[at : at + _PIECE].data
+    done = 0
+    while done < len(piece) and (count := os.preadv(descriptor, [piece[done:]], start + at + done)):
+        done += count
+    if done < len(piece):
+        raise ValueError("it became shorter while it was read")
+    return int(isal_zlib.crc32(piece))
+
+
+def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, Any], int]:
+    prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
         raise InputError("not a gpualign index", path)
     _, version, length, checksum = _PREFIX.unpack(prefix)
@@ -139,8 +205,10 @@ def _read_header(data: NDArray[np.uint8], path: str) -> tuple[dict[str, Any], in
         raise InputError(
             f"the index has format version {version}, this gpualign reads {VERSION} (build it again)", path
         )
-    text = data[_PREFIX.size : _PREFIX.size + length].tobytes()
-    if len(text) != length or zlib.crc32(text) != checksum:
+    start = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
+    text = file.read(min(length, os.fstat(file.fileno()).st_size))  # no more memory than the file accounts for
+    zeros = file.read(start - _PREFIX.size - length)
+    if len(text) != length or zlib.crc32(text) != checksum or any(zeros):
         raise InputError("the index is damaged: its header is cut short or altered (build it again)", path)
     try:
         header = json.loads(text)
@@ -148,12 +216,12 @@ def _read_header(data: NDArray[np.uint8], path: str) -> tuple[dict[str, Any], in
         header = None
     if not isinstance(header, dict):
         raise InputError("the index is damaged: its header is no table (build it again)", path)
-    return header, -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
+    return header, start
 
 
-def _array(data: NDArray[np.uint8], start: int, place: list[int], kind: str) -> NDArray[Any]:
+def _array(data: NDArray[np.uint8], place: list[int], kind: str) -> NDArray[Any]:
     at, count = place
     size = np.dtype(kind).itemsize
-    if at < 0 or count < 0 or at % _ALIGNMENT or start + at + count * size > len(data):
+    if at < 0 or count < 0 or at % _ALIGNMENT or at + count * size > len(data):
         raise ValueError("an array lies outside the file")
-    return np.asarray(data[start + at : start + at + count * size]).view(kind)
+    return data[at : at + count * size].view(kind)

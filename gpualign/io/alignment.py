@@ -15,7 +15,7 @@ import numpy as np
 import pysam
 
 from gpualign import __version__, _native
-from gpualign.errors import InputError, UsageError
+from gpualign.errors import InputError, UsageError, counted
 from gpualign.index.reference import Reference
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch, join_bytes
@@ -95,7 +95,7 @@ class AlignmentReads:
                     rows, bases = [], 0
             self._input.check_end()
         except (OSError, ValueError) as error:
-            raise InputError(f"truncated or damaged after {count} reads: {error}", self.path) from error
+            raise InputError(f"truncated or damaged after {counted(count, 'read')}: {error}", self.path) from error
         if rows:
             yield _batch(rows)
 
@@ -196,6 +196,9 @@ def parse_read_group(text: str) -> tuple[str, str]:
     for field in fields[1:]:
         if len(field) < 4 or field[2] != ":" or not all(" " <= letter <= "~" for letter in field):
             raise UsageError(f"read group field {field!r} is not TAG:VALUE in printable ASCII")
+    tags = [field[:2] for field in fields[1:]]
+    if twice := [tag for tag in tags if tags.count(tag) > 1]:
+        raise UsageError(f"read group has {twice[0]} twice")
     identifier = next((field[3:] for field in fields[1:] if field.startswith("ID:")), "")
     if not identifier:
         raise UsageError("read group has no ID (write '@RG\\tID:name\\tSM:sample')")

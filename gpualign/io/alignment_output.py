@@ -17,7 +17,7 @@ from typing import IO
 from gpualign.errors import GpualignError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.background import part_writer
-from gpualign.io.files import OutputFile, Sink, is_special, open_output
+from gpualign.io.files import OutputFile, Sink, is_packed, is_special, open_output
 
 FORMATS = ("sam", "bam", "cram", "paf")
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
@@ -56,10 +56,14 @@ class AlignmentLayout:
         """This layout with its format decided for an output path, None or "-" for standard output.
 
         Raises:
-            UsageError: an index of an output that cannot have one.
+            UsageError: an index of an output that cannot have one, or a name that says another form.
         """
-        extension = os.path.splitext(path or "")[1][1:].lower()
-        layout = replace(self, format=self.format or (extension if extension in FORMATS else "sam"))
+        named = _format_of(path or "")
+        layout = replace(self, format=self.format or named or "sam")
+        if named is not None and layout.format != named:
+            raise UsageError(f"{path} would not be what its name says: {layout.format} is asked for")
+        if is_packed(path) and layout.format in ("bam", "cram"):
+            raise UsageError(f"{layout.format.upper()} is compressed as it is (leave .gz out)")
         if layout.sort and layout.format == "paf":
             raise UsageError("PAF is not sorted (leave out --sort, or sort -k6,6 -k8,8n)")
         if layout.write_index and layout.format == "sam":
@@ -72,6 +76,13 @@ class AlignmentLayout:
     def records(self) -> str:
         """How records are handed over: "paf" or "sam", lines of text, or "bam", their binary form."""
         return "bam" if self.sort or self.format == "cram" else str(self.format)
+
+
+def _format_of(path: str) -> str | None:
+    """What the name's extension says, behind which one of compression may stand."""
+    stem = os.path.splitext(path)[0] if is_packed(path) else path
+    extension = os.path.splitext(stem)[1][1:].lower().replace("ubam", "bam")
+    return extension if extension in FORMATS else None
 
 
 def _is_file(path: str | None) -> bool:
@@ -91,7 +102,7 @@ def open_alignments(path: str | None, layout: AlignmentLayout, reference: Refere
         GpualignError: as :func:`open_output`; samtools failed.
     """
     with ExitStack() as stack:
-        out = stack.enter_context(open_output(path))
+        out = stack.enter_context(open_output(path, threads))
         if layout.records != "bam":
             yield stack.enter_context(part_writer(out.write, _TEXTS, beside=_is_file(path)))
             return

@@ -198,19 +198,20 @@ class BgzfWriter:
         self._out, self._pool = out, pool
         self._rest = b""
 
-    def write(self, data: bytes | memoryview) -> None:
+    def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
         if self._rest:
             missing = _GROUP_CONTENT - len(self._rest)
             self._rest += view[:missing]
             view = view[missing:]
             if len(self._rest) < _GROUP_CONTENT:
-                return
+                return len(data)
             self._submit(self._rest)
         end = len(view) - len(view) % _GROUP_CONTENT
         for at in range(0, end, _GROUP_CONTENT):
             self._submit(view[at : at + _GROUP_CONTENT])
         self._rest = bytes(view[end:])
+        return len(data)
 
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import errno
 import io
 import lzma
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import GpualignError, InputError, UsageError
+from gpualign.errors import GpualignError, InputError
 from gpualign.io.rewound import Rewound
+from gpualign.io.zstd import ZstdReader, is_zstd
 
 if TYPE_CHECKING:
     from gpualign.io.bgzf import BgzfReader, Inflated
@@ -31,6 +31,8 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
+#: extensions of outputs that are compressed, as bgzf is gzip
+_PACKED_AS = (".gz", ".bgz")
 _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
@@ -43,7 +45,7 @@ def stamp_of(status: os.stat_result) -> tuple[int, int]:
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
-    gzip, bgzf and several gzip members in one file, bzip2 and xz are known by their first bytes, on standard
+    gzip, bgzf and several gzip members in one file, bzip2, xz and zstd are known by their first bytes, on standard
     input too, so a file's name does not matter.
 
     Args:
@@ -66,13 +68,14 @@ class InputFile:
             head = _read_fully(self._file, _HEAD_SIZE)
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
-            raise InputError(_os_reason(error), path) from error
+            raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
         self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
-        self.plain = self.regular and not head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC))
+        packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC)) or is_zstd(head)
+        self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = False
         self.size = status.st_size if status is not None and self.plain else 0
         self.stamp = None if status is None else stamp_of(status)
@@ -92,12 +95,22 @@ class InputFile:
             self._stream = cast(BinaryIO, stream)
             with contextlib.suppress(zlib.error):  # said when it is read
                 self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
-        elif head.startswith(_BZIP2_MAGIC):
-            self._stream = cast(BinaryIO, bz2.BZ2File(self._raw))
+        elif packed:
+            self._stream = cast(BinaryIO, self._unpacked(head))
             self.magic = b""
-        elif head.startswith(_XZ_MAGIC):
-            self._stream = cast(BinaryIO, lzma.LZMAFile(self._raw))
-            self.magic = b""
+
+    def _unpacked(self, head: bytes) -> Any:
+        if head.startswith(_BZIP2_MAGIC):
+            return bz2.BZ2File(self._raw)
+        if head.startswith(_XZ_MAGIC):
+            return lzma.LZMAFile(self._raw)
+        try:
+            stream = ZstdReader(self._raw)
+        except ImportError:
+            self.close()
+            raise InputError("is compressed by zstd (pip install zstandard to read it)", self.path) from None
+        self._damage = (*_DAMAGE, stream.damage)
+        return stream
 
     def raw(self) -> BinaryIO:
         """The stream as it is stored, still compressed, from its first byte; instead of :meth:`read`."""
@@ -133,7 +146,7 @@ class InputFile:
             while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
                 read += count
         except OSError as error:
-            raise InputError(_os_reason(error), self.path) from error
+            raise InputError(os_reason(error), self.path) from error
         if read < size:
             raise InputError("became shorter while it was read", self.path)
         return text
@@ -147,7 +160,7 @@ class InputFile:
             raise InputError(f"compressed data is damaged: {error}", self.path) from error
         except OSError as error:
             # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
-            what = _os_reason(error) if error.errno else f"compressed data is damaged: {error}"
+            what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
             raise InputError(what, self.path) from error
 
     def close(self) -> None:
@@ -184,67 +197,40 @@ class OutputFile:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise GpualignError(f"cannot write {_shown(self.path)}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {_shown(self.path)}: {os_reason(error)}") from error
         self.bytes_written += len(data)
 
 
-def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
-    """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
-
-    Args:
-        inputs, outputs: None and "-" are no files.
-
-    Raises:
-        UsageError: an output is an input, or another output, or a name is empty.
-        GpualignError: there cannot be such an output.
-    """
-    if "" in (*inputs, *outputs):
-        raise UsageError("a file's name is empty (is a variable of the shell unset?)")
-    read = [path for path in inputs if path not in (None, "-")]
-    written: list[str] = []
-    for path in outputs:
-        if path is None or path == "-":
-            continue
-        if any(_are_same(path, str(other)) for other in read):
-            raise UsageError(f"the output {path} is also an input")
-        if not is_special(path) and any(_are_same(path, other) for other in written):
-            raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
-        _check_place(path)
-        written.append(path)
-
-
-def _check_place(path: str) -> None:
-    """A file of that name can be, as far as its folder tells."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            os.lstat(target)  # a name too long, a file where a folder should be
-        os.stat(folder)
-    except OSError as error:
-        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
-    if not (is_special(path) or os.access(folder, os.W_OK)):
-        raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
-
-
-def _are_same(one: str, other: str) -> bool:
-    """One file, whatever links lead to it; or one that is not there yet."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
+def is_packed(path: str | None) -> bool:
+    """Whether an output's name asks for compression."""
+    return path is not None and path.lower().endswith(_PACKED_AS)
 
 
 @contextlib.contextmanager
-def open_output(path: str | None) -> Iterator[OutputFile]:
-    """Open ``path`` (None or "-" is standard output) for writing.
+def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
+    """Open ``path`` (None or "-" is standard output) for writing; in bgzf where its name ends in .gz or .bgz.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
     interrupted run leaves no plausible file. Devices and named pipes are written directly.
 
+    Args:
+        threads: that compress; they do not change the output.
+
     Raises:
         GpualignError: the file cannot be created, written or closed (disk full shows at close).
     """
+    with _open_plain(path) as out:
+        if not is_packed(path):
+            yield out
+            return
+        from gpualign.io.bgzf import bgzf_writer
+
+        with bgzf_writer(out.write, threads) as packed:
+            yield OutputFile(cast(BinaryIO, packed), out.path)
+
+
+@contextlib.contextmanager
+def _open_plain(path: str | None) -> Iterator[OutputFile]:
     if path is None or path == "-":
         sink = OutputFile(sys.stdout.buffer, "-")
         yield sink
@@ -254,7 +240,7 @@ def open_output(path: str | None) -> Iterator[OutputFile]:
         try:
             stream = open(path, "wb", buffering=_READ_SIZE)
         except OSError as error:
-            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
         try:
             yield OutputFile(stream, path)
         except BaseException:
@@ -314,7 +300,7 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
         except OSError as error:
-            raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -326,7 +312,7 @@ def _created(temporary: str, path: str) -> BinaryIO:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise GpualignError(f"cannot write {path}: {_os_reason(error)}") from error
+        raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
     return os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
 
 
@@ -341,7 +327,7 @@ def _checked_close(close: object, path: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise GpualignError(f"cannot write {_shown(path)}: {_os_reason(error)}") from error
+        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
 
 
 def _umask() -> int:
@@ -370,5 +356,5 @@ def _shown(path: str) -> str:
     return "standard output" if path == "-" else path
 
 
-def _os_reason(error: OSError) -> str:
+def os_reason(error: OSError) -> str:
     return error.strerror or str(error)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.errors import InputError, check_count, shown_input
+from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences import SequenceBatch, join_batches
@@ -100,7 +100,7 @@ def paired_parts(
     if held[0] is not None or held[1] is not None:
         counts = [pairs + len(held[side] or ()) - used[side] + sum(map(len, batches[side])) for side in (0, 1)]
         raise InputError(
-            f"the files of a pair differ in length: {counts[0]:,} reads here, "
+            f"the files of a pair differ in length: {counted(counts[0], 'read')} here, "
             f"{counts[1]:,} in {shown_input(second.path)}",
             first.path,
         )

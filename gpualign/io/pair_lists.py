@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError
+from gpualign.errors import InputError, counted
 from gpualign.io.files import InputFile
 
 
@@ -35,7 +35,7 @@ def read_pairs(path: str, queries: list[str], targets: list[str]) -> tuple[NDArr
         if not fields or fields[0].startswith("#"):
             continue
         if len(fields) != 2:
-            raise InputError(f"{len(fields)} names (expected two, query and target)", path, number)
+            raise InputError(f"{counted(len(fields), 'name')} (expected two, query and target)", path, number)
         first.append(_look_up(fields[0], query_of, path, number))
         second.append(_look_up(fields[1], target_of, path, number))
     return np.array(first, np.int32), np.array(second, np.int32)

@@ -11,7 +11,7 @@ from gpualign.io.files import Sink, open_output
 
 @contextlib.contextmanager
 def open_reads_output(path: str | None, threads: int) -> Iterator[Sink]:
-    """Open ``path`` for FASTQ text; gzip (in BGZF's blocks) where its name ends in .gz. Whole or absent as any output.
+    """Open ``path`` for FASTQ text. Whole or absent as any output.
 
     Args:
         path: None: what is written goes nowhere.
@@ -23,11 +23,5 @@ def open_reads_output(path: str | None, threads: int) -> Iterator[Sink]:
     if path is None:
         yield io.BytesIO()
         return
-    with open_output(path) as out:
-        if not path.endswith(".gz"):
-            yield out
-            return
-        from gpualign.io.bgzf import bgzf_writer
-
-        with bgzf_writer(out.write, threads) as packed:
-            yield packed
+    with open_output(path, threads) as out:
+        yield out

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+from gpualign.errors import InputError, shown_input
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences import SequenceBatch
@@ -100,6 +101,32 @@ class ReadSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
+    """The header of files that are read one behind the other: the first one's, with the read groups and programs that
+    it lacks; None of FASTA and FASTQ.
+
+    Args:
+        keep_read_groups: as for :class:`ReadSource`.
+
+    Raises:
+        InputError: they are of both kinds, or their read groups contradict each other.
+    """
+    first, *others = sources
+    header = None if first.header is None else dict(first.header)
+    for source in others:
+        if (source.header is None) != (header is None):
+            raise InputError(f"not of the kind of {shown_input(first.path)}: FASTA and FASTQ, or BAM", source.path)
+        if header is None or source.header is None:
+            continue
+        groups = {group["ID"]: group for group in header.get("RG", [])}
+        for group in source.header.get("RG", []) if keep_read_groups else []:
+            if groups.setdefault(group["ID"], group) != group:
+                raise InputError(f"its read group '{group['ID']}' is another than before (give -R)", source.path)
+        programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
+        header |= {"RG": list(groups.values()), "PG": list(programs.values())}
+    return header
 
 
 def to_batch(item: Chunk | SequenceBatch) -> SequenceBatch:

@@ -45,6 +45,7 @@ public:
         rest_ = line;
         out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less room than its value at most
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
+        if (name.size() > kLongestName) refuse("a name has more letters than BAM holds");
         parse_cigar(field());
         const std::string_view mate_contig = field(), mate_position = field(), span = field(), letters = field();
         const std::string_view qualities = last_field();
@@ -85,7 +86,7 @@ public:
     Text release() { return std::move(out_); }
 
 private:
-    static constexpr size_t kFixedBytes = 64, kMostOperations = 65535;
+    static constexpr size_t kFixedBytes = 64, kMostOperations = 65535, kLongestName = 254;
 
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "counted.hpp"
+
 namespace gpualign {
 
 [[noreturn]] inline void fail_at_line(int64_t line, const std::string& what) {
@@ -97,19 +99,19 @@ void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Name
     std::string_view query, target, strand;
     int64_t begin, end, before = 0, after = 0;
     if (kind == 't') {
-        if (fields < 4) fail_at_line(at, std::to_string(fields) + " columns (expected query, target, start, end, strand)");
+        if (fields < 4) fail_at_line(at, counted(size_t(fields), "column") + " (expected query, target, start, end, strand)");
         query = f[0], target = f[1], strand = fields > 4 ? f[4] : std::string_view();
         begin = number(f[2], at, "start");
         end = number(f[3], at, "end");
         if (begin < 1) fail_at_line(at, "start is 0 (positions count from 1)");
         begin--;
     } else if (kind == 'b') {
-        if (fields < 6) fail_at_line(at, std::to_string(fields) + " columns (expected BED's chrom, start, end, name, score, strand)");
+        if (fields < 6) fail_at_line(at, counted(size_t(fields), "column") + " (expected BED's chrom, start, end, name, score, strand)");
         target = f[0], query = f[3], strand = f[5];
         begin = number(f[1], at, "start");
         end = number(f[2], at, "end");
     } else {
-        if (fields < 9) fail_at_line(at, std::to_string(fields) + " columns (expected PAF's twelve)");
+        if (fields < 9) fail_at_line(at, counted(size_t(fields), "column") + " (expected PAF's twelve)");
         query = f[0], strand = f[4], target = f[5];
         before = number(f[2], at, "query start");
         after = number(f[1], at, "query length") - number(f[3], at, "query end");

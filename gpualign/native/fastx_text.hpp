@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "counted.hpp"
 
 namespace gpualign {
 
@@ -188,8 +189,8 @@ inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_co
         const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
         if (size_t(quality.end - quality.begin) != length) {
             if (lines.done() && size_t(quality.end - quality.begin) < length) cut_short(at);
-            fail_at(at + 3, "record '" + r.last_name() + "': " + std::to_string(length) + " bases but " +
-                             std::to_string(quality.end - quality.begin) + " qualities");
+            fail_at(at + 3, "record '" + r.last_name() + "': " + counted(length, "base") + " but " +
+                             counted(size_t(quality.end - quality.begin), "quality", "qualities"));
         }
         if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
         append(r.qualities, quality.begin, quality.end);

@@ -22,7 +22,7 @@ struct MapParams {
     uint64_t bases;          // of the reference
 
     // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
-    int32_t limit(int64_t length) const { return int32_t(std::ceil(error_rate * double(length) - 1e-9)); }
+    int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }
 
     // Bits that an end of a pair says beyond those that name its place in the windows beside the other end.
     double bits_beside_mate(int32_t length, int32_t distance) const {

@@ -13,7 +13,6 @@ struct ReadsView {
     const int64_t *name_offsets, *base_offsets, *comment_offsets;
 
     static constexpr size_t kNone = ~size_t(0);
-    static constexpr int64_t kLongestName = 254;  // SAM's
 
     const char* letters(size_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
     int64_t length(size_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
@@ -25,10 +24,10 @@ struct ReadsView {
     bool paired(size_t read) const { return mates && mates[read] != kSingle; }
     size_t mate_of(size_t read) const { return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1; }
 
-    // The name in SAM's letters, "*" where there is none; takes at most kLongestName letters of room.
+    // The name in SAM's letters, "*" where there is none; takes as many letters of room as it has, and one at least.
     void put_name(size_t read, Text& out) const {
         const uint8_t* p = names + name_offsets[read];
-        const int64_t n = std::min(kLongestName, name_size(read));
+        const int64_t n = name_size(read);
         if (n == 0) out.put('*');
         for (int64_t c = 0; c < n; c++) out.put(p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_');
     }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.errors import counted
 from gpualign.index.reference import Reference
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 from gpualign.workflows.mems_queries import QueryText
@@ -74,7 +75,9 @@ class DotPlot:
         self._columns.mark(axes.axvline, axes.xaxis, axes.set_xlim, "reference")
         self._rows.mark(axes.axhline, axes.yaxis, axes.set_ylim, "query")
         shown = f"the {len(queries):,} longest of " if len(queries) < self.total else ""
-        axes.set_title(f"{shown}{self.total:,} matches of {self._least_length:,} bases or more")
+        axes.set_title(
+            f"{shown}{counted(self.total, 'match', 'matches')} of {counted(self._least_length, 'base')} or more"
+        )
         _add_legend(figure)
         save_figure(figure, path)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpualign import _native
-from gpualign.errors import DeviceError
+from gpualign.errors import DeviceError, counted
 from gpualign.gpu import compiler
 from gpualign.gpu.device import Device, list_devices
 from gpualign.params import available_cores
@@ -125,8 +125,8 @@ def _table(facts: dict[str, Any]) -> str:
         f"CPU           {facts['cpu']['cores']} cores, {facts['cpu']['isa']}",
         f"PyCUDA        {facts['pycuda'] or 'not installed'}",
         f"nvcc          {facts['nvcc'] or 'not found'}",
-        f"kernel cache  {facts['kernel_cache']} ({facts['kernels_cached']} kernels)",
-        f"prebuilt      {facts['kernels_prebuilt']} kernels",
+        f"kernel cache  {facts['kernel_cache']} ({counted(facts['kernels_cached'], 'kernel')})",
+        f"prebuilt      {counted(facts['kernels_prebuilt'], 'kernel')}",
     ]
     if facts.get("driver"):
         lines.append(f"driver        CUDA {facts['driver']}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpualign.errors import InputError
-from gpualign.index.file import is_index, load_index, save_index
+from gpualign.errors import InputError, counted
+from gpualign.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
-from gpualign.io.files import check_paths
+from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
 from gpualign.report import Report
 
@@ -61,6 +61,7 @@ class IndexCommandParams:
     w: int | None = None
 
     def __post_init__(self) -> None:
+        check_index_path(self.output)
         if self.k is not None or self.w is not None:
             IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
 
@@ -74,6 +75,6 @@ def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> 
     save_index(index, params.output)
     size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
     report.finish(
-        f"{len(packed.names):,} contigs, {packed.bases:,} bases, k = {index.params.k}, w = {index.params.w}, "
-        f"{len(index.entries):,} minimizers, {size / packed.bases:.2f} bytes a base"
+        f"{counted(len(packed.names), 'contig')}, {counted(packed.bases, 'base')}, k = {index.params.k}, "
+        f"w = {index.params.w}, {counted(len(index.entries), 'minimizer')}, {size / packed.bases:.2f} bytes a base"
     )

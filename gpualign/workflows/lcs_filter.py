@@ -14,11 +14,12 @@ from gpualign.backends.base import Backend
 from gpualign.backends.lcs import ScoredBatch, Winners, lcs_stage, trace_stage
 from gpualign.backends.select import Opening
 from gpualign.backends.work import Work, letters_of, product
-from gpualign.errors import InputError, check_count
+from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.fastx import Chunk, parse, read_batches
-from gpualign.io.files import InputFile, check_paths, open_output
+from gpualign.io.files import InputFile, open_output
 from gpualign.io.lcs_output import Hit, LcsWriter, Row
 from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.io.paths import check_paths
 from gpualign.io.reads import reader_of
 from gpualign.lcs_query import LcsQuery, encode_query, reverse_complement
 from gpualign.params import RunOptions
@@ -28,6 +29,7 @@ from gpualign.stream.runner import run_ordered
 from gpualign.stream.top import TopN
 from gpualign.workflows.lcs_filter_params import LcsFilterParams
 
+_PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
 GPU_BATCH_FACTOR = 8
 #: enough to keep ahead of one GPU; more would only hold more batches in memory
@@ -55,7 +57,8 @@ def read_queries(params: LcsFilterParams) -> list[QueryStrands]:
         with InputFile(params.query) as file:
             batches = [parse_lines(chunk) for chunk in read_line_chunks(file, 1 << 24)]
     else:
-        batches = list(read_batches(params.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
+        with proteins_want(_PROTEINS):
+            batches = list(read_batches(params.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
     count = sum(len(batch) for batch in batches)
     if count == 0:
         raise InputError("no query (expected one record)", params.query)
@@ -206,7 +209,7 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     report = Report("lcs-filter", options)
     check_paths((params.query, *params.subjects), (options.output, options.json))
     work = Work.of("lcs", product((letters_of(params.query), letters_of(*params.subjects))))
-    with Opening(options, "lcs-filter", work) as opening, open_output(options.output) as out:
+    with Opening(options, "lcs-filter", work) as opening, open_output(options.output, options.threads) as out:
         lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
         if not options.quiet:
             _warn_of_nothing_to_match(lcs.queries)
@@ -223,7 +226,8 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
         warn("lcs-filter", "there are no subjects")
     report.fields |= {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
     report.fields |= {"cells": lcs.cells, "written": writer.rows}
-    report.finish(f"{lcs.subjects} subjects, {lcs.residues} residues, {writer.rows} written, on {backend.name}")
+    compared = f"{counted(lcs.subjects, 'subject')}, {counted(lcs.residues, 'residue')}"
+    report.finish(f"{compared}, {writer.rows:,} written, on {backend.name}")
     return report.fields
 
 
@@ -304,7 +308,8 @@ def _parse_chunk(params: LcsFilterParams, chunk: Chunk) -> SequenceBatch:
     if params.lines:
         return parse_lines(chunk, f"{chunk.path}:" if len(params.subjects) > 1 else "")
     if params.alphabet == "dna":
-        batch = parse(chunk, "nucleotide")
+        with proteins_want(_PROTEINS):
+            batch = parse(chunk, "nucleotide")
         if not params.fasta:
             return batch
         # checked above; what is written must be the record as it was

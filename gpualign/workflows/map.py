@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
 from gpualign.backends.work import Work
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range, counted, shown_inputs
 from gpualign.gpu.kernels.map import runs_on_gpu
-from gpualign.index.file import is_index, save_index
+from gpualign.index.file import check_index_path, is_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import open_output
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, single_items
-from gpualign.io.reads import ReadSource
+from gpualign.io.paths import check_paths
+from gpualign.io.reads import ReadSource, joined_header
 from gpualign.params import RunOptions
 from gpualign.plots.report_page import report_page
 from gpualign.report import Progress, Report, warn
@@ -55,14 +56,15 @@ class MapParams:
 
     Attributes:
         reference: FASTA, GenBank or EMBL file, or a saved index.
-        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input.
-        mates: the file of the second ends, or None.
+        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input. Or several, as the lanes of a sequencer give
+            them: they are read one behind the other.
+        mates: the file of the second ends, or as many files as there are of the first ones, or None.
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
         check_names: the two ends of a pair must have one name (but for /1 and /2).
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff".
         unpaired: score that places which are no proper pair must make good.
-        error_rate: edits allowed in a read aligned as a whole, as a share of its length, rounded up.
+        error_rate: edits allowed in a read aligned as a whole, as a share of its length, rounded down.
         k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
         save_index: path to save the index under, or None.
         match: score of a match; mismatch, gap_open, gap_extend, clip: penalties. A gap of length l costs
@@ -88,8 +90,8 @@ class MapParams:
     """
 
     reference: str
-    reads: str
-    mates: str | None = None
+    reads: str | tuple[str, ...]
+    mates: str | tuple[str, ...] | None = None
     interleaved: bool = False
     check_names: bool = True
     insert_size: str | None = None
@@ -140,12 +142,16 @@ class MapParams:
                 raise UsageError(f"{name.replace('_', ' ')} penalty must be between 0 and 100")
         if self.match > 100 or self.gap_extend < 1:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
-        if self.most_hits < 1 or self.most_candidates < 1:
-            raise UsageError("max hits and max candidates must be at least 1")
-        if self.secondary < 0 or (self.strata is not None and self.strata < 0):
-            raise UsageError("the number of secondary places and the strata must be at least 0")
-        if [self.reference, self.reads, self.mates].count("-") > 1:
+        check_index_path(self.save_index)
+        check_range("max hits", self.most_hits, 1)
+        check_range("max candidates", self.most_candidates, 1)
+        check_range("the number of secondary places (-N)", self.secondary, 0)
+        check_range("strata", self.strata or 0, 0)
+        if (self.reference, *self.files).count("-") > 1:
             raise UsageError("only one of the reference and the reads can come from standard input")
+        if self.mate_files and len(self.mate_files) != len(self.read_files):
+            files = f"{counted(len(self.read_files), 'file')} of first ends, {len(self.mate_files)} of second ones"
+            raise UsageError(f"each file of first ends wants one of second ends: there are {files}")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
         PairModel(orientation=self.orientation, unpaired=self.unpaired)
@@ -166,7 +172,7 @@ class MapParams:
         Of limit + 1 pieces of a read one is free of edits, and w + k - 1 bases have a minimizer in common with the
         reference (the pigeonhole principle).
         """
-        limits = np.ceil(self.error_rate * lengths - 1e-9).astype(np.int64)
+        limits = np.floor(self.error_rate * lengths + 1e-9).astype(np.int64)
         return np.asarray(lengths // (limits + 1) >= w + k - 1)
 
     @property
@@ -176,6 +182,21 @@ class MapParams:
             return self.k, self.w
         k, w = next(seeds for rate, seeds in _FULL_SEEDS if self.error_rate <= rate)
         return self.k or k, self.w or w
+
+    @property
+    def read_files(self) -> tuple[str, ...]:
+        """Paths of the reads, or of the first ends."""
+        return (self.reads,) if isinstance(self.reads, str) else self.reads
+
+    @property
+    def mate_files(self) -> tuple[str, ...]:
+        """Paths of the second ends, lane by lane."""
+        return (self.mates,) if isinstance(self.mates, str) else self.mates or ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.read_files, *self.mate_files)
 
     @property
     def written(self) -> tuple[str | None, ...]:
@@ -196,9 +217,9 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     options = _with_device(params, options)
     layout = (layout or AlignmentLayout()).of(options.output)
     report = Report("map", options)
-    check_paths((params.reference, params.reads, params.mates), (options.output, options.json, *params.written))
+    check_paths((params.reference, *params.files), (options.output, options.json, *params.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map", Work.of_map(params.reads, params.mates)))
+        opening = stack.enter_context(Opening(options, "map", Work.of_map(params.read_files, params.mate_files)))
         source = _Source(params, stack, options, opening)
         index = open_index(params.reference, *params.seeds, options.threads)
         if params.save_index is not None:
@@ -211,7 +232,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
         pairs, items = _pairs(index, source, params, options, batch_bases)
         report.stage("insert sizes")
-        header = _header(index.reference, params, layout, source.first.header)
+        header = _header(index.reference, params, layout, source.header)
         mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
         statistics = MapStatistics()
         with (
@@ -225,7 +246,8 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
                 statistics = statistics + of_batch
                 progress.update(of_batch.reads)
         report.stage("mapping")
-    _warn(params, statistics)
+    if not options.quiet:
+        _warn(params, statistics)
     report |= backend.report() | statistics.report()
     report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
     report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
@@ -254,7 +276,7 @@ def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, so
 
 
 class _Source:
-    """The reads of a run, one file or two, open as long as ``stack``."""
+    """The reads of a run, lane by lane one file or two, open as long as ``stack``."""
 
     def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions, opening: Opening) -> None:
         def open_reads(path: str) -> ReadSource:
@@ -270,19 +292,24 @@ class _Source:
             )
             return stack.enter_context(closing(source))
 
-        self.first = open_reads(params.reads)
-        self.second = None if params.mates is None else open_reads(params.mates)
+        self.first = [open_reads(path) for path in params.read_files]
+        self.second = [open_reads(path) for path in params.mate_files]
         self.check_names = params.check_names
-        self.tagged = self.first.header is not None
-        self.paired = self.second is not None or params.interleaved or self.first.paired
+        self.header = joined_header(self.first, params.read_group is None)
+        self.tagged = self.header is not None
+        self.paired = bool(self.second) or params.interleaved or any(source.paired for source in self.first)
 
     def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
-        return single_items(self.first, batch_bases)
+        for source in self.first:
+            yield from single_items(source, batch_bases)
 
     def pairs(self, batch_bases: int, threads: int) -> Iterator[PairedParts | SequenceBatch]:
-        if self.second is None:
-            return interleaved_batches(self.first, batch_bases, min(threads, _PARSERS))
-        return paired_parts(self.first, self.second, batch_bases, self.check_names, min(threads, _PARSERS))
+        threads = min(threads, _PARSERS)
+        if not self.second:
+            for source in self.first:
+                yield from interleaved_batches(source, batch_bases, threads)
+        for first, second in zip(self.first, self.second, strict=False):
+            yield from paired_parts(first, second, batch_bases, self.check_names, threads)
 
 
 def _pairs(
@@ -314,20 +341,23 @@ def _sample(params: MapParams) -> str:
         for entry in parse_read_group(params.read_group)[0].split("\t"):
             if entry.startswith("SM:"):
                 return entry[3:]
-    return "stdin" if params.reads == "-" else os.path.basename(params.reads).split(".")[0]
+    first = params.read_files[0]
+    return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
 
 def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
-        warn("map", f"no reads in {params.reads}: the output holds the header alone")
+        warn("map", f"no reads in {shown_inputs(params.read_files)}: the output holds the header alone")
     if statistics.not_guaranteed:
         warn(
             "map",
-            f"{statistics.not_guaranteed:,} reads are too short, for their error limit, to be sure that every place "
+            f"{counted(statistics.not_guaranteed, 'read')} too short, for the error limit, to be sure that every place "
             "was found (build the index with smaller -k and -w)",
         )
     if statistics.invalid_comments:
-        warn("map", f"{statistics.invalid_comments:,} comments are no SAM tags (XX:T:value) and were not copied")
+        warn(
+            "map", f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)"
+        )
 
 
 def _fasta(reference: str) -> str | None:

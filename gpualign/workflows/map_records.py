@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import check_count
+from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
 from gpualign.io.alignment import parse_read_group, with_comment_tags
@@ -24,6 +24,9 @@ from gpualign.workflows.map_pairs import PairModel
 
 if TYPE_CHECKING:
     from gpualign.workflows.map import MapParams
+
+#: the length has one byte there, and counts a closing zero
+_LONGEST_BAM_NAME = 254
 
 
 class MappedText(NamedTuple):
@@ -101,10 +104,20 @@ class RecordFormatter:
         check_count("records", expected, lines)
         if self.form != "bam":
             return np.asarray(text)
+        self._check_names(batch)
         _, *contigs = self._reference
         records, count = _native.bam_records(text, *contigs)
         check_count("records", expected, count)
         return np.asarray(records)
+
+    def _check_names(self, batch: SequenceBatch) -> None:
+        too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
+        if len(too_long):
+            name, files = batch.name(int(too_long[0])), shown_inputs(self.params.files)
+            raise InputError(
+                f"{files}: a read's name has {len(name):,} letters, BAM, CRAM and sorted output hold "
+                f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
+            )
 
 
 def templates_with_place(batch: SequenceBatch, alignments: Alignments) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.errors import counted
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows.map_pairs import ORIENTATIONS, PairModel
@@ -96,7 +97,7 @@ class MapStatistics:
     def summary(self, pairs: PairModel | None) -> str:
         """One clause for the last line."""
         share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
-        text = f"{self.reads:,} reads, {self.mapped:,} mapped{share}"
+        text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
         if pairs is None:
             return text
         return f"{text}, {self.properly_paired:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})"

@@ -14,9 +14,10 @@ from gpualign.backends.base import Backend, Stage
 from gpualign.backends.select import Opening
 from gpualign.backends.work import Work, cells_of_pairs
 from gpualign.encoded import EncodedSequences
-from gpualign.errors import UsageError, check_count
+from gpualign.errors import UsageError, check_count, counted
 from gpualign.gapsmis import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import open_output
+from gpualign.io.paths import check_paths
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
@@ -57,7 +58,8 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     model = model_of(params, scoring)
     cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
     rows = 0
-    with Opening(options, "pairwise", Work.of("gapsmis", cells)) as opening, open_output(options.output) as out:
+    work = Work.of("gapsmis", cells)
+    with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()
@@ -73,7 +75,7 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     if pairs.total == 0 and not options.quiet:
         warn("pairwise", "there are no pairs")
     report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
-    report.finish(f"{pairs.total} pairs, {rows} written, on {backend.name}")
+    report.finish(f"{counted(pairs.total, 'pair')}, {rows:,} written, on {backend.name}")
     return report.fields
 
 

@@ -7,12 +7,13 @@ import numpy as np
 from gpualign.backends.base import Backend
 from gpualign.backends.select import Opening
 from gpualign.backends.work import Work, letters_of, product
-from gpualign.errors import InputError, UsageError, check_count
+from gpualign.errors import InputError, UsageError, check_count, counted
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
 from gpualign.io.background import part_writer
-from gpualign.io.files import check_paths, is_regular, open_output
+from gpualign.io.files import is_regular, open_output
+from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
@@ -64,10 +65,10 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         report.stage("device")
         if backend.on_gpu:  # all that the host does is to print, into buffers of about one size
             reuse_memory()
-        with open_output(options.output) as out, Progress(options, "bases") as progress:
+        with open_output(options.output, options.threads) as out, Progress(options, "bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
-            counts = Counts(search, progress)
+            counts = Counts(search, progress, options.quiet)
             headers = 0
             with part_writer(out.write, _WAITING_TEXTS, beside=is_regular(options.output)) as writer:
                 for printed in run_of(search, backend, options, counts).printed(batches):
@@ -78,13 +79,13 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         report.stage("matching")
         report.fields |= backend.report()
     report.stage("closing")
-    if counts.records == 0:
+    if counts.records == 0 and not options.quiet:
         warn("mems", "no query records")
     if counts.plot is not None and params.dotplot is not None:
         counts.plot.save(params.dotplot)
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
     report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
-    report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
+    report.finish(f"{counted(counts.records, 'query', 'queries')}, {counted(counts.bases, 'base')} on {backend.name}")
 
 
 def _query_files(queries: tuple[str, ...], params: MemsParams, options: RunOptions, opening: Opening) -> QueryFiles:

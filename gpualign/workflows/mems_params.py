@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
+from gpualign.index.file import check_index_path
 from gpualign.index.minimizers import LONGEST_KMER, IndexParams
 
 KINDS = ("mumreference", "mum", "maxmatch")
@@ -52,14 +53,11 @@ class MemsParams:
     dotplot: str | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_length < 2**31:
-            raise UsageError(f"the minimum length of a match (-l) must be a positive number, not {self.min_length}")
+        check_index_path(self.save_index)
+        check_range("the minimum length of a match (-l)", self.min_length, 1)
         if self.kind not in KINDS:
             raise UsageError(f"the kind of matches must be one of {', '.join(KINDS)}, not {self.kind!r}")
-        if self.max_occ is not None and self.max_occ < 1:
-            raise UsageError(
-                f"the most occurrences of a match (--max-occ) must be a positive number, not {self.max_occ}"
-            )
+        check_range("the most occurrences of a match (--max-occ)", 1 if self.max_occ is None else self.max_occ, 1)
         if self.max_occ is not None and self.kind != "maxmatch":
             raise UsageError(f"--max-occ needs -maxmatch: the matches of -{self.kind} occur once")
         if self.strands not in STRANDS:

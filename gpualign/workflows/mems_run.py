@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 class Counts:
     """What has been searched, for the report, the progress bar and the picture."""
 
-    def __init__(self, search: Search, progress: Progress) -> None:
+    def __init__(self, search: Search, progress: Progress, quiet: bool = False) -> None:
         self.records = self.bases = 0
         self._searched = 0  # positions of the batch under way
         params = search.params
         self.plot = DotPlot(search.index.reference, params.min_length) if params.dotplot is not None else None
         self._progress = progress
-        self._quiet = params.only_acgt or len(search.index.reference.run_starts) == 0
+        self._quiet = quiet or params.only_acgt or len(search.index.reference.run_starts) == 0
 
     def finished(self, piece: Piece) -> None:
         """A piece is done, of a batch the one behind the last; the last one of a batch counts the batch."""

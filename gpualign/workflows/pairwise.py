@@ -14,11 +14,12 @@ from gpualign.backends.pairwise import PairProblem, pairwise_stage
 from gpualign.backends.select import Opening, for_kernels
 from gpualign.backends.work import Work, cells_of_pairs
 from gpualign.encoded import EncodedSequences, read_encoded
-from gpualign.errors import InputError, check_count, shown_input
-from gpualign.io.files import OutputFile, check_paths, open_output
+from gpualign.errors import InputError, check_count, counted, shown_input
+from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.pair_matrix import write_matrix
 from gpualign.io.pair_output import PairFormat
+from gpualign.io.paths import check_paths
 from gpualign.matrices import Scoring
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
@@ -59,7 +60,7 @@ def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
     elif params.one_to_one and params.targets is not None:
         if len(queries) != len(targets):
             raise InputError(
-                f"{len(queries)} sequences but {len(targets)} in {shown_input(params.targets)} "
+                f"{counted(len(queries), 'sequence')} but {len(targets):,} in {shown_input(params.targets)} "
                 "(--one-to-one needs as many in both)",
                 params.queries,
             )
@@ -186,7 +187,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         backend = opening.backend()
         if not options.quiet:
             warn_of_giants(problem, backend.on_gpu)
-        with open_output(options.output) as out, Progress(options, "pair", total) as progress:
+        with open_output(options.output, options.threads) as out, Progress(options, "pair", total) as progress:
             alignments = align_all(problem, inputs.source, backend, progress, params.resume)
             if params.plot is not None:
                 alignments = _drawn(params, inputs, alignments)
@@ -194,7 +195,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
             report.fields |= backend.report()
     report["pairs"], report["pairs_written"] = total, kept
     report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
-    report.finish(f"{total} pairs, {kept} written, on {backend.name}")
+    report.finish(f"{counted(total, 'pair')}, {kept:,} written, on {backend.name}")
 
 
 def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]) -> Iterator[Alignments]:

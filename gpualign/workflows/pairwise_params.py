@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
 from gpualign.matrices import Scoring, load_matrix, match_mismatch
 
 Mode = Literal["global", "semi-global", "local"]
@@ -147,8 +147,7 @@ class PairwiseParams:
             if column not in USER_FIELDS:
                 raise UsageError(f"no field {column!r} (known: {' '.join(USER_FIELDS)})")
         self._check_score_only()
-        if self.max_memory < 1 << 20:
-            raise UsageError(f"max memory must be at least 1M, not {self.max_memory}")
+        check_range("max memory", self.max_memory, 1 << 20, 1 << 50)
         self._check_max_gaps()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -16,11 +16,12 @@ from gpualign.backends.base import Backend, HostedStage
 from gpualign.backends.select import Opening
 from gpualign.backends.verify import STAGE, VerifyPairs, planned, verify_on_cpu
 from gpualign.backends.work import Work, letters_of, mean_length, pairs_in, product
-from gpualign.errors import InputError, shown_input
+from gpualign.errors import InputError, counted, shown_input, shown_inputs
 from gpualign.index.reference import read_reference
 from gpualign.io.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.io.fastx import Chunk, read_batches
-from gpualign.io.files import check_paths, open_output
+from gpualign.io.files import open_output
+from gpualign.io.paths import check_paths
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
@@ -50,9 +51,10 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
         DeviceError: a GPU was asked for and cannot be used.
     """
     report = Report("verify", options)
-    check_paths((params.reference, params.queries, params.candidates), (options.output, options.json))
+    check_paths((params.reference, *params.query_files, params.candidates), (options.output, options.json))
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with open_output(options.output) as out, Opening(options, "verify", work_of(params)) as opening:
+    work = work_of(params)
+    with open_output(options.output, options.threads) as out, Opening(options, "verify", work) as opening:
         if params.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
         source = _Source(params, options)
@@ -69,17 +71,17 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
         if totals["candidates"] == 0:
             warn("verify", "there are no candidates")
         if totals["clipped"]:
-            warn("verify", f"{totals['clipped']} regions reached beyond their target's end and were clipped")
+            warn("verify", f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
     report.fields |= totals
-    report.finish(f"{totals['candidates']} pairs, {totals['hits']} within the limit, on {device}")
+    report.finish(f"{counted(totals['candidates'], 'pair')}, {totals['hits']:,} within the limit, on {device}")
     return report.fields
 
 
 def work_of(params: VerifyParams) -> Work:
     """What is to be computed, as far as the files show it before they are read."""
-    length = mean_length(params.queries)
+    length = mean_length(params.query_files[0])
     if params.candidates is None:
-        return Work.of("verify", product((letters_of(params.queries), length)))
+        return Work.of("verify", product((letters_of(*params.query_files), length)))
     return Work.of("verify", product((pairs_in(params.candidates), length, length)))
 
 
@@ -92,16 +94,15 @@ class _Source:
             return
         with ThreadPoolExecutor(1) as beside:
             reference = beside.submit(read_reference, params.reference)
-            queries = read_queries(params.queries, _fasta(params.reference), options.threads)
+            queries = read_queries(params.query_files, _fasta(params.reference), options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
-            raise InputError(
-                f"two queries are named '{name}' (candidates go by name; rename one, mates to .../1 and .../2)",
-                params.queries,
-            )
+            files = shown_inputs(params.query_files)
+            advice = "candidates go by name; rename one, mates to .../1 and .../2"
+            raise InputError(f"{files}: two queries are named '{name}' ({advice})")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
@@ -173,15 +174,19 @@ def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
     )
 
 
-def read_queries(path: str, reference: str | None, threads: int) -> SequenceBatch:
-    """All queries of a file of reads in any format; candidates may name any of them at any time."""
-    with ReadSource(path, reference, threads=threads) as source:
-        return join_batches(list(run_ordered(source.items(_QUERY_BASES), _query_batch, threads)))
+def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> SequenceBatch:
+    """All queries of files of reads in any format; candidates may name any of them at any time."""
+    batches: list[SequenceBatch] = []
+    for path in paths:
+        with ReadSource(path, reference, threads=threads) as source:
+            batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
+    return join_batches(batches)
 
 
 def _query_batches(params: VerifyParams, chunk_bytes: int) -> Iterator[SequenceBatch]:
-    with ReadSource(params.queries, _fasta(params.reference)) as source:
-        yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
+    for path in params.query_files:
+        with ReadSource(path, _fasta(params.reference)) as source:
+            yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
 
 
 def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
@@ -223,8 +228,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
     if held[0] is not None or held[1] is not None:
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
+        queried = f"{shown_inputs(params.query_files)}: {counted(counts[0], 'query', 'queries')}"
         raise InputError(
-            f"{counts[0]} queries but {counts[1]} targets in {shown_input(params.reference)} "
-            "(without --candidates they are paired one by one)",
-            params.queries,
+            f"{queried} but {counted(counts[1], 'target')} in {shown_input(params.reference)} "
+            "(without --candidates they are paired one by one)"
         )

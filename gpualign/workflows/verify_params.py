@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from gpualign.errors import UsageError
+from gpualign.errors import UsageError, check_range
 
 Mode = Literal["infix", "prefix", "global"]
 Strand = Literal["given", "plus", "minus", "both"]
@@ -21,7 +21,7 @@ class VerifyParams:
 
     Attributes:
         reference: file of the targets.
-        queries: file of the queries.
+        queries: file of the queries, or several.
         candidates: file of candidate regions, "-" for standard input; None: queries and targets are paired in order.
         max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
         error_rate: most errors as a share of the query's length, rounded down.
@@ -34,7 +34,7 @@ class VerifyParams:
     """
 
     reference: str
-    queries: str
+    queries: str | tuple[str, ...]
     candidates: str | None = None
     max_errors: int | None = None
     error_rate: float = 0.1
@@ -46,8 +46,7 @@ class VerifyParams:
     header: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_errors is not None and not -1 <= self.max_errors <= NO_LIMIT:
-            raise UsageError(f"max errors must be -1 (no limit) or more, not {self.max_errors}")
+        check_range("max errors (-1: no limit)", self.max_errors or 0, -1, NO_LIMIT)
         if not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
@@ -61,6 +60,10 @@ class VerifyParams:
             raise UsageError("best and all exclude each other")
         if self.best is not None and self.candidates is None:
             raise UsageError("best needs candidates: pairs taken line by line are one a query")
-        names = [path for path in (self.reference, self.queries, self.candidates) if path == "-"]
-        if len(names) > 1:
+        if (self.reference, *self.query_files, self.candidates).count("-") > 1:
             raise UsageError("only one input can be standard input")
+
+    @property
+    def query_files(self) -> tuple[str, ...]:
+        """Paths of the queries, which are read one behind the other."""
+        return (self.queries,) if isinstance(self.queries, str) else self.queries

@@ -89,7 +89,7 @@ def _power_of_two(n: int) -> int:
 
 def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     """int32 (longest + 1,): edits allowed by a read's length, as the CPU's mapper computes them."""
-    limits: NDArray[np.int32] = np.ceil(params.error_rate * np.arange(longest + 1) - 1e-9).astype(np.int32)
+    limits: NDArray[np.int32] = np.floor(params.error_rate * np.arange(longest + 1) + 1e-9).astype(np.int32)
     return limits
 
 

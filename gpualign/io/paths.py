@@ -1,0 +1,70 @@
+"""The names of files, before any is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Sequence
+
+from gpualign.errors import GpualignError, UsageError
+from gpualign.io.files import is_special, os_reason
+
+#: extensions that an output of ours cannot bear out
+_NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
+
+
+def listed_files(text: str) -> tuple[str, ...]:
+    """The files that an argument names: one, or several with commas between them. A file with a comma in its name goes
+    before a list.
+    """
+    return (text,) if os.path.exists(text) else tuple(text.split(","))
+
+
+def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
+
+    Args:
+        inputs, outputs: None and "-" are no files.
+
+    Raises:
+        UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
+        GpualignError: there cannot be such an output.
+    """
+    if "" in (*inputs, *outputs):
+        raise UsageError("a file's name is empty (is a variable of the shell unset?)")
+    read = [path for path in inputs if path not in (None, "-")]
+    written: list[str] = []
+    for path in outputs:
+        if path is None or path == "-":
+            continue
+        if any(_are_same(path, str(other)) for other in read):
+            raise UsageError(f"the output {path} is also an input")
+        if not is_special(path) and any(_are_same(path, other) for other in written):
+            raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
+        if path.lower().endswith(_NOT_WRITTEN):
+            raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
+        _check_place(path)
+        written.append(path)
+
+
+def _check_place(path: str) -> None:
+    """A file of that name can be, as far as its folder tells."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(target)  # a name too long, a file where a folder should be
+        os.stat(folder)
+    except OSError as error:
+        raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
+    if not (is_special(path) or os.access(folder, os.W_OK)):
+        raise GpualignError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
+
+
+def _are_same(one: str, other: str) -> bool:
+    """One file, whatever links lead to it; or one that is not there yet."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
