@@ -175,6 +175,6 @@ def test_words_of_the_kernels() -> None:
         tasks.arithmetic(scoring, 10, 10, 10**9, 10**9)
     assert tasks.arithmetic(load_matrix("BLOSUM62"), 11, 1, 500, 500).lanes == 2
     assert tasks.arithmetic(scoring, 10, 10, 2500, 2500).lanes == 2
-    assert tasks.arithmetic(scoring, 10, 10, 2500, 2500, free_start=True).lanes == 1
+    assert tasks.arithmetic(scoring, 10, 10, 2500, 2500, cheap_start=True).lanes == 1
     assert tasks.arithmetic(scoring, 10, 1, 6500, 6500, local=True).lanes == 2
     assert tasks.arithmetic(scoring, 10, 1, 6560, 6560, local=True).lanes == 1

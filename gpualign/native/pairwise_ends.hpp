@@ -1,5 +1,4 @@
-// Where a group's alignments end: in the last row and column, or anywhere (local). Ties: the fewest letters of the
-// target, then of the query.
+// Where a group's alignments end: in the last row and column, or anywhere (local).
 #pragma once
 #include "pairwise_scheme.hpp"
 
@@ -23,25 +22,26 @@ public:
 
     // Offers H' at (i, j).
     void offer(int lane, T value, int64_t i, int64_t j) {
-        const Best found{int64_t(value) - bias_ - int64_t(scheme_->shift()) * (i + j), i, j};
-        Best& best = best_[lane];
-        const bool ahead = found.j < best.j || (found.j == best.j && found.i < best.i);
-        if (found.score > best.score || (found.score == best.score && ahead)) best = found;
+        const int64_t n = pairs_[lane].n, m = pairs_[lane].m;
+        const int64_t rest = scheme_->ends.query_end.cost(n - i) + scheme_->ends.target_end.cost(m - j);
+        const End found{int64_t(value) - bias_ - int64_t(scheme_->shift()) * (i + j) - rest, i, j};
+        if (found.ahead_of(best_[lane], *scheme_, n, m)) best_[lane] = found;
     }
 
-    // A lane's last row: its corner, or all of it where the target's end is free.
+    // A lane's last row: its corner, or all of it where gaps at the target's end are cheap.
     template <class Strip, int K>
     void last_row(const Strip& strip, int64_t c0, int64_t row) {
+        const bool all = scheme_->cheap(scheme_->ends.target_end);
         for (int l = 0; l < count_; l++) {
             if (pairs_[l].n != row) continue;
             for (int k = 0; k < K; k++) {
                 const int64_t j = c0 + k + 1;
-                if (j == pairs_[l].m || (scheme_->free_target_end && j < pairs_[l].m)) offer(l, L::get(strip.h[k], l), row, j);
+                if (j == pairs_[l].m || (all && j < pairs_[l].m)) offer(l, L::get(strip.h[k], l), row, j);
             }
         }
     }
 
-    // A lane's last column where the query's end is free.
+    // A lane's last column where gaps at the query's end are cheap.
     template <class Strip, int K>
     void last_column(const Strip& strip, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
@@ -60,7 +60,7 @@ public:
 
     void finish() {
         for (int l = 0; l < count_; l++) {
-            const Best& best = best_[l];
+            const End& best = best_[l];
             const bool none = best.score == INT64_MIN;  // a local alignment without a positive score
             pairs_[l].score = none ? 0 : int32_t(best.score);
             pairs_[l].end_i = none ? 0 : int32_t(best.i);
@@ -69,10 +69,6 @@ public:
     }
 
 private:
-    struct Best {
-        int64_t score, i, j;
-    };
-
     template <class Strip, int K>
     void local_cells(const Strip& strip, const Word& most, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
@@ -89,7 +85,7 @@ private:
     Pair* pairs_ = nullptr;
     int count_ = 0;
     int64_t bias_ = 0;
-    Best best_[L::count];
+    End best_[L::count];
     Word threshold_ = Word(T(0));
 };
 
