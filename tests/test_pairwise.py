@@ -55,15 +55,20 @@ def mutate(random_: random.Random, text: str, rate: float, letters: str = "ACGT"
     return "".join(out)
 
 
-def align(scoring, queries, targets, gap_open, gap_extend, local=False, free=0, traced=True, table=1 << 26):
-    """Every query against every target, straight from the native engine."""
+def align(
+    scoring, queries, targets, gap_open, gap_extend, local=False, free=0, traced=True, table=1 << 26, end_gaps=None
+):
+    """Every query against every target, straight from the native engine; ends that are not free cost ``end_gaps``."""
     a = encode([SequenceBatch.from_records([(str(i), s) for i, s in enumerate(queries)])], scoring)
     b = encode([SequenceBatch.from_records([(str(i), s) for i, s in enumerate(targets)])], scoring)
     query = np.repeat(np.arange(len(queries), dtype=np.int32), len(targets))
     target = np.tile(np.arange(len(targets), dtype=np.int32), len(queries))
+    each = end_gaps or [(gap_open, gap_extend)] * 4
+    costs = [(0, 0) if local or free >> end & 1 else each[end] for end in range(4)]
     return _native.align_pairs(
         a.codes, a.offsets, b.codes, b.offsets, query, target, NO_BAND, NO_BAND, scoring.scores.ravel(), len(scoring),
-        scoring.identical, scoring.name == "match/mismatch", gap_open, gap_extend, local, free, traced, table,
+        scoring.identical, scoring.name == "match/mismatch", gap_open, gap_extend, local, free,
+        np.array(costs, np.int32).ravel(), traced, table,
     )  # fmt: skip
 
 
@@ -76,15 +81,21 @@ def score_of(scoring):
     return lambda x, y: int(scoring.scores[scoring.codes[ord(x)], scoring.codes[ord(y)]])
 
 
-def check_alignments(scoring, queries, targets, gap_open, gap_extend, local, free, table, expected):
-    scores, spans, _, cigar, offsets = align(scoring, queries, targets, gap_open, gap_extend, local, free, True, table)
-    alone = align(scoring, queries, targets, gap_open, gap_extend, local, free, False)[0]
+def check_alignments(scoring, queries, targets, gap_open, gap_extend, local, free, table, expected, end_gaps=None):
+    common = (scoring, queries, targets, gap_open, gap_extend, local, free)
+    scores, spans, _, cigar, offsets = align(*common, True, table, end_gaps)
+    alone = align(*common, False, end_gaps=end_gaps)[0]
     for pair in range(len(scores)):
         a, b = queries[pair // len(targets)], targets[pair % len(targets)]
         assert scores[pair] == alone[pair] == expected(a, b), (a, b)
         query_start, query_end, target_start, target_end = spans.reshape(-1, 4)[pair].tolist()
         part_a, part_b = a[query_start:query_end], b[target_start:target_end]
-        replayed = replay(part_a, part_b, cigar_text(cigar, offsets, pair), score_of(scoring), gap_open, gap_extend)
+        path = cigar_text(cigar, offsets, pair)
+        if end_gaps:  # what free ends leave out, so that gaps at the ends of the parts are not taken for end gaps
+            before, after = ((target_start, query_start), (len(b) - target_end, len(a) - query_end))
+            path = "{}D{}I".format(*before) + path + "{}D{}I".format(*after)
+            part_a, part_b = a, b
+        replayed = replay(part_a, part_b, path, score_of(scoring), gap_open, gap_extend, end_gaps)
         assert replayed == (scores[pair], len(part_a), len(part_b))
         if not local and a and b:
             assert query_start == 0 or free & 1
@@ -291,6 +302,28 @@ def test_output_does_not_depend_on_threads_or_order(tmp_path: Path) -> None:
     assert set((tmp_path / "few").read_text().splitlines()) <= set(lines)
 
 
+@pytest.mark.parametrize("mode", ["semi-global", "local"])
+def test_nothing_aligned_is_an_alignment_of_score_0(tmp_path: Path, mode: str) -> None:
+    """The best where any two letters would score less; parasail's semi-global functions insist on a pair or a gap."""
+    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "TTTTT", "GGA"]), tmp_path / "out"
+    assert parasail.sg_scan_32("AAAA", "TTTTT", 10, 1, parasail_matrix(match_mismatch(5, -4))).score == -4
+    run([str(fasta), "--mode", mode, "-o", str(out)])
+    fields = ("score", "alnlen", "qstart", "qend", "tstart", "tend", "cigar")
+    rows = [[row[field] for field in fields] for row in rows_of(out)]
+    assert rows == [[*"000000*"], ["5", "1", "1", "1", "3", "3", "1M"], [*"000000*"]]
+
+
+def test_scores_below_0_where_an_end_is_not_free(tmp_path: Path) -> None:
+    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "GGA"]), tmp_path / "out"
+    matrix = parasail_matrix(match_mismatch(5, -4))
+    for ends, function in (("target", parasail.sg_dx_scan_32), ("query", parasail.sg_qx_scan_32)):
+        run([str(fasta), "--mode", "semi-global", "--free-ends", f"{ends}-start,{ends}-end", "-o", str(out)])
+        score = function("AAAA", "GGA", 10, 1, matrix).score
+        assert score < 0
+        assert [int(row["score"]) for row in rows_of(out)] == [score]
+        assert rows_of(out)[0]["cigar"] == ("3I1M" if ends == "target" else "3M")
+
+
 def test_few_sequences(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for sequences in ([], ["ACGT"]):
@@ -360,6 +393,10 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
         ({"mode": "local", "score_only": True}, "cuda"),
         ({"mode": "local", "layout": "matrix", "matrix_value": "score"}, "cuda"),
         ({"mode": "local", "layout": "matrix"}, "cpu"),
+        ({"end_gap_open": 2}, "cpu"),
+        ({"end_gap_open": 2, "score_only": True}, "cuda"),
+        ({"end_gap_open": 2, "identity": 0.9}, "cuda"),
+        ({"end_gap_open": 10}, "cuda"),
     ],
 )
 def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(

@@ -82,8 +82,8 @@ class PairwiseParams:
         match, mismatch: scores of equal and of different nucleotides.
         matrix: name or path of a substitution matrix instead.
         gap_open, gap_extend: positive penalties.
-        end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high, of all ends or of each of
-            ``ENDS``; None: as elsewhere. Ends that are free cost nothing.
+        end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high: one, or one for each
+            of ``ENDS``; None: as elsewhere. Ends that are free cost nothing.
         identity: keep pairs of at least this identity (0 to 1); None: keep all.
         identity_definition: vsearch's --iddef, 0 to 4 (see ``gpualign.identity``).
         strand: "plus", or "both": the reverse complement of the query is tried as well.
