@@ -302,28 +302,6 @@ def test_output_does_not_depend_on_threads_or_order(tmp_path: Path) -> None:
     assert set((tmp_path / "few").read_text().splitlines()) <= set(lines)
 
 
-@pytest.mark.parametrize("mode", ["semi-global", "local"])
-def test_nothing_aligned_is_an_alignment_of_score_0(tmp_path: Path, mode: str) -> None:
-    """The best where any two letters would score less; parasail's semi-global functions insist on a pair or a gap."""
-    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "TTTTT", "GGA"]), tmp_path / "out"
-    assert parasail.sg_scan_32("AAAA", "TTTTT", 10, 1, parasail_matrix(match_mismatch(5, -4))).score == -4
-    run([str(fasta), "--mode", mode, "-o", str(out)])
-    fields = ("score", "alnlen", "qstart", "qend", "tstart", "tend", "cigar")
-    rows = [[row[field] for field in fields] for row in rows_of(out)]
-    assert rows == [[*"000000*"], ["5", "1", "1", "1", "3", "3", "1M"], [*"000000*"]]
-
-
-def test_scores_below_0_where_an_end_is_not_free(tmp_path: Path) -> None:
-    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "GGA"]), tmp_path / "out"
-    matrix = parasail_matrix(match_mismatch(5, -4))
-    for ends, function in (("target", parasail.sg_dx_scan_32), ("query", parasail.sg_qx_scan_32)):
-        run([str(fasta), "--mode", "semi-global", "--free-ends", f"{ends}-start,{ends}-end", "-o", str(out)])
-        score = function("AAAA", "GGA", 10, 1, matrix).score
-        assert score < 0
-        assert [int(row["score"]) for row in rows_of(out)] == [score]
-        assert rows_of(out)[0]["cigar"] == ("3I1M" if ends == "target" else "3M")
-
-
 def test_few_sequences(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for sequences in ([], ["ACGT"]):

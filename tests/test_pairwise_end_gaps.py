@@ -1,4 +1,4 @@
-"""Gaps at the ends of sequences that cost less than those inside: ``pairwise --gapopen 20I/2E``."""
+"""What ends cost: gaps there that are cheaper than inside (``pairwise --gapopen 20I/2E``), and free ends of no use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,17 @@ from gpualign.errors import UsageError
 from gpualign.gap_penalties import GapPenalty, parse_penalty
 from gpualign.matrices import load_matrix, match_mismatch
 from tests.reference.pairwise import end_gap_score, replay
-from tests.test_pairwise import align, check_alignments, cigar_text, mutate, rows_of, run, score_of, write_fasta
+from tests.test_pairwise import (
+    align,
+    check_alignments,
+    cigar_text,
+    mutate,
+    parasail_matrix,
+    rows_of,
+    run,
+    score_of,
+    write_fasta,
+)
 
 AMPLICONS = Path(__file__).parent.parent / "examples" / "data" / "amplicons.fa"
 VSEARCH = "--match 2 --mismatch -4 --gapopen 20I/2E --gapext 2I/1E --iddef 2".split()  # noqa: SIM905
@@ -199,3 +210,25 @@ def test_pairs_of_vsearch(tmp_path: Path, gaps: str, identity: str) -> None:
 
     assert len(rows(out)) > 50
     assert rows(tmp_path / "ours") == rows(out)
+
+
+@pytest.mark.parametrize("mode", ["semi-global", "local"])
+def test_nothing_aligned_is_an_alignment_of_score_0(tmp_path: Path, mode: str) -> None:
+    """The best where any two letters would score less; parasail's semi-global functions insist on a pair or a gap."""
+    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "TTTTT", "GGA"]), tmp_path / "out"
+    assert parasail.sg_scan_32("AAAA", "TTTTT", 10, 1, parasail_matrix(match_mismatch(5, -4))).score == -4
+    run([str(fasta), "--mode", mode, "-o", str(out)])
+    fields = ("score", "alnlen", "qstart", "qend", "tstart", "tend", "cigar")
+    rows = [[row[field] for field in fields] for row in rows_of(out)]
+    assert rows == [[*"000000*"], ["5", "1", "1", "1", "3", "3", "1M"], [*"000000*"]]
+
+
+def test_scores_below_0_where_an_end_is_not_free(tmp_path: Path) -> None:
+    fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "GGA"]), tmp_path / "out"
+    matrix = parasail_matrix(match_mismatch(5, -4))
+    for ends, function in (("target", parasail.sg_dx_scan_32), ("query", parasail.sg_qx_scan_32)):
+        run([str(fasta), "--mode", "semi-global", "--free-ends", f"{ends}-start,{ends}-end", "-o", str(out)])
+        score = function("AAAA", "GGA", 10, 1, matrix).score
+        assert score < 0
+        assert [int(row["score"]) for row in rows_of(out)] == [score]
+        assert rows_of(out)[0]["cigar"] == ("3I1M" if ends == "target" else "3M")

@@ -126,7 +126,7 @@ def command(**values: Any) -> None:
       gpualign pairwise genes.fa --id 0.97 -o similar.tsv
       gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
       gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
-      gpualign pairwise genes.fa --match 2 --mismatch -4 --gapopen 20I/2E --gapext 2I/1E --iddef 2  # as vsearch
+      gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
     options = take_run_options(values)
     params = _take_params(values)
