@@ -137,7 +137,7 @@ def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str,
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_end_gaps(tmp_path: Path, scheme: str) -> None:
     options, letters, gap_open, gap_extend = SCHEMES[scheme]
-    matrix = parasail_matrix_of(scheme).matrix
+    matrix = parasail_matrix_of(scheme)
     order = "ARNDCQEGHILKMFPSTWYV" if scheme == "protein" else "ACGTN"
     sequences = [*family(51, 9, 60, 0.6, letters), *family(52, 3, 24, 0.4, letters), letters[0]]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
@@ -148,7 +148,9 @@ def test_end_gaps(tmp_path: Path, scheme: str) -> None:
     common = [fasta, *(options[:-2] if scheme == "linear" else options[:-4]), *gaps]
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
     expected = [
-        end_gap_score(a, b, lambda x, y: int(matrix[order.index(x), order.index(y)]), (gap_open, gap_extend), ends)
+        end_gap_score(
+            a, b, lambda x, y: int(matrix.matrix[order.index(x), order.index(y)]), (gap_open, gap_extend), ends
+        )
         for a, b in pairs
     ]
     for extra in (["--score-only"], [], ["--id", "0.8"], ["--id", "0.8", "--iddef", "2"]):
