@@ -85,8 +85,8 @@ private:
         ends_.set_up(scheme, pairs, count, bias_);
         if (Local) return;
         for (int l = 0; l < count; l++) {  // alignments that leave a whole sequence unaligned
-            if (scheme.cheap(scheme.ends.target_end)) ends_.offer(l, left_value(pairs[l].n), pairs[l].n, 0);
-            if (scheme.cheap(scheme.ends.query_end)) ends_.offer(l, top_value(pairs[l].m), 0, pairs[l].m);
+            if (scheme.cheap(scheme.ends.target_end)) ends_.offer_in_row(l, left_value(pairs[l].n), 0);
+            if (scheme.cheap(scheme.ends.query_end)) ends_.offer_in_column(l, top_value(pairs[l].m), 0);
         }
     }
 

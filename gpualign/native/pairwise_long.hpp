@@ -75,7 +75,8 @@ private:
         const auto offer = [&](int32_t h, int64_t i, int64_t j) {
             const int64_t rest = ends.query_end.cost(whole.n - i) + ends.target_end.cost(whole.m - j);
             const End found{h - scheme_.shift() * (i + j) - rest, i, j};
-            if (found.ahead_of(best, scheme_, whole.n, whole.m)) best = found;
+            if (found.score < best.score) return;
+            if (found.score > best.score || found.preferred_to(best, scheme_, whole.n, whole.m)) best = found;
         };
         for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
         if (scheme_.cheap(ends.query_end)) {

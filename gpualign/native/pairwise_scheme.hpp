@@ -78,10 +78,9 @@ bool fits(const Scheme& scheme, int64_t n, int64_t m) {
 struct End {
     int64_t score, i, j;
 
-    // Of equal scores, global alignment takes the shortest gap at the end, in the query if there is one in either; else
-    // the fewest letters of the target, then of the query count.
-    bool ahead_of(const End& other, const Scheme& scheme, int64_t n, int64_t m) const {
-        if (score != other.score) return score > other.score;
+    // Of two with the same score: in global alignment the shortest gap at the end, in the query rather than the target;
+    // else the fewest letters of the target, then of the query.
+    bool preferred_to(const End& other, const Scheme& scheme, int64_t n, int64_t m) const {
         const bool whole = !scheme.local && !scheme.free_query_end && !scheme.free_target_end;
         if (!whole) return j < other.j || (j == other.j && i < other.i);
         const bool in_row = i == n, other_in_row = other.i == n;
