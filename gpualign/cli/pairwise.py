@@ -159,7 +159,7 @@ def _take_params(values: dict[str, Any]) -> PairwiseParams:
     return PairwiseParams(
         layout=layouts[0] if layouts else "tsv",
         columns=None if userfields is None else tuple(userfields.split("+")),
-        free_ends=None if free_ends is None else frozenset(x for x in free_ends.split(",") if x),
+        free_ends=None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x),
         header=not values.pop("no_header"),
         **gaps,
         **given,
