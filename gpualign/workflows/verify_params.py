@@ -47,7 +47,7 @@ class VerifyParams:
 
     def __post_init__(self) -> None:
         if self.max_errors is not None and not -1 <= self.max_errors <= NO_LIMIT:
-            raise UsageError(f"max errors must be -1 (no limit) or more, not {self.max_errors}")
+            raise UsageError(f"max errors must be -1 (no limit) or 0 to {NO_LIMIT}, not {self.max_errors}")
         if not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
