@@ -14,7 +14,7 @@ namespace gpualign {
 namespace nw {
 
 static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
-                  sizeof(TraceResult) == 24,
+                  sizeof(TraceResult) == 24 && sizeof(LazyScheme) == 64,
               "gpualign/gpu/kernels/pairwise.py lays these out");
 
 namespace {

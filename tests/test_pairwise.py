@@ -55,15 +55,20 @@ def mutate(random_: random.Random, text: str, rate: float, letters: str = "ACGT"
     return "".join(out)
 
 
-def align(scoring, queries, targets, gap_open, gap_extend, local=False, free=0, traced=True, table=1 << 26):
-    """Every query against every target, straight from the native engine."""
+def align(
+    scoring, queries, targets, gap_open, gap_extend, local=False, free=0, traced=True, table=1 << 26, end_gaps=None
+):
+    """Every query against every target, straight from the native engine; ends that are not free cost ``end_gaps``."""
     a = encode([SequenceBatch.from_records([(str(i), s) for i, s in enumerate(queries)])], scoring)
     b = encode([SequenceBatch.from_records([(str(i), s) for i, s in enumerate(targets)])], scoring)
     query = np.repeat(np.arange(len(queries), dtype=np.int32), len(targets))
     target = np.tile(np.arange(len(targets), dtype=np.int32), len(queries))
+    each = end_gaps or [(gap_open, gap_extend)] * 4
+    costs = [(0, 0) if local or free >> end & 1 else each[end] for end in range(4)]
     return _native.align_pairs(
         a.codes, a.offsets, b.codes, b.offsets, query, target, NO_BAND, NO_BAND, scoring.scores.ravel(), len(scoring),
-        scoring.identical, scoring.name == "match/mismatch", gap_open, gap_extend, local, free, traced, table,
+        scoring.identical, scoring.name == "match/mismatch", gap_open, gap_extend, local, free,
+        np.array(costs, np.int32).ravel(), traced, table,
     )  # fmt: skip
 
 
@@ -76,15 +81,21 @@ def score_of(scoring):
     return lambda x, y: int(scoring.scores[scoring.codes[ord(x)], scoring.codes[ord(y)]])
 
 
-def check_alignments(scoring, queries, targets, gap_open, gap_extend, local, free, table, expected):
-    scores, spans, _, cigar, offsets = align(scoring, queries, targets, gap_open, gap_extend, local, free, True, table)
-    alone = align(scoring, queries, targets, gap_open, gap_extend, local, free, False)[0]
+def check_alignments(scoring, queries, targets, gap_open, gap_extend, local, free, table, expected, end_gaps=None):
+    common = (scoring, queries, targets, gap_open, gap_extend, local, free)
+    scores, spans, _, cigar, offsets = align(*common, True, table, end_gaps)
+    alone = align(*common, False, end_gaps=end_gaps)[0]
     for pair in range(len(scores)):
         a, b = queries[pair // len(targets)], targets[pair % len(targets)]
         assert scores[pair] == alone[pair] == expected(a, b), (a, b)
         query_start, query_end, target_start, target_end = spans.reshape(-1, 4)[pair].tolist()
         part_a, part_b = a[query_start:query_end], b[target_start:target_end]
-        replayed = replay(part_a, part_b, cigar_text(cigar, offsets, pair), score_of(scoring), gap_open, gap_extend)
+        path = cigar_text(cigar, offsets, pair)
+        if end_gaps:  # what free ends leave out, so that gaps at the ends of the parts are not taken for end gaps
+            before, after = ((target_start, query_start), (len(b) - target_end, len(a) - query_end))
+            path = "{}D{}I".format(*before) + path + "{}D{}I".format(*after)
+            part_a, part_b = a, b
+        replayed = replay(part_a, part_b, path, score_of(scoring), gap_open, gap_extend, end_gaps)
         assert replayed == (scores[pair], len(part_a), len(part_b))
         if not local and a and b:
             assert query_start == 0 or free & 1
@@ -360,6 +371,10 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
         ({"mode": "local", "score_only": True}, "cuda"),
         ({"mode": "local", "layout": "matrix", "matrix_value": "score"}, "cuda"),
         ({"mode": "local", "layout": "matrix"}, "cpu"),
+        ({"end_gap_open": 2}, "cpu"),
+        ({"end_gap_open": 2, "score_only": True}, "cuda"),
+        ({"end_gap_open": 2, "identity": 0.9}, "cuda"),
+        ({"end_gap_open": 10}, "cuda"),
     ],
 )
 def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(

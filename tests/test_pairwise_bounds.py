@@ -118,14 +118,26 @@ def test_bands_hold_every_optimal_path(a, seed, rate, scores, penalties) -> None
         low, high = band_of(known, n, m, scoring, *penalties)
         banded = _native.align_pairs(
             encoded[0].codes, encoded[0].offsets, encoded[1].codes, encoded[1].offsets, zero, zero, low, high,
-            scoring.scores.ravel(), len(scoring), scoring.identical, True, *penalties, False, 0, True, 1 << 24,
+            scoring.scores.ravel(), len(scoring), scoring.identical, True, *penalties, False, 0,
+            np.array(penalties * 4, np.int32), True, 1 << 24,
         )  # fmt: skip
         assert banded[0][0] == score[0]
         assert banded[2].tolist() == counts.tolist()
         assert banded[3].tolist() == cigar.tolist()
 
 
-@pytest.mark.parametrize("options", [[], ["--gap", "6"], ["--matrix", "NUC.4.4"], ["--iddef", "0"], ["--iddef", "3"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--gap", "6"],
+        ["--matrix", "NUC.4.4"],
+        ["--iddef", "0"],
+        ["--iddef", "3"],
+        ["--gapopen", "2E", "--gapext", "1I/0E"],
+        ["--gap", "6I/1L/0R", "--iddef", "0"],
+    ],
+)
 def test_filtered_output_is_the_filtered_whole(tmp_path: Path, options: list[str]) -> None:
     rng = random.Random(4)
     sequences = [mutate(rng, "".join(rng.choices("ACGT", k=120)), 0.1) for _ in range(4)]
@@ -175,6 +187,6 @@ def test_words_of_the_kernels() -> None:
         tasks.arithmetic(scoring, 10, 10, 10**9, 10**9)
     assert tasks.arithmetic(load_matrix("BLOSUM62"), 11, 1, 500, 500).lanes == 2
     assert tasks.arithmetic(scoring, 10, 10, 2500, 2500).lanes == 2
-    assert tasks.arithmetic(scoring, 10, 10, 2500, 2500, free_start=True).lanes == 1
+    assert tasks.arithmetic(scoring, 10, 10, 2500, 2500, cheap_start=True).lanes == 1
     assert tasks.arithmetic(scoring, 10, 1, 6500, 6500, local=True).lanes == 2
     assert tasks.arithmetic(scoring, 10, 1, 6560, 6560, local=True).lanes == 1

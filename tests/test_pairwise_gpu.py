@@ -13,6 +13,7 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.gpu.kernels import pairwise as kernels
+from tests.reference.pairwise import end_gap_score
 from tests.test_pairwise import mutate, replay, rows_of, write_fasta
 
 pytestmark = pytest.mark.gpu
@@ -131,6 +132,33 @@ def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str,
     # of four free ends: nothing is an alignment as well, which parasail leaves out
     expected = [max(0, parasail.sg_scan_64(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
     assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_end_gaps(tmp_path: Path, scheme: str) -> None:
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    matrix = parasail_matrix_of(scheme)
+    order = "ARNDCQEGHILKMFPSTWYV" if scheme == "protein" else "ACGTN"
+    sequences = [*family(51, 9, 60, 0.6, letters), *family(52, 3, 24, 0.4, letters), letters[0]]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    ends = [(gap_open, gap_extend // 2), (gap_open, 0), (0, 0), (gap_open // 3, min(gap_extend, gap_open // 3))]
+    opens = "/".join(f"{ends[i][0]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
+    extends = "/".join(f"{ends[i][1]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
+    gaps = ["--gapopen", f"{gap_open}I/{opens}", "--gapext", f"{gap_extend}I/{extends}"]
+    common = [fasta, *(options[:-2] if scheme == "linear" else options[:-4]), *gaps]
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    expected = [
+        end_gap_score(
+            a, b, lambda x, y: int(matrix.matrix[order.index(x), order.index(y)]), (gap_open, gap_extend), ends
+        )
+        for a, b in pairs
+    ]
+    for extra in (["--score-only"], [], ["--id", "0.8"], ["--id", "0.8", "--iddef", "2"]):
+        run([*common, *extra, "--device", "cuda", "--kernel", "lazy", "-o", str(tmp_path / "gpu")])
+        run([*common, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), extra
+        if "--id" not in extra:
+            assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
 
 
 def test_many_pairs_of_other_modes(tmp_path: Path) -> None:

@@ -169,6 +169,10 @@ CASES = {
         "traced": False,
         "threads": 3,
     },
+    "end gaps": {"end_gaps": ((2, 1), (0, 0), (10, 1), (4, 0)), "threads": 2},
+    "end gaps, edit filter": {"end_gaps": ((2, 1),) * 4, "identity": 0.9},
+    "end gaps, score filter": {"end_gaps": ((2, 1),) * 4, "identity": 0.4},
+    "scores with end gaps": {"end_gaps": ((2, 1),) * 4, "traced": False},
     "local": {"mode": "local"},
     "local scores": {"mode": "local", "traced": False, "threads": 2},
 }

@@ -182,7 +182,13 @@ def test_work_of_hours_is_announced(
     lengths = np.array([length, 10])
     scoring = SimpleNamespace(name=matrix)
     problem: Any = SimpleNamespace(
-        mode=mode, scoring=scoring, traced=True, pair_threads=2, query_lengths=lengths, target_lengths=lengths
+        mode=mode,
+        from_corners=mode == "global",
+        scoring=scoring,
+        traced=True,
+        pair_threads=2,
+        query_lengths=lengths,
+        target_lengths=lengths,
     )
     warn_of_giants(problem, on_gpu)
     assert ("takes long" in capsys.readouterr().err) == warns

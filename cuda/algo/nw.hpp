@@ -144,6 +144,24 @@ struct Strip {
     }
 };
 
+// What a gap costs at one end of a sequence; nothing where that end is free.
+struct EndGap {
+    int32_t open, extend;
+
+    template <class Int>
+    GPUALIGN_HD Int cost(Int letters) const { return letters ? open + (letters - 1) * extend : 0; }
+    // H' of the border cell so many letters from the corner.
+    template <class Int>
+    GPUALIGN_HD Int border(Int letters, int32_t shift) const { return shift * letters - cost(letters); }
+};
+
+// Letters before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the last
+// one). A gap there costs no more than elsewhere, so an alignment's last pair of letters may be looked for in all of the
+// last row and column, at H minus the cost of the rest.
+struct EndGaps {
+    EndGap query_start, query_end, target_start, target_end;
+};
+
 // Where a walk back through the directions stands.
 struct Walk {
     int64_t i, j;  // letters of query and target not yet consumed

@@ -5,29 +5,32 @@
 namespace gpualign {
 namespace nw {
 
-// Semi-global: some ends cost nothing. H' of a free border is x (i + j), which is no score at all; an alignment may end
-// in any cell of a last row or column whose sequence may go on.
+// Some ends cost less than other gaps, or nothing (semi-global): an alignment may end in any cell of a last row or column,
+// for what the rest of the other sequence costs.
 template <class Word, int K>
 struct Borders {
     static constexpr bool local = false;
     using W = WordOf<Word>;
-    int32_t bias, opening, shift;
-    uint32_t free_ends;
+    int32_t bias, shift;
+    uint32_t cheap_ends;
+    EndGaps gaps;
+    int n;
     bool column_ends;  // a target of the warp ends in this strip, and its query may go on
     int32_t best[W::lanes];
 
-    __device__ __forceinline__ Borders(const LazyScheme& scheme, const Targets<Word, K>& targets, int n)
-        : bias(scheme.bias), opening(scheme.opening), shift(scheme.shift), free_ends(scheme.free_ends), column_ends(false) {
+    __device__ __forceinline__ Borders(const LazyScheme& scheme, const Targets<Word, K>& targets, int n_)
+        : bias(scheme.bias), shift(scheme.shift), cheap_ends(scheme.cheap_ends), gaps(scheme.ends), n(n_), column_ends(false) {
 #pragma unroll
         for (int half = 0; half < W::lanes; half++) {
-            best[half] = INT32_MIN;  // one of the alignments that leave a whole sequence out, where they may
+            best[half] = INT32_MIN;  // one of the alignments of no two letters, where they may be
             const int m = targets.length[half];
-            if (free_ends & free_target_end) best[half] = value(free_query_start, n) - bias - shift * n;
-            if (free_ends & free_query_end) best[half] = max(best[half], value(free_target_start, m) - bias - shift * m);
+            if (cheap_ends & cheap_target_end) best[half] = -gaps.query_start.cost(n) - gaps.target_end.cost(m);
+            if (cheap_ends & cheap_query_end)
+                best[half] = max(best[half], -gaps.target_start.cost(m) - gaps.query_end.cost(n));
         }
     }
-    __device__ __forceinline__ Word top(int j) const { return W::both(value(free_target_start, j)); }
-    __device__ __forceinline__ Word left(int i) const { return W::both(value(free_query_start, i)); }
+    __device__ __forceinline__ Word top(int j) const { return W::both(bias + gaps.target_start.border(j, shift)); }
+    __device__ __forceinline__ Word left(int i) const { return W::both(bias + gaps.query_start.border(i, shift)); }
     __device__ __forceinline__ void begin_strip(const Targets<Word, K>& targets, int c0) {
         bool mine = false;
 #pragma unroll
@@ -35,29 +38,27 @@ struct Borders {
             const int last = targets.length[half] - c0;
             mine |= last >= 1 && last <= K;
         }
-        column_ends = (free_ends & free_query_end) != 0 && __any_sync(0xffffffffu, mine);
+        column_ends = (cheap_ends & cheap_query_end) != 0 && __any_sync(0xffffffffu, mine);
     }
     __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
                                               int row) {
         if (!column_ends) return;
         each_cell(targets, c0, [&](int half, int k, int last) {
-            if (k + 1 == last) offer(half, h[k], row + targets.length[half]);
+            if (k + 1 == last) offer(half, h[k], row + targets.length[half], gaps.query_end.cost(n - row));
         });
     }
     __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0,
-                                                int n) {
+                                                int) {
         each_cell(targets, c0, [&](int half, int k, int last) {
-            if (k + 1 == last || (k + 1 < last && free_ends & free_target_end)) offer(half, h[k], n + c0 + k + 1);
+            if (k + 1 == last || (k + 1 < last && cheap_ends & cheap_target_end))
+                offer(half, h[k], n + c0 + k + 1, gaps.target_end.cost(last - k - 1));
         });
     }
 
 private:
-    // H' of a border, `at` letters from the corner.
-    __device__ __forceinline__ int32_t value(uint32_t free, int at) const {
-        return bias + (free_ends & free ? shift * at : -opening);
-    }
-    __device__ __forceinline__ void offer(int half, Word h, int letters) {
-        best[half] = max(best[half], W::lane(h, half) - bias - shift * letters);
+    // H' of a cell so many letters from the corner, for what follows it.
+    __device__ __forceinline__ void offer(int half, Word h, int letters, int rest) {
+        best[half] = max(best[half], W::lane(h, half) - bias - shift * letters - rest);
     }
 };
 

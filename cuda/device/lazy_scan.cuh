@@ -60,9 +60,10 @@ struct LazyScheme {
     int32_t shift, opening;  // x and o' of the transform
     int32_t bias;            // H'(0,0)
     int32_t extend;          // of a gap, where there is no transform
-    uint32_t free_ends;      // FreeEnd bits
+    uint32_t cheap_ends;     // bits of the ends where gaps cost less than elsewhere, in the order of EndGaps
+    EndGaps ends;
 };
-enum FreeEnd : uint32_t { free_query_start = 1, free_query_end = 2, free_target_start = 4, free_target_end = 8 };
+enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };
 
 // The strip's columns of one lane's targets as letters, `no_letter` past their ends.
 template <class Word, int K>

@@ -53,7 +53,8 @@ def pairwise(
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
         device, threads: as for :func:`gpualign.verify`.
         parameters: fields of :class:`gpualign.workflows.pairwise_params.PairwiseParams`: ``mode``, ``free_ends``,
-            ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``identity`` (0 to 1),
+            ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``end_gap_open``, ``end_gap_extend`` (one
+            penalty, or those of query start, query end, target start, target end), ``identity`` (0 to 1),
             ``identity_definition``, ``strand``, ``score_only``, ``include_self``, ``max_memory`` (bytes); ``max_gaps``
             with ``free_start`` and ``best``.
 

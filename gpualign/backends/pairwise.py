@@ -33,7 +33,7 @@ class PairProblem:
         scoring: letters and their scores.
         gap_open, gap_extend: penalties in the scoring's units.
         mode: "global", "semi-global" or "local".
-        free_ends: query start, query end, target start, target end cost nothing.
+        free_ends: query start, query end, target start, target end: letters there are left out.
         traced: alignments are wanted, not only scores.
         identity: the threshold, or None.
         definition: of the identity.
@@ -41,6 +41,8 @@ class PairProblem:
         kernel: the GPU kernel that is forced, or "auto".
         threads: of the host, for what a device leaves to them.
         pair_threads: that one long pair may have, where there are fewer pairs than threads.
+        end_gaps: penalties of a gap's first and further letters at each of the same ends, at most as high as elsewhere;
+            empty: as elsewhere.
     """
 
     queries: tuple[EncodedSequences, ...]
@@ -57,6 +59,25 @@ class PairProblem:
     kernel: str = "auto"
     threads: int = 1
     pair_threads: int = 1
+    end_gaps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def costs_at_ends(self) -> tuple[tuple[int, int], ...]:
+        """``end_gaps``, and zeros where an end is free or the alignment local."""
+        gaps = self.end_gaps or ((self.gap_open, self.gap_extend),) * 4
+        return tuple(
+            (0, 0) if free or self.mode == "local" else gap for free, gap in zip(self.free_ends, gaps, strict=True)
+        )
+
+    @property
+    def cheap_ends(self) -> tuple[bool, ...]:
+        """At which ends gaps cost less than elsewhere."""
+        return tuple(gap != (self.gap_open, self.gap_extend) for gap in self.costs_at_ends)
+
+    @property
+    def from_corners(self) -> bool:
+        """Alignments are global and all gaps cost the same: what devices trace too."""
+        return self.mode == "global" and not any(self.cheap_ends)
 
     @property
     def bound(self) -> IdentityBound | None:
@@ -168,7 +189,16 @@ def candidates_within(
         return Candidates(left)
     n, m = problem.lengths(left).T
     least = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
-    return Candidates(left, *band_of(least, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
+    return _within_band(problem, left, least)
+
+
+def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int64]) -> Candidates:
+    """Pairs with the band that global alignments of at least these scores (p,) have."""
+    n, m = problem.lengths(block).T
+    gaps = problem.gap_open, problem.gap_extend
+    if any(problem.cheap_ends):  # no letter of a gap costs less
+        gaps = (min(extend for _, extend in problem.costs_at_ends),) * 2
+    return Candidates(block, *band_of(scores, n, m, problem.scoring, *gaps))
 
 
 def score_lines(problem: PairProblem) -> tuple[float, float, float, float] | None:
@@ -191,9 +221,7 @@ def candidates_scored(
 ) -> Candidates:
     """The pairs ``near`` (indices, ascending), with the band that their scores prove."""
     left = block.take(near.astype(np.int64))
-    n, m = problem.lengths(left).T
-    known = scores.astype(np.int64)
-    return Candidates(left, *band_of(known, n, m, problem.scoring, problem.gap_open, problem.gap_extend))
+    return _within_band(problem, left, scores.astype(np.int64))
 
 
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
@@ -242,6 +270,7 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
         problem.gap_extend,
         problem.mode == "local",
         sum(free << bit for bit, free in enumerate(problem.free_ends)),
+        np.array(problem.costs_at_ends, np.int32).ravel(),
         problem.traced,
         problem.table_bytes,
         problem.pair_threads,

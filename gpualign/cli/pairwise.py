@@ -8,11 +8,27 @@ import click
 
 from gpualign.cli.options import SIZE, default_of, run_options, take_run_options
 from gpualign.errors import UsageError
+from gpualign.gap_penalties import GapPenalty, parse_penalty
 from gpualign.workflows.pairwise_params import KERNELS, MATRIX_SHAPES, MATRIX_VALUES, MODES, PairwiseParams
 
 
 def _default(name: str) -> Any:
     return default_of(PairwiseParams, name)
+
+
+class _Penalty(click.ParamType):  # type: ignore[type-arg]
+    """A gap penalty, or vsearch's list of them."""
+
+    name = "penalty"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GapPenalty:
+        try:
+            return value if isinstance(value, GapPenalty) else parse_penalty(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+_PENALTY = _Penalty()
 
 
 @click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -38,10 +54,19 @@ def _default(name: str) -> Any:
 @click.option("--mismatch", type=int, help=f"Score of unequal ones.  [default: {_default('mismatch')}]")
 @click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
 @click.option(
-    "--gapopen", type=int, help=f"Penalty of a gap's first letter, positive.  [default: {_default('gap_open')}]"
+    "--gapopen",
+    type=_PENALTY,
+    metavar="INT",
+    help=f"Penalty of a gap's first letter, positive. Or as vsearch has it: 20I/2E is 20 inside, 2 at the ends.  "
+    f"[default: {_default('gap_open')}]",
 )
-@click.option("--gapext", type=int, help=f"Penalty of each further letter.  [default: {_default('gap_extend')}]")
-@click.option("--gap", type=int, help="Linear gaps: the penalty of every letter of a gap.")
+@click.option(
+    "--gapext",
+    type=_PENALTY,
+    metavar="INT",
+    help=f"Penalty of each further letter; also 2I/1E.  [default: {_default('gap_extend')}]",
+)
+@click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: the penalty of every letter of a gap.")
 @click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
 @click.option(
     "--iddef",
@@ -90,6 +115,9 @@ def command(**values: Any) -> None:
     open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, letter case is ignored,
     and an ambiguity code never matches.
 
+    Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E, or 2L, 2R (left, right), 2QE, 2TE
+    (in the query, in the target) in place of 2E. An end that is not named costs what the inside does.
+
     In the CIGAR, I consumes the query as in SAM, so vsearch's caln is the reverse. Coordinates are 1-based and
     inclusive, except in PAF.
 
@@ -98,6 +126,7 @@ def command(**values: Any) -> None:
       gpualign pairwise genes.fa --id 0.97 -o similar.tsv
       gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
       gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
+      gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
     options = take_run_options(values)
     params = _take_params(values)
@@ -112,7 +141,7 @@ def command(**values: Any) -> None:
 
 
 def _take_params(values: dict[str, Any]) -> PairwiseParams:
-    open_, extend = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
+    gaps = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
     given = {name: score for name in ("match", "mismatch") if (score := values.pop(name)) is not None}
     if given and values["matrix"] is not None:
         raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
@@ -128,21 +157,24 @@ def _take_params(values: dict[str, Any]) -> PairwiseParams:
         raise UsageError(f"--userfields does not go with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
     free_ends = values.pop("free_ends")
     return PairwiseParams(
-        gap_open=open_,
-        gap_extend=extend,
         layout=layouts[0] if layouts else "tsv",
         columns=None if userfields is None else tuple(userfields.split("+")),
-        free_ends=None if free_ends is None else frozenset(x for x in free_ends.split(",") if x),
+        free_ends=None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x),
         header=not values.pop("no_header"),
+        **gaps,
         **given,
         **values,
     )
 
 
-def _gap_penalties(linear: int | None, open_: int | None, extend: int | None) -> tuple[int, int]:
+def _gap_penalties(linear: GapPenalty | None, open_: GapPenalty | None, extend: GapPenalty | None) -> dict[str, Any]:
     if linear is not None:
         if open_ is not None or extend is not None:
             raise UsageError("--gap sets both --gapopen and --gapext: give one or the other")
-        return linear, linear
-    default_open, default_extend = _default("gap_open"), _default("gap_extend")
-    return default_open if open_ is None else open_, default_extend if extend is None else extend
+        open_ = extend = linear
+    fields: dict[str, Any] = {}
+    for name, penalty in (("gap_open", open_ or GapPenalty()), ("gap_extend", extend or GapPenalty())):
+        default = _default(name)
+        fields[name] = default if penalty.inside is None else penalty.inside
+        fields[f"end_{name}"] = penalty.at_ends(default)
+    return fields

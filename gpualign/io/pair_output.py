@@ -85,9 +85,9 @@ class _Rows:
             "gapexts": measures.gaps - measures.openings,
             "pairs": measures.matches + measures.mismatches,
             "qstart": np.where(end > start, start + 1, 0),
-            "qend": end,
+            "qend": np.where(end > start, end, 0),
             "tstart": np.where(measures.target_end > measures.target_start, measures.target_start + 1, 0),
-            "tend": measures.target_end,
+            "tend": np.where(measures.target_end > measures.target_start, measures.target_end, 0),
         }
         if field in whole:
             return table.integers(whole[field])

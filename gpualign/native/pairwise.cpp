@@ -68,14 +68,16 @@ Width width_of(const Scheme& scheme, const Pair& pair, bool traced, int64_t tabl
 // One sequence is empty: nothing to compute.
 void align_empty(const Scheme& scheme, Pair& pair) {
     const bool of_target = pair.n == 0;
-    const int32_t length = of_target ? pair.m : pair.n;
+    const int64_t length = of_target ? pair.m : pair.n;
     const bool free_start = of_target ? scheme.free_target_start : scheme.free_query_start;
     const bool free_end = of_target ? scheme.free_target_end : scheme.free_query_end;
     pair.score = pair.start_i = pair.start_j = pair.end_i = pair.end_j = 0;
     pair.cigar.clear();
     if (scheme.local || length == 0 || free_start || free_end) return;
-    pair.score = int32_t(-scheme.open - int64_t(length - 1) * scheme.extend);
-    (of_target ? pair.end_j : pair.end_i) = length;
+    const EndGap start = of_target ? scheme.ends.target_start : scheme.ends.query_start;
+    const EndGap end = of_target ? scheme.ends.target_end : scheme.ends.query_end;
+    pair.score = int32_t(-std::min(start.cost(length), end.cost(length)));
+    (of_target ? pair.end_j : pair.end_i) = int32_t(length);
     pair.cigar.push_back(uint32_t(length) << 4 | (of_target ? op_delete : op_insert));
 }
 
@@ -218,24 +220,26 @@ private:
 nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
                       Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
                       Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int letters,
-                      int identical, bool match_mismatch, int open, int extend, bool local, int free_ends, bool traced,
-                      int64_t table_bytes, int pair_threads) {
+                      int identical, bool match_mismatch, int open, int extend, bool local, int free_ends,
+                      Input<int32_t> end_gaps, bool traced, int64_t table_bytes, int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
     const size_t n = query.size();
     const bool banded = band_low.size() == n && n > 0;
-    if (target.size() != n || int(scores.size()) != letters * letters || letters > 99)
+    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != letters * letters || letters > 99)
         throw nb::value_error("arrays of unequal length");
     for (size_t p = 0; p < n; p++) {
         if (query.data()[p] < 0 || query.data()[p] >= queries.count || target.data()[p] < 0 ||
             target.data()[p] >= targets.count)
             throw nb::value_error("a pair names no sequence");
     }
+    const auto gap = [&](int end) { return EndGap{end_gaps.data()[2 * end], end_gaps.data()[2 * end + 1]}; };
     const Scheme scheme{scores.data(),      letters,
                         open,               extend,
                         local,              bool(free_ends & 1),
                         bool(free_ends & 2), bool(free_ends & 4),
-                        bool(free_ends & 8), match_mismatch};
+                        bool(free_ends & 8), EndGaps{gap(0), gap(1), gap(2), gap(3)},
+                        match_mismatch};
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};
@@ -264,9 +268,11 @@ void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
           nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::arg("band_low"), nb::arg("band_high"),
           nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
-          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("traced"), nb::arg("table_bytes"),
+          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"),
           nb::arg("pair_threads") = 1,
-          "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Spans are "
+          "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends are "
+          "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
+          "gaps, 0 where free or local. Spans are "
           "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
           "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
           "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");

@@ -1,5 +1,4 @@
-// Where a group's alignments end: in the last row and column, or anywhere (local). Ties: the fewest letters of the
-// target, then of the query.
+// Where a group's alignments end: in the last row and column, or anywhere (local).
 #pragma once
 #include "pairwise_scheme.hpp"
 
@@ -19,34 +18,48 @@ public:
         bias_ = bias;
         for (int l = 0; l < L::count; l++) best_[l] = {INT64_MIN, 0, 0};
         threshold_ = Word(T(0));
-    }
-
-    // Offers H' at (i, j).
-    void offer(int lane, T value, int64_t i, int64_t j) {
-        const Best found{int64_t(value) - bias_ - int64_t(scheme_->shift()) * (i + j), i, j};
-        Best& best = best_[lane];
-        const bool ahead = found.j < best.j || (found.j == best.j && found.i < best.i);
-        if (found.score > best.score || (found.score == best.score && ahead)) best = found;
-    }
-
-    // A lane's last row: its corner, or all of it where the target's end is free.
-    template <class Strip, int K>
-    void last_row(const Strip& strip, int64_t c0, int64_t row) {
-        for (int l = 0; l < count_; l++) {
-            if (pairs_[l].n != row) continue;
-            for (int k = 0; k < K; k++) {
-                const int64_t j = c0 + k + 1;
-                if (j == pairs_[l].m || (scheme_->free_target_end && j < pairs_[l].m)) offer(l, L::get(strip.h[k], l), row, j);
-            }
+        for (int l = 0; l < count; l++) {
+            in_row_[l] = bias + scheme.shift() * int64_t(pairs[l].n) + scheme.ends.target_end.cost(int64_t(pairs[l].m));
+            in_column_[l] = bias + scheme.shift() * int64_t(pairs[l].m) + scheme.ends.query_end.cost(int64_t(pairs[l].n));
         }
     }
 
-    // A lane's last column where the query's end is free.
+    // Offers (i, j), where the alignment, with what follows it, has this score.
+    void offer(int lane, int64_t score, int64_t i, int64_t j) {
+        const End found{score, i, j};
+        End& best = best_[lane];
+        if (score < best.score) return;
+        if (score > best.score || found.preferred_to(best, *scheme_, pairs_[lane].n, pairs_[lane].m)) best = found;
+    }
+
+    // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the letters that are left costs as much less than one of
+    // all as they are fewer.
+    void offer_in_row(int lane, T value, int64_t j) {
+        offer(lane, value - in_row_[lane] - j * (scheme_->shift() - scheme_->ends.target_end.extend), pairs_[lane].n, j);
+    }
+    void offer_in_column(int lane, T value, int64_t i) {
+        offer(lane, value - in_column_[lane] - i * (scheme_->shift() - scheme_->ends.query_end.extend), i, pairs_[lane].m);
+    }
+
+    // A lane's last row: its corner, and all of it where gaps at the target's end are cheap.
+    template <class Strip, int K>
+    void last_row(const Strip& strip, int64_t c0, int64_t row) {
+        const bool all = scheme_->cheap(scheme_->ends.target_end);
+        for (int l = 0; l < count_; l++) {
+            if (pairs_[l].n != row) continue;
+            const int64_t m = pairs_[l].m;
+            for (int64_t j = c0 + 1; all && j < std::min(m, c0 + K + 1); j++) offer_in_row(l, L::get(strip.h[j - c0 - 1], l), j);
+            if (m > c0 && m <= c0 + K)
+                offer(l, L::get(strip.h[m - c0 - 1], l) - bias_ - scheme_->shift() * (row + m), row, m);
+        }
+    }
+
+    // A lane's last column but for the corner, where gaps at the query's end are cheap.
     template <class Strip, int K>
     void last_column(const Strip& strip, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
             const int64_t k = pairs_[l].m - c0 - 1;
-            if (k >= 0 && k < K && row <= pairs_[l].n) offer(l, L::get(strip.h[k], l), row, pairs_[l].m);
+            if (k >= 0 && k < K && row < pairs_[l].n) offer_in_column(l, L::get(strip.h[k], l), row);
         }
     }
 
@@ -60,7 +73,7 @@ public:
 
     void finish() {
         for (int l = 0; l < count_; l++) {
-            const Best& best = best_[l];
+            const End& best = best_[l];
             const bool none = best.score == INT64_MIN;  // a local alignment without a positive score
             pairs_[l].score = none ? 0 : int32_t(best.score);
             pairs_[l].end_i = none ? 0 : int32_t(best.i);
@@ -69,10 +82,6 @@ public:
     }
 
 private:
-    struct Best {
-        int64_t score, i, j;
-    };
-
     template <class Strip, int K>
     void local_cells(const Strip& strip, const Word& most, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
@@ -80,7 +89,7 @@ private:
             if (value <= L::get(threshold_, l) || row > pairs_[l].n) continue;
             int k = 0;
             while (L::get(strip.h[k], l) != value) k++;
-            offer(l, value, row, c0 + k + 1);
+            offer(l, value - bias_, row, c0 + k + 1);
             L::set(threshold_, l, T(value - 1));
         }
     }
@@ -89,7 +98,8 @@ private:
     Pair* pairs_ = nullptr;
     int count_ = 0;
     int64_t bias_ = 0;
-    Best best_[L::count];
+    int64_t in_row_[L::count], in_column_[L::count];  // what H' is more than a score at (n, 0), and at (0, m)
+    End best_[L::count];
     Word threshold_ = Word(T(0));
 };
 

@@ -2,6 +2,7 @@
 // keeps four bits a cell; where the table would be too large, the borders of blocks of columns are kept instead and the
 // blocks are computed again, from the last to the first, block within block if need be.
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "pairwise_ends.hpp"
@@ -84,18 +85,16 @@ private:
         ends_.set_up(scheme, pairs, count, bias_);
         if (Local) return;
         for (int l = 0; l < count; l++) {  // alignments that leave a whole sequence unaligned
-            if (scheme.free_target_end) ends_.offer(l, left_value(pairs[l].n), pairs[l].n, 0);
-            if (scheme.free_query_end) ends_.offer(l, top_value(pairs[l].m), 0, pairs[l].m);
+            if (scheme.cheap(scheme.ends.target_end)) ends_.offer_in_row(l, left_value(pairs[l].n), 0);
+            if (scheme.cheap(scheme.ends.query_end)) ends_.offer_in_column(l, top_value(pairs[l].m), 0);
         }
     }
 
     T left_value(int64_t i) const {  // H' of column 0
-        if (Local || i == 0) return T(bias_);
-        return T(bias_ + (scheme_->free_query_start ? scheme_->shift() * i : -scheme_->opening()));
+        return T(bias_ + scheme_->ends.query_start.border(i, scheme_->shift()));
     }
     T top_value(int64_t j) const {  // H' of row 0
-        if (Local || j == 0) return T(bias_);
-        return T(bias_ + (scheme_->free_target_start ? scheme_->shift() * j : -scheme_->opening()));
+        return T(bias_ + scheme_->ends.target_start.border(j, scheme_->shift()));
     }
 
     // ---- the rows of a strip that the band leaves: first < row <= last, rows counted from 1 ----
@@ -141,7 +140,7 @@ private:
         letters_.build(c0);
         bool watch = false;
         for (int l = 0; l < count_; l++) watch |= pairs_[l].m > c0 && pairs_[l].m <= c0 + K;
-        watch = watch && tracking_ && !Local && scheme_->free_query_end;
+        watch = watch && tracking_ && !Local && scheme_->cheap(scheme_->ends.query_end);
         Word diagonal = first == 0 ? Word(top_value(c0)) : left_.h[first];
         int64_t row = first;
         for (const int64_t end : row_ends_) {
@@ -258,6 +257,9 @@ private:
         pair.walk = {pair.end_i, pair.end_j, 0};
         pair.walking = pair.end_i > 0 && pair.end_j > 0;
         pair.cigar.clear();
+        if (Local) return;
+        if (!scheme_->free_target_end) push(pair, op_delete, pair.m - std::exchange(pair.end_j, pair.m));
+        if (!scheme_->free_query_end) push(pair, op_insert, pair.n - std::exchange(pair.end_i, pair.n));
     }
 
     void walk_back(int64_t c0) {

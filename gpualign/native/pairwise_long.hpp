@@ -25,17 +25,20 @@ public:
 
     void run(Pair& pair, bool traced, int64_t table_bytes) {
         pair_ = &pair;
-        const std::vector<BorderCell> top = border(pair.m, scheme_.free_target_start);
-        const std::vector<BorderCell> left = border(pair.n, scheme_.free_query_start);
+        const std::vector<BorderCell> top = border(pair.m, scheme_.ends.target_start);
+        const std::vector<BorderCell> left = border(pair.n, scheme_.ends.query_start);
         const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
         KeptBorders kept;
         kept.spacing = spacing(whole, table_bytes / 2);
-        if (scheme_.free_query_end) right_.resize(size_t(pair.n));
-        BorderCell* edge = scheme_.free_query_end ? right_.data() : nullptr;
+        const bool last_column = scheme_.cheap(scheme_.ends.query_end);
+        if (last_column) right_.resize(size_t(pair.n));
+        BorderCell* edge = last_column ? right_.data() : nullptr;
         choose_end(whole, wave_.sweep(whole, threads_, traced ? &kept : nullptr, edge));
         if (!traced) return;
         pair.cigar.clear();
         walk_ = {pair.end_i, pair.end_j, 0};
+        if (!scheme_.free_target_end) push(op_delete, pair.m - std::exchange(pair.end_j, pair.m));
+        if (!scheme_.free_query_end) push(op_insert, pair.n - std::exchange(pair.end_i, pair.n));
         go_back_through(whole, kept, 0, 0, table_bytes / 4);
         if (walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
         if (walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
@@ -56,33 +59,34 @@ private:
     }
 
     // Row or column 0 of the table, from the corner on.
-    std::vector<BorderCell> border(int64_t letters, bool free) const {
+    std::vector<BorderCell> border(int64_t letters, EndGap gap) const {
         std::vector<BorderCell> cells(size_t(letters) + 1);
         for (int64_t i = 0; i <= letters; i++) {
-            const int64_t h = i == 0 ? 0 : free ? scheme_.shift() * i : -scheme_.opening();
+            const int64_t h = gap.border(i, scheme_.shift());
             cells[size_t(i)] = {int32_t(h), int32_t(h - scheme_.opening())};
         }
         return cells;
     }
 
-    // The best end, as Ends has it: of equal ones that with the fewest letters of the target, then of the query.
+    // The best end, as Ends has it.
     void choose_end(const TablePart& whole, const std::vector<BorderCell>& last_row) {
-        int64_t best = INT64_MIN;
+        End best{INT64_MIN, 0, 0};
+        const EndGaps& ends = scheme_.ends;
         const auto offer = [&](int32_t h, int64_t i, int64_t j) {
-            const int64_t score = h - scheme_.shift() * (i + j);
-            const bool ahead = j < pair_->end_j || (j == pair_->end_j && i < pair_->end_i);
-            if (score < best || (score == best && !ahead)) return;
-            best = score;
-            pair_->end_i = int32_t(i);
-            pair_->end_j = int32_t(j);
+            const int64_t rest = ends.query_end.cost(whole.n - i) + ends.target_end.cost(whole.m - j);
+            const End found{h - scheme_.shift() * (i + j) - rest, i, j};
+            if (found.score < best.score) return;
+            if (found.score > best.score || found.preferred_to(best, scheme_, whole.n, whole.m)) best = found;
         };
-        for (int64_t j = scheme_.free_target_end ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
-        if (scheme_.free_query_end) {
+        for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
+        if (scheme_.cheap(ends.query_end)) {
             offer(whole.top[whole.m].h, 0, whole.m);
             finish_last_column(whole);
             for (int64_t i = 1; i <= whole.n; i++) offer(right_[size_t(i - 1)].h, i, whole.m);
         }
-        pair_->score = int32_t(best);
+        pair_->score = int32_t(best.score);
+        pair_->end_i = int32_t(best.i);
+        pair_->end_j = int32_t(best.j);
     }
 
     // From the border of the last tiles, in right_, to the table's last column, left there.

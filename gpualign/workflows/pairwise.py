@@ -101,6 +101,7 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
         kernel=params.kernel,
         threads=options.threads,
         pair_threads=options.threads // workers,
+        end_gaps=tuple((open_ * scoring.scale, extend * scoring.scale) for open_, extend in params.end_gaps()),
     )
 
 
@@ -156,10 +157,12 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
 
 def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
     """The options with the CPU, all of its cores, for the device where a GPU would have nothing to do."""
-    filtered = params.mode == "semi-global" and params.identity is not None
-    what = "local and semi-global alignments are computed"
-    on_gpu = params.mode == "global" or filtered or not is_traced(params)
-    return for_kernels(options, "pairwise", on_gpu, what)
+    gap = (params.gap_open, params.gap_extend)
+    from_corners = params.mode == "global" and all(end == gap for end in params.end_gaps())
+    filtered = params.mode != "local" and params.identity is not None
+    what = "alignments with end gaps of their own" if params.mode == "global" else "local and semi-global alignments"
+    on_gpu = from_corners or filtered or not is_traced(params)
+    return for_kernels(options, "pairwise", on_gpu, f"{what} are computed")
 
 
 def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
@@ -211,7 +214,7 @@ def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alig
 
 def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
     """Alignments of genomes are exact as well, but can be hours of a core's work."""
-    if not problem.traced or (on_gpu and problem.mode == "global"):
+    if not problem.traced or (on_gpu and problem.from_corners):
         return
     fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
     most = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]

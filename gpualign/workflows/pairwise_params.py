@@ -82,6 +82,8 @@ class PairwiseParams:
         match, mismatch: scores of equal and of different nucleotides.
         matrix: name or path of a substitution matrix instead.
         gap_open, gap_extend: positive penalties.
+        end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high: one, or one for each
+            of ``ENDS``; None: as elsewhere. Ends that are free cost nothing.
         identity: keep pairs of at least this identity (0 to 1); None: keep all.
         identity_definition: vsearch's --iddef, 0 to 4 (see ``gpualign.identity``).
         strand: "plus", or "both": the reverse complement of the query is tried as well.
@@ -111,6 +113,8 @@ class PairwiseParams:
     matrix: str | None = None
     gap_open: int = 10
     gap_extend: int = 1
+    end_gap_open: int | tuple[int, ...] | None = None
+    end_gap_extend: int | tuple[int, ...] | None = None
     identity: float | None = None
     identity_definition: int = 1
     strand: Literal["plus", "both"] = "plus"
@@ -149,6 +153,7 @@ class PairwiseParams:
         self._check_score_only()
         check_range("max memory", self.max_memory, 1 << 20, 1 << 50)
         self._check_max_gaps()
+        self._check_end_gaps()
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
@@ -180,6 +185,31 @@ class PairwiseParams:
             raise UsageError(f"match ({self.match}) must be at least mismatch ({self.mismatch})")
         if max(abs(self.match), abs(self.mismatch), self.gap_open) > 10_000:
             raise UsageError("scores and penalties must be within ±10,000")
+
+    def _check_end_gaps(self) -> None:
+        if self.end_gap_open is None and self.end_gap_extend is None:
+            return
+        if self.mode == "local":
+            raise UsageError("local alignments have no gaps at their ends: leave out the penalties of end gaps")
+        if self.max_gaps is not None:
+            raise UsageError("--max-gaps has one penalty for all gaps: leave out those of end gaps")
+        for penalty in (self.end_gap_open, self.end_gap_extend):
+            if isinstance(penalty, tuple) and len(penalty) != len(ENDS):
+                raise UsageError(f"gaps at the ends have one penalty or {len(ENDS)}, not {len(penalty)}")
+        for end, (open_, extend) in zip(ENDS, self.end_gaps(), strict=True):
+            if min(open_, extend) < 0:
+                raise UsageError("gap penalties are given as positive numbers (10 means a score of -10)")
+            if open_ > self.gap_open or extend > self.gap_extend:
+                raise UsageError(f"a gap at {end} must not cost more than inside (gapopen, gapext)")
+            if open_ < extend:
+                raise UsageError(f"gapopen ({open_}) at {end} must be at least gapext ({extend})")
+
+    def end_gaps(self) -> tuple[tuple[int, int], ...]:
+        """The penalties of a gap's first and further letters at each of ``ENDS``, where it is not free."""
+        both = (self.end_gap_open, self.gap_open), (self.end_gap_extend, self.gap_extend)
+        each = (elsewhere if at_ends is None else at_ends for at_ends, elsewhere in both)
+        of_all = (penalty if isinstance(penalty, tuple) else (penalty,) * len(ENDS) for penalty in each)
+        return tuple(zip(*of_all, strict=True))
 
     def _check_score_only(self) -> None:
         if not self.score_only:

@@ -124,7 +124,7 @@ class PairwiseKernel:
             for strand in range(len(problem.queries)):
                 self._submit_filter(slot, block, strand, limits, words)
             return _Step("filter")
-        if problem.mode != "global" and problem.traced:
+        if problem.traced and not problem.from_corners:
             return _Step("cpu")
         empty = min(n.min(), m.min()) == 0
         if problem.traced and (empty or score_lines(problem) is None):
@@ -144,7 +144,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         by_strips = plan.scores_by_strips(work, problem.kernel)
-        if by_strips and problem.mode != "global":  # few and long: the cores are faster than a thread a pair
+        if by_strips and not problem.from_corners:  # few and long: the cores are faster than a thread a pair
             return _Step("cpu")
         if by_strips:
             for strand in strands:
@@ -228,7 +228,7 @@ class PairwiseKernel:
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """By threads, by strips or by parts, on the cores what suits none of them."""
         problem, block = self.problem, candidates.block
-        if problem.mode != "global" or len(block) == 0:
+        if not problem.from_corners or len(block) == 0:
             return self._strand_on_cores(candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low

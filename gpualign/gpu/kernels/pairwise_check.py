@@ -64,6 +64,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         scores = replace(plain, traced=False, kernel="lazy")
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
         yield f"{name} local", replace(scores, mode="local")
+        yield f"{name} end gaps", replace(scores, end_gaps=((2, 1),) * 4)
         yield f"{name} edit filter", replace(plain, identity=0.9)
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 

@@ -19,8 +19,6 @@ from gpualign.workflows.pair_blocks import PairBlock
 
 THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
-#: what the kernels of LazyRScan are called where alignments begin and end elsewhere than in the corners
-_LAZY_OF_MODE = {"global": "lazy", "semi-global": "borders", "local": "anywhere"}
 #: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
 _MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
 #: letters that kernels may look beyond the last one
@@ -43,7 +41,7 @@ class PairwiseLauncher:
         ).addresses
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
-        if problem.traced and problem.mode == "global":
+        if problem.traced and problem.from_corners:
             self._load_for_traceback()
 
     def _load_for_traceback(self) -> None:
@@ -69,11 +67,11 @@ class PairwiseLauncher:
         return addresses
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:
-        """Scores, gaps and free ends (LazyScheme)."""
+        """Scores and gaps (LazyScheme)."""
         problem = self.problem
-        free_ends = sum(free << bit for bit, free in enumerate(problem.free_ends))
-        rest = (len(problem.scoring), words.shift, words.opening, words.bias, problem.gap_extend, free_ends)
-        scheme: np.void = np.array([(self._scores, rest)], tasks.SCHEME)[0]
+        cheap_ends = sum(cheap << bit for bit, cheap in enumerate(problem.cheap_ends))
+        gaps = (words.shift, words.opening, words.bias, problem.gap_extend, cheap_ends, *sum(problem.costs_at_ends, ()))
+        scheme: np.void = np.array([(self._scores, (len(problem.scoring), *gaps))], tasks.SCHEME)[0]
         return scheme
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:
@@ -90,9 +88,9 @@ class PairwiseLauncher:
     def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
         """The words that tables of up to n x m need."""
         problem = self.problem
-        free_start = problem.free_ends[0] or problem.free_ends[2]
+        cheap_start = problem.cheap_ends[0] or problem.cheap_ends[2]
         return tasks.arithmetic(
-            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", free_start
+            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", cheap_start
         )
 
     @property
@@ -175,7 +173,8 @@ class PairwiseLauncher:
     def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""
         scoring, affine = self.problem.scoring, self._gaps == "affine"
-        name = f"{_LAZY_OF_MODE[self.problem.mode]}_{self._gaps}"
+        ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"
+        name = f"{ends}_{self._gaps}"
         if words.lanes == 1:
             return f"{name}_wide", 4 * len(scoring) ** 2
         if not affine and scoring.name == "match/mismatch":

@@ -36,11 +36,11 @@ STRIP_TASK = np.dtype(
 )
 TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
 #: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias,
-#: extension, free ends)
+#: extension, cheap ends, end gaps)
 SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
 PAIR_LIST = np.dtype([("query", np.uint64), ("target", np.uint64)])
 SCORE_LINES = np.dtype([(name, np.float64) for name in "pqrs"])
-SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 6)])
+SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 14)])
 
 WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps
@@ -69,14 +69,14 @@ class Arithmetic:
 
 
 def arithmetic(
-    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, free_start: bool = False
+    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
 ) -> Arithmetic:
     """16-bit halves where the values of every table up to n x m provably fit, else 32 bits (the bounds of
     gpualign/native/pairwise_scheme.hpp).
 
     Args:
         local: no transform, and values are floored at zero.
-        free_start: a gap at a start costs nothing.
+        cheap_start: a gap at a start costs less than elsewhere.
 
     Raises:
         OverflowError: not even 32 bits are enough.
@@ -84,7 +84,7 @@ def arithmetic(
     shift = 0 if local else gap_extend
     opening = gap_open - shift
     low = min(0, scoring.lowest + 2 * shift) - 5 * opening - 2 * gap_extend - 8
-    high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8 + (shift * (n + m) if free_start else 0)
+    high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8 + (shift * (n + m) if cheap_start else 0)
     small = scoring.lowest + 2 * shift >= -128 and scoring.highest + 2 * shift <= 127
     fits = low >= -32768 and high <= 32767 if local else high - low <= 65535
     if fits and small:
