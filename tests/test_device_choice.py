@@ -197,7 +197,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
         (["map", many, few], 3000 / rates["map"]),
         (["mems", "-maxmatch", "-b", "-l", "20", many, few], 2 * 3000 / rates["mems"]),
         (["mems", "-l", "12", many, few], 20 * 3000 / rates["mems"]),
-        (["lcs-filter", "-q", few, "--multi-query", many], 3000 * 20_000 / rates["lcs"]),
+        (["lcs-filter", "-Q", few, "--multi-query", many], 3000 * 20_000 / rates["lcs"]),
         (["pairwise", few, "--score-only"], 3000**2 / 2 / rates["pairwise"]),
         (["pairwise", few, many], 2 * 3000 * 20_000 / rates["pairwise"]),
         (["pairwise", few, many, "--max-gaps", "1"], 3000 * 20_000 / rates["gapsmis"]),

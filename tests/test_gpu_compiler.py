@@ -11,7 +11,7 @@ import pytest
 
 from gpualign.errors import DeviceError
 from gpualign.gpu import compiler
-from gpualign.workflows.devices import tested_modules
+from gpualign.workflows import devices
 
 needs_nvcc = pytest.mark.skipif(compiler.find_nvcc() is None, reason="nvcc is not installed")
 
@@ -128,7 +128,7 @@ def test_prebuilding(sources):
 
 @needs_nvcc
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "defines"), tested_modules(), ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("source", "defines"), devices.tested_modules(), ids=lambda value: str(value)[:60])
 def test_every_kernel_compiles_without_spills(source, defines):
     """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest."""
     nvcc, path = compiler.find_nvcc(), compiler.source_root() / f"{source}.cu"

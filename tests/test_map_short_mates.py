@@ -70,7 +70,7 @@ def test_no_place_without_a_base(cli: Cli, tmp_path: Path, genome: str, options:
         assert (row[1], row[3], row[5]) == ("133", "1001", "*")
 
 
-@pytest.mark.parametrize(("length", "limit"), [(10, 1), (11, 1), (12, 1), (13, 2), (14, 2)])
+@pytest.mark.parametrize(("length", "limit"), [(10, 0), (11, 0), (12, 0), (13, 1), (14, 1)])
 def test_the_quality_of_a_short_mate_is_what_it_says(
     cli: Cli, tmp_path: Path, genome: str, length: int, limit: int
 ) -> None:

@@ -370,7 +370,7 @@ def test_bad_parameters_exit_2(data, run, arguments):
 def test_a_limit_that_is_too_large_is_told_the_largest(data, run):
     folder, *_ = data
     _, err = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-k", "99999999999", expect=2)
-    assert "max errors must be -1 (no limit) or 0 to 2147483646, not 99999999999" in err
+    assert "max errors (-1: no limit) must be from -1 to 2,147,483,646, not 99,999,999,999" in err
 
 
 def test_the_report(data, run, tmp_path):
