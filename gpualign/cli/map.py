@@ -179,8 +179,9 @@ def command(
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Every
     candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
-    aligned in parts where it has any, and so are reads of more than 5,000 bases. Output is in the order of the input
-    and the same for any number of threads.
+    aligned in parts where it has any. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont
+    but with the scores of short ones, and without a mate's help. Output is in the order of the input and the same for
+    any number of threads.
 
     \b
     Presets:

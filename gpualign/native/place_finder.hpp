@@ -17,7 +17,7 @@ class PlaceFinder {
 public:
     PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
-          local_finder_(index, reference, params, block_), mate_finder_(reference, params_, block_, search_) {}
+          local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     PlaceFinder(const PlaceFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
@@ -75,7 +75,7 @@ private:
 
     void add_candidates(size_t r, bool deep) {
         Read& read = block_.read(r);
-        if (params_.local && read.length > kLongestWhole) return;
+        if (params_.is_long(read.length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
         read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;

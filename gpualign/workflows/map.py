@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
 from gpualign.errors import UsageError
@@ -167,6 +168,11 @@ class MapParams:
         limits = np.ceil(self.error_rate * lengths - 1e-9).astype(np.int64)
         return np.asarray(lengths // (limits + 1) >= w + k - 1)
 
+    def chained_as_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole."""
+        too_long: NDArray[np.bool_] = lengths > int(_native.LONGEST_WHOLE)
+        return too_long & (not self.long_reads and not self.end_to_end)
+
     @property
     def seeds(self) -> tuple[int | None, int | None]:
         """k and w of an index that is built now."""
@@ -316,6 +322,12 @@ def _sample(params: MapParams) -> str:
 def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
         warn("map", f"no reads in {params.reads}: the output holds the header alone")
+    if statistics.long_reads:
+        warn(
+            "map",
+            f"{statistics.long_reads:,} reads of more than {_native.LONGEST_WHOLE:,} bases were mapped by chaining "
+            "with the scores of short reads (-x hifi and -x ont have those of long ones)",
+        )
     if statistics.not_guaranteed:
         warn(
             "map",

@@ -89,6 +89,7 @@ class Mapping:
             statistics,
             invalid_comments=invalid_comments,
             not_guaranteed=int(np.count_nonzero(unsure)),
+            long_reads=int(np.count_nonzero(params.chained_as_long(batch.lengths))),
             on_gpu=on_gpu,
             seconds=clock.seconds,
         )
