@@ -126,7 +126,8 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     type=click.Choice(("default", "full")),
     default="default",
     show_default=True,
-    help="full: find every place within the error limit, by a denser index and all its hits; slow in repeats.",
+    help="full: find every place within the error limit, by an index of which the reads say k and w, and all its hits; "
+    "slow in repeats.",
 )
 @click.option(
     "--end-to-end",

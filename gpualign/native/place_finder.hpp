@@ -85,12 +85,14 @@ private:
     // In low complexity there are millions of candidates: they are searched as they come.
     void add_every_candidate(size_t r) {
         const Read& read = block_.read(r);
-        seeder_.every_candidate(r, read.length, read.limit, [&](const Candidate& c) {
+        const auto search = [&](const Candidate& c) {
             add_candidate(r, c);
             if (search_.size() < kMostWindows) return;
             search_.run();
             search_.clear();
-        });
+        };
+        if (read.length > read.limit && !seeder_.meets_every_place(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
+        else seeder_.every_candidate(r, read.length, read.limit, search);
     }
     static constexpr size_t kMostWindows = 1 << 16;  // held at once
 
