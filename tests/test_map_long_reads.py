@@ -101,3 +101,36 @@ def test_unknown_preset_is_refused(cli: Cli, reference: Path) -> None:
     code, _, message = cli("map", "-x", "asm5", reference, reference)
     assert code == 2
     assert "asm5" in message
+
+
+@pytest.mark.parametrize("further", [(), ("-N", "5")])
+def test_the_preset_of_short_reads_maps_long_ones_as_long(
+    cli: Cli, reference: Path, tmp_path: Path, further: tuple[str, ...]
+) -> None:
+    """Whole, they took time and memory with the square of their length: 60 of 20 kb more than ten minutes."""
+    path, reads = simulated(tmp_path, 0.08)
+    path.write_text("".join(f">{name}\n{text}\n" for name, text in reads.items() if len(text) > 1000))
+    short = ("-A", "1", "-B", "4", "-O", "6", "-E", "1", "-L", "5", *further)
+    code, as_short, message = cli("map", "-k", "15", "-w", "10", *further, reference, path)
+    assert code == 0
+    assert "warning: 32 reads of more than 1,000 bases were mapped by chaining" in message
+    _, as_long, message = cli("map", "-x", "ont", *short, reference, path)
+    assert "warning" not in message
+    assert _records(as_short) == _records(as_long)
+
+
+def _records(sam: bytes) -> list[bytes]:
+    return [line for line in sam.splitlines() if not line.startswith(b"@")]
+
+
+def test_a_long_mate_is_not_looked_for_beside_the_other_end(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    """Nor does it take the shorter end's place away; reads of up to 1,000 bases are aligned whole."""
+    one, two = tmp_path / "1.fa", tmp_path / "2.fa"
+    one.write_text("".join(f">p{i}\n{CONTIGS['one'][1000 * i :][:150]}\n" for i in range(3)))
+    ends = [CONTIGS["one"][200:1200], CONTIGS["one"][1200:2201], random_genome(9, 30_000)]
+    two.write_text("".join(f">p{i}\n{reverse_complement(text)}\n" for i, text in enumerate(ends)))
+    _, sam, _ = cli("map", "-I", "1200,200", reference, one, two)
+    fields = [line.split(b"\t") for line in _records(sam)]
+    assert [int(f[3]) for f in fields] == [1, 201, 1001, 1201, 2001, 2001]
+    assert [int(f[1]) & 4 for f in fields] == [0, 0, 0, 0, 0, 4]
+    assert [any(tag.startswith(b"ed:") for tag in f[11:]) for f in fields] == [True, True, True, False, True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -70,7 +71,7 @@ def end_distances(read: str, text: str) -> NDArray[np.int64]:
     return np.array(found)
 
 
-@pytest.mark.parametrize(("length", "rate"), [(100, 0.05), (48, 0.05), (120, 0.025)])
+@pytest.mark.parametrize(("length", "rate"), [(100, 0.05), (48, 0.05), (120, 0.025), (100, 0.08), (24, 0.2)])
 def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float) -> None:
     """In a reference of repeats: dispersed copies with edits, on both strands, and tandem ones."""
     rng = np.random.default_rng(length)
@@ -139,15 +140,60 @@ def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
             assert alone == [], name
 
 
-def test_reads_too_short_for_the_promise_are_counted(cli: Cli, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    text = random_bases(rng, 2000)
-    (tmp_path / "ref.fa").write_text(f">c\n{text}\n")
-    (tmp_path / "reads.fa").write_text(f">long\n{text[100:200]}\n>short\n{text[300:321]}\n")
-    options = ("-e", "0.05", "--sensitivity", "full", "--device", "cpu")
-    code, _, said = cli("map", tmp_path / "ref.fa", tmp_path / "reads.fa", *options)
-    assert code == 0
-    assert "1 read too short" in said
+def _of_lengths(place: Path, lengths: list[int]) -> tuple[str, tuple[Path, Path]]:
+    text = random_bases(np.random.default_rng(5), 2000)
+    (place / "ref.fa").write_text(f">c\n{text}\n")
+    (place / "reads.fa").write_text("".join(f">r{i}\n{text[100:][:n]}\n" for i, n in enumerate(lengths)))
+    return text, (place / "ref.fa", place / "reads.fa")
+
+
+def test_seeds_are_those_of_the_reads(cli: Cli, tmp_path: Path) -> None:
+    """100 bases with 5 edits have 16 in a row without one, 21 with 1 have 10, and so have 10 without any."""
+    options = ("-e", "0.05", "--sensitivity", "full", "--json", tmp_path / "r.json")
+    for lengths, seeds in (([100, 150], (13, 4)), ([100, 21], (9, 2)), ([10, 100], (9, 2)), ([1000], (15, 5))):
+        code, sam, said = cli("map", *options, *_of_lengths(tmp_path, lengths)[1])
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert (code, report["k"], report["w"]) == (0, *seeds)
+        assert "warning" not in said
+        fields = [line.split(b"\t") for line in sam.splitlines() if not line.startswith(b"@")]
+        assert [int(f[3]) for f in fields] == [101] * len(lengths)
+
+
+def test_reads_shorter_than_the_first_ones_are_found_too(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no seed in common with their places: one edit in the middle of 22 bases, and seeds of 13."""
+    monkeypatch.setattr("gpualign.workflows.map_full._SAMPLE_READS", 1)
+    text, paths = _of_lengths(tmp_path, [100])
+    other = {"A": "C", "C": "A", "G": "A", "T": "A"}
+    with paths[1].open("a") as file:
+        for at in (0, 500, 1978):
+            file.write(f">s{at}\n{text[at : at + 11]}{other[text[at + 11]]}{text[at + 12 : at + 22]}\n")
+    _, sam, said = cli("map", "-e", "0.05", "--sensitivity", "full", "--end-to-end", *paths)
+    fields = [line.split(b"\t") for line in sam.splitlines() if not line.startswith(b"@")]
+    assert [int(f[3]) for f in fields] == [101, 1, 501, 1979]
+    assert "warning" not in said
+
+
+def test_an_index_that_is_not_dense_enough_is_refused(cli: Cli, tmp_path: Path) -> None:
+    _, (reference, reads) = _of_lengths(tmp_path, [100])
+    assert cli("index", reference, "-d", tmp_path / "r.gpi", "-k", "15", "-w", "8")[0] == 0
+    options = ("-e", "0.05", "--sensitivity", "full")
+    for given in ((tmp_path / "r.gpi",), ("-k", "15", "-w", "8", reference)):
+        code, _, said = cli("map", *options, *given, reads)
+        assert code == 2
+        assert "needs k + w - 1 of at most 16 for these reads and -e 0.05" in said
+    assert cli("index", reference, "-d", tmp_path / "r.gpi", "-k", "13", "-w", "4")[0] == 0
+    assert cli("map", *options, tmp_path / "r.gpi", reads)[0] == 0
+
+
+def test_reads_without_the_promise_are_counted(cli: Cli, tmp_path: Path) -> None:
+    _, (reference, reads) = _of_lengths(tmp_path, [100, 1001, 1])
+    options = ("-e", "0.05", "--sensitivity", "full")
+    _, _, said = cli("map", *options, reference, reads)
+    assert "not every place was looked for of 1 read of" in said
+    _, _, said = cli("map", *options, "--end-to-end", reference, reads)
+    assert "not every place" not in said
 
 
 @pytest.fixture

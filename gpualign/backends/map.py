@@ -8,6 +8,7 @@ from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.results import Alignments
 from gpualign.sequences import SequenceBatch
+from gpualign.workflows.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.workflows.map_pairs import PairModel
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def map_batch(
             params.secondary,
             NO_STRATA if params.strata is None else params.strata,
             params.scores,
+            LONG_READS.native,
+            LONG_READ_HITS,
             batch.mates if pairs is not None else None,
             (pairs or PairModel()).native,
         )

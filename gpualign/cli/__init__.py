@@ -12,13 +12,13 @@ import importlib
 import os
 import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
 import click
 
 from gpualign import __version__
-from gpualign.cli.messages import lose_messages_rather_than_results
+from gpualign.cli.messages import complain, lose_messages_rather_than_results
+from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
 from gpualign.errors import GpualignError
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
@@ -74,55 +74,6 @@ def cli() -> None:
     """
 
 
-class _Terminated(BaseException):
-    """SIGTERM or SIGHUP, raised so that temporary files are removed on the way out."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    _stop_work()
-    raise _Terminated(number)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _stop_work()
-    raise KeyboardInterrupt
-
-
-def _stop_work() -> None:
-    """Threads in native code see no signal, and the command's end waits for them."""
-    native = sys.modules.get("gpualign._native")
-    if native is not None and (module := vars(native).get("_module")) is not None:  # it may be half imported
-        module.stop_all_work()
-
-
-def _handle_signals() -> None:
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not in what a shell runs in the background
-        signal.signal(signal.SIGINT, _interrupt)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
-        signal.signal(signal.SIGHUP, _terminate)
-    if sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = _raise_again
-
-
-def _raise_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """A signal may come while a finalizer runs, where Python drops what its handler raises: raise it once more, in a
-    moment."""
-    error = unraisable.exc_value
-    if not isinstance(error, (_Terminated, KeyboardInterrupt)):
-        sys.__unraisablehook__(unraisable)
-        return
-
-    def raise_it(number: int, frame: FrameType | None) -> None:
-        raise error
-
-    signal.signal(signal.SIGALRM, raise_it)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
-
-
 def _open_closed_streams() -> None:
     """Where a standard stream was closed by who called us, Python has None for it, and the next file that is opened
     takes its place. What is opened here instead cannot be read or written, as it was; messages are lost."""
@@ -133,16 +84,17 @@ def _open_closed_streams() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: the one place where an exception becomes a sentence and an exit code."""
-    if arguments is None:
-        arguments = sys.argv[1:]
-    arguments = _without_dashes(arguments or ["--help"])
+    own_process = arguments is None
+    arguments = _without_dashes((sys.argv[1:] if arguments is None else arguments) or ["--help"])
     if wanted := os.environ.get("_GPUALIGN_COMPLETE"):
         sys.exit(importlib.import_module("gpualign.cli.completion").answer(wanted))
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     _open_closed_streams()
     lose_messages_rather_than_results()
-    _handle_signals()
+    if own_process:
+        end_soon_after_signals(prefix)
+    handle_signals()
     # NumPy's linear algebra is not used; its threads would only cost start-up time
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -156,20 +108,20 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(request.exit_code)
     except click.ClickException as error:
         if isinstance(error, click.UsageError):
-            _complain(prefix, f"{error.format_message()} (see {prefix} --help)")
+            complain(prefix, f"{error.format_message()} (see {prefix} --help)")
         else:
-            _complain(prefix, error.format_message())
+            complain(prefix, error.format_message())
         _exit(2)
     except GpualignError as error:
         if "--debug" in arguments:
             raise
-        _complain(prefix, str(error))
+        complain(prefix, str(error))
         _exit(5 if _ran_out_of_memory(error) else error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _complain(prefix, "interrupted")
+        say_why(prefix, signal.SIGINT)
         _exit_at_once(130)
-    except _Terminated as error:
-        _complain(prefix, "terminated")
+    except Terminated as error:
+        say_why(prefix, error.number)
         _exit_at_once(128 + error.number)
     except BrokenPipeError:
         _exit_at_once(141)
@@ -177,12 +129,12 @@ def main(arguments: list[str] | None = None) -> None:
         if "--debug" in arguments:
             raise
         if _ran_out_of_memory(error):
-            _complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
+            complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
             _exit(5)
         if isinstance(error, OSError):
-            _complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
+            complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
             _exit(1)
-        _complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
+        complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
         _exit(1)
 
 
@@ -200,11 +152,6 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _complain(prefix: str, message: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def _exit(code: int) -> NoReturn:

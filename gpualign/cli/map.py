@@ -123,7 +123,8 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     type=click.Choice(("default", "full")),
     default="default",
     show_default=True,
-    help="full: find every place within the error limit, by a denser index and all its hits; slow in repeats.",
+    help="full: find every place within the error limit, by an index of which the reads say k and w, and all its hits; "
+    "slow in repeats.",
 )
 @click.option(
     "--end-to-end",
@@ -177,8 +178,9 @@ def command(
     compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Lanes are
     given with commas between their files, or by repeating -1 and -2, and mapped as one. Every
     candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
-    aligned in parts where it has any, and so are reads of more than 5,000 bases. Output is in the order of the input
-    and the same for any number of threads.
+    aligned in parts where it has any. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont
+    but with the scores of short ones, and without a mate's help. Output is in the order of the input and the same for
+    any number of threads.
 
     \b
     Presets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 
@@ -25,3 +26,9 @@ def lose_messages_rather_than_results() -> None:
         return
     raw = _Lossy(before.fileno(), "w", closefd=False)
     sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), before.encoding, before.errors, line_buffering=True)
+
+
+def complain(prefix: str, message: str) -> None:
+    """An error, as one line."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)

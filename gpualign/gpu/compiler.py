@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
+from gpualign.ending import undone_at_the_end
 from gpualign.errors import DeviceError
 from gpualign.gpu.driver import CompileError, compile_source
 from gpualign.params import available_cores
@@ -141,7 +142,10 @@ def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
     Raises:
         CompileError: with the compiler's own text.
     """
-    with tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder,
+        undone_at_the_end(lambda: shutil.rmtree(folder)),
+    ):
         source, result = Path(folder) / "kernel.cu", Path(folder) / f"kernel.{target}"
         source.write_text(text)
         command = [nvcc, f"--{target}", *options, "-I", str(source_root()), "-o", str(result), str(source)]
@@ -224,7 +228,7 @@ def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with undone_at_the_end(lambda: os.unlink(temporary)), os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
         os.replace(temporary, path)
     except BaseException:

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import IO
 
+from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, UsageError
 from gpualign.index.reference import Reference
 from gpualign.io.background import part_writer
@@ -158,7 +159,8 @@ def _private_folder(path: str | None) -> Iterator[str]:
             os.mkdir(folder, 0o700)
         except OSError as error:
             raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
-        yield folder
+        with undone_at_the_end(lambda: shutil.rmtree(folder)):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError
 from gpualign.io.rewound import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
@@ -287,6 +288,12 @@ def _temporary_beside(path: str) -> Iterator[BinaryIO]:
     folder, name = os.path.split(target)
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
     temporary = os.path.join(folder, f".{_cut(name, 100)}.{os.urandom(8).hex()}.tmp")
+    with undone_at_the_end(lambda: os.unlink(temporary)), _renamed(temporary, target, path) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
     try:
         stream = _created(temporary, path)
         try:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
+from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 
 #: What the process runs. A Ctrl-C reaches it too and is left to us, who end it.
@@ -84,6 +85,10 @@ class Samtools:
         if status != 0:  # then its output may well have ended in the middle of something
             raise GpualignError(f"{self._name} failed: {self._reason(status)}")
 
+    def kill(self) -> None:
+        """End it at once, from any thread."""
+        self._process.kill()
+
     def abort(self) -> None:
         """End it at once where it has not ended, and close its streams."""
         self._process.kill()
@@ -124,7 +129,8 @@ def run_samtools(arguments: Sequence[str], drain: Callable[[IO[bytes]], None], f
     """
     process = Samtools(arguments, drain, folder)
     try:
-        yield process
-        process.finish()
+        with undone_at_the_end(process.kill):
+            yield process
+            process.finish()
     finally:
         process.abort()

@@ -24,7 +24,8 @@ inline ChainParams chain_params_of(const nanobind::dict& chaining) {
 inline ChainMapParams chain_map_params_of(int k, int w, int most_hits, const nanobind::tuple& scores, const nanobind::dict& chaining) {
     const auto at = [&](const char* name) { return nanobind::cast<int32_t>(chaining[name]); };
     ChainMapParams params{};
-    params.anchors = {k, w, most_hits, at("stretch")};
+    params.anchors = {k, w, at("stretch")};
+    params.most_hits = most_hits;
     params.chains = chain_params_of(chaining);
     params.align = {scores_of(scores), at("step"), at("reach"), at("drop"), at("min_score")};
     params.most_rivals = at("most_rivals");

@@ -15,6 +15,7 @@ namespace gpualign {
 
 struct ChainMapParams {
     AnchorParams anchors;
+    int32_t most_hits;               // followed per stretch of a read once its rarest seeds have been followed
     ChainParams chains;
     ChainAlignParams align;
     int32_t most_rivals = 20;        // other chains of a part of the read that are aligned
@@ -43,7 +44,7 @@ struct ChainRecord {
 struct ChainQuery {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
-    int32_t most_rivals;               // other chains of a part of the read that are aligned
+    int32_t most_hits, most_rivals;    // as in ChainMapParams
 };
 
 class ChainMapper {
@@ -52,14 +53,8 @@ public:
         : reference_(reference), params_(params), finder_(index, params.anchors),
           chainer_(reference, params.anchors.k, params.chains), aligner_(reference, params.anchors.k, params.align) {}
 
-    // Records of one read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped.
-    void map(const uint8_t* forward, const uint8_t* reverse, int32_t length, std::vector<ChainRecord>& out) {
-        const ChainQuery read{forward, reverse, length, params_.most_rivals};
-        map(&read, 1, block_);
-        out.swap(block_[0]);
-    }
-
-    // The same of several reads, whose alignments then share vectors; out[i] does not depend on the other reads.
+    // Records of each read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped. The
+    // alignments of all share vectors; out[i] does not depend on the other reads.
     void map(const ChainQuery* reads, size_t count, std::vector<std::vector<ChainRecord>>& out) {
         out.resize(count);
         queries_.clear();
@@ -112,7 +107,7 @@ private:
         if (given.length && std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
         const size_t read = queries_.size();
         queries_.push_back(query);
-        finder_.find(query.forward, query.length, found_);
+        finder_.find(query.forward, query.length, query.most_hits, found_);
         chainer_.run(found_, found_chains_);
         select(read, query);
     }
@@ -277,7 +272,6 @@ private:
     std::vector<ChainTask> tasks_;
     std::vector<LocalAlignment> alignments_;
     std::vector<Place> places_;
-    std::vector<std::vector<ChainRecord>> block_;
 };
 
 }  // namespace gpualign

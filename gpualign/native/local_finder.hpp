@@ -11,25 +11,24 @@
 
 namespace gpualign {
 
-// Longer reads are aligned by chaining alone: a whole alignment takes memory and time with the square of the length.
-constexpr int32_t kLongestWhole = 5000;
 constexpr int32_t kLeastLocalScore = 30;
 
 class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
-        : scores_(params.scores), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
-          dense_chainer_(index, reference, chaining(params, 1)) {}
+        : params_(params), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
+          dense_chainer_(index, reference, chaining(params, 1)), long_chainer_(index, reference, params.long_reads) {}
 
     // Adds the places of the block's reads that need it.
     void run() {
         queries_.clear();
         chained_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (!fits_well(r)) ask(r, block_.places(r).empty() ? kMostRivals : kFewRivals, chained_);
+            if (!params_.is_long(block_.read(r).length) && !fits_well(r)) ask(r, chained_);
         chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
         run_densely();
+        run_long();
         for (const size_t r : chained_) {
             const std::vector<ChainRecord>& locals = block_.locals(r);
             for (size_t c = 0; c < locals.size(); c++)
@@ -41,11 +40,12 @@ public:
 private:
     // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
     static constexpr int32_t kMostRivals = 64, kFewRivals = 10;
+    static constexpr int32_t kMostHitsBeside = 4000;
     static constexpr uint8_t kSure = 30;
 
     static ChainMapParams chaining(const MapParams& params, int w) {
         ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, w, kDepth * params.seeding.most_hits, kLongestWhole};
+        chains.anchors = {params.seeding.k, w, kLongestWhole};
         chains.chains.most_gap = 500;
         chains.chains.most_difference = 200;
         chains.chains.min_score = params.seeding.k;
@@ -58,11 +58,18 @@ private:
         if (block_.places(r).empty()) return false;
         const Read& read = block_.read(r);
         const Place& best = block_.places(r)[0];
-        return !chaining_may_be_better(scores_, read.limit, best.distance, best.votes, read.failed, read.near_hits);
+        return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.votes, read.failed, read.near_hits);
     }
 
-    void ask(size_t r, int32_t most_rivals, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, most_rivals});
+    // Where a read fits as a whole, chaining looks for a better end or a gap near by; elsewhere for the read itself.
+    void ask(size_t r, std::vector<size_t>& asked) {
+        const int32_t most_hits = kDepth * params_.seeding.most_hits;
+        if (block_.places(r).empty()) ask(r, most_hits, kMostRivals, asked);
+        else ask(r, std::min(most_hits, kMostHitsBeside), kFewRivals, asked);
+    }
+
+    void ask(size_t r, int32_t most_hits, int32_t most_rivals, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, most_hits, most_rivals});
         asked.push_back(r);
     }
 
@@ -72,9 +79,9 @@ private:
         queries_.clear();
         poor_.clear();
         for (const size_t r : chained_) {
-            const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * scores_.match;
+            const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * params_.scores.match;
             const bool sure = !block_.locals(r).empty() && block_.locals(r)[0].mapq >= kSure;
-            if (!good && !sure && block_.places(r).empty() && block_.read(r).any_hits) ask(r, kMostRivals, poor_);
+            if (!good && !sure && block_.places(r).empty() && block_.read(r).any_hits) ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < poor_.size(); i++)
@@ -82,11 +89,28 @@ private:
                 block_.locals(poor_[i]) = std::move(chains_[i]);
     }
 
-    const AffineScores scores_;
+    // Reads that are too long for all that, some at a time, which bounds memory.
+    void run_long() {
+        for (size_t r = 0; r < block_.size();) {
+            queries_.clear();
+            long_.clear();
+            for (int64_t bases = 0; r < block_.size() && bases < kLongBases; r++) {
+                if (!params_.is_long(block_.read(r).length)) continue;
+                ask(r, params_.long_reads.most_hits, params_.long_reads.most_rivals, long_);
+                bases += block_.read(r).length;
+            }
+            long_chainer_.map(queries_.data(), queries_.size(), chains_);
+            for (size_t i = 0; i < long_.size(); i++) block_.locals(long_[i]) = std::move(chains_[i]);
+            chained_.insert(chained_.end(), long_.begin(), long_.end());
+        }
+    }
+    static constexpr int64_t kLongBases = 1 << 17;
+
+    const MapParams& params_;
     ReadBlock& block_;
-    ChainMapper chainer_, dense_chainer_;
+    ChainMapper chainer_, dense_chainer_, long_chainer_;
     std::vector<ChainQuery> queries_;
-    std::vector<size_t> chained_, poor_;  // the reads that are asked for
+    std::vector<size_t> chained_, poor_, long_;  // the reads that are asked for
     std::vector<std::vector<ChainRecord>> chains_;
 };
 

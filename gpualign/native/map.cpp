@@ -26,11 +26,12 @@ PairModel pairs_of(const nb::tuple& pairs) {
 
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
                     int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
-                    int most_candidates, bool full, bool local, int most_secondary, int strata, nb::tuple scores, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
+                    int most_candidates, bool full, bool local, int most_secondary, int strata, nb::tuple scores, nb::dict long_reads, int long_read_hits, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams params{{k, w, most_hits, most_candidates, full}, error_rate,
-                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata, view.bases};
+                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata, view.bases,
+                           chain_map_params_of(k, w, long_read_hits, scores, long_reads)};
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     RecordsBuilder records;
@@ -76,8 +77,9 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
-          nb::arg("most_candidates"), nb::arg("full"), nb::arg("local"), nb::arg("most_secondary"), nb::arg("strata"), nb::arg("scores"), nb::arg("mates").none(), nb::arg("pairs"),
+          nb::arg("most_candidates"), nb::arg("full"), nb::arg("local"), nb::arg("most_secondary"), nb::arg("strata"), nb::arg("scores"), nb::arg("long_reads"), nb::arg("long_read_hits"), nb::arg("mates").none(), nb::arg("pairs"),
           "The records of each read: the fields of results.Alignments.");
+    m.attr("LONGEST_WHOLE") = kLongestWhole;
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");

@@ -6,10 +6,15 @@
 #include "algo/affine.hpp"
 #include "algo/map_thresholds.hpp"
 #include "information.hpp"
+#include "chain_mapper.hpp"
 #include "pair_model.hpp"
 #include "seeding.hpp"
 
 namespace gpualign {
+
+// Longer reads are mapped as by the presets of long reads, by chaining alone: a whole alignment takes memory and time with the
+// square of the length, and so does trying every rival of a chain.
+constexpr int32_t kLongestWhole = 1000;
 
 struct MapParams {
     SeedingParams seeding;
@@ -20,6 +25,9 @@ struct MapParams {
     int32_t most_secondary;  // further places reported per read
     int32_t strata;          // of those with at most that many edits more than the best
     uint64_t bases;          // of the reference
+    ChainMapParams long_reads;
+
+    bool is_long(int64_t length) const { return local && length > kLongestWhole; }
 
     // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
     int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }

@@ -61,6 +61,7 @@ private:
         const bool anchor_is_first = r < mate, is_short = block_.read(mate).length < kShortEnd;
         const std::vector<Place>& anchors = block_.places(r);
         const int32_t limit = block_.read(mate).limit;
+        if (params_.is_long(block_.read(mate).length)) return;
         for (size_t i = 0; i < anchors.size() && i < kMostAnchors && anchors[i].score == anchors[0].score; i++) {
             const Place& anchor = anchors[i];
             if (!is_short && fits_any(anchor, block_.places(mate), anchor_is_first)) continue;

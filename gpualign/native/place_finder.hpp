@@ -17,7 +17,7 @@ class PlaceFinder {
 public:
     PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
-          local_finder_(index, reference, params, block_), mate_finder_(reference, params_, block_, search_) {}
+          local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     PlaceFinder(const PlaceFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
@@ -75,7 +75,7 @@ private:
 
     void add_candidates(size_t r, bool deep) {
         Read& read = block_.read(r);
-        if (params_.local && read.length > kLongestWhole) return;
+        if (params_.is_long(read.length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
         read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
         read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;
@@ -85,12 +85,14 @@ private:
     // In low complexity there are millions of candidates: they are searched as they come.
     void add_every_candidate(size_t r) {
         const Read& read = block_.read(r);
-        seeder_.every_candidate(r, read.length, read.limit, [&](const Candidate& c) {
+        const auto search = [&](const Candidate& c) {
             add_candidate(r, c);
             if (search_.size() < kMostWindows) return;
             search_.run();
             search_.clear();
-        });
+        };
+        if (read.length > read.limit && !seeder_.meets_every_place(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
+        else seeder_.every_candidate(r, read.length, read.limit, search);
     }
     static constexpr size_t kMostWindows = 1 << 16;  // held at once
 

@@ -107,6 +107,20 @@ public:
         }
     }
 
+    // Whether a read shares a seed with every place within the limit: of limit + 1 pieces one has no edit.
+    bool meets_every_place(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
+
+    // Calls visit(Candidate) for all places that there are, for reads that have too few bases for that.
+    template <class Visit>
+    void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
+        for (const bool reverse : {false, true})
+            for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
+                const int64_t end = reference_.contig_offsets[contig + 1] - length + limit;
+                for (int64_t first = reference_.contig_offsets[contig]; first <= end; first += limit + 1)
+                    visit(Candidate{first, first + limit, contig, 0, reverse});
+            }
+    }
+
     // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
     int32_t most_near_hits() const {
         size_t most = 0;

@@ -48,6 +48,7 @@ private:
     // A read of which all parts together explain so little is rather one with many errors that was not found where it belongs.
     uint8_t local_quality(size_t r) const {
         const std::vector<ChainRecord>& locals = found_.locals(r);
+        if (params_.is_long(found_.read(r).length)) return locals[size_t(found_.places(r)[0].local)].mapq;
         int32_t explained = 0;
         for (const ChainRecord& part : locals)
             if (part.kind != ChainKind::secondary) explained += part.score;

@@ -45,6 +45,8 @@ class Chaining:
 
 
 SHORT_READS = Chaining()
+#: ``MapParams.most_hits`` of long reads
+LONG_READ_HITS = 200
 LONG_READS = Chaining(
     most_gap=5000,
     most_difference=2000,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.backends.map import map_batch
 from gpualign.backends.select import Opening, for_kernels
 from gpualign.backends.work import Work
@@ -33,6 +34,7 @@ from gpualign.sequences import SequenceBatch
 from gpualign.stream.memory import reuse_memory
 from gpualign.workflows.chaining import SHORT_READS, Chaining
 from gpualign.workflows.index import open_index
+from gpualign.workflows.map_full import check_seeds, choose_seeds, first_lengths, shortest_piece
 from gpualign.workflows.map_pairs import PairModel, estimate_pairs, parse_insert_size
 from gpualign.workflows.map_presets import PRESETS
 from gpualign.workflows.map_records import MapOutputs, MappedText, RecordFormatter
@@ -43,11 +45,10 @@ from gpualign.workflows.map_statistics import MapStatistics
 ALL_PLACES = (1 << 31) - 1
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 _DEVICE_BATCH = 2
+Reads = Chunk | PairedParts | SequenceBatch
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
 _NO_LONG_PAIRS = "long reads have no pairs (use the preset sr)"
-#: seeds of ``full``: (k, w) up to an error rate; pieces of a read then have at least k + w - 1 bases
-_FULL_SEEDS = ((0.03, (13, 4)), (1.0, (11, 2)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class MapParams:
         most_hits: seed hits followed per read, rarest seeds first (docs/algorithms.md, "The repeat rule").
         most_candidates: places verified per read, those with most seed hits.
         end_to_end: leave a read unmapped that fits nowhere as a whole; otherwise its parts are aligned by chaining.
-        full: find every place within the error limit: follow all hits, of an index dense enough for the guarantee.
+        full: find every place within the error limit: follow all hits, of an index dense enough for the reads at hand,
+            and look all over the reference for reads that are too short for it.
         secondary: further places reported per read.
         strata: of those with at most that many edits more than the best one; None: all within the limit.
         eqx: write = and X in CIGARs instead of M.
@@ -166,22 +168,19 @@ class MapParams:
         if self.read_group is not None:
             parse_read_group(self.read_group)
 
-    def guaranteed(self, lengths: NDArray[np.int64], k: int, w: int) -> NDArray[np.bool_]:
-        """Whether ``full`` finds every place of reads of these lengths.
-
-        Of limit + 1 pieces of a read one is free of edits, and w + k - 1 bases have a minimizer in common with the
-        reference (the pigeonhole principle).
-        """
+    def pieces(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bases that each place of reads of these lengths, within the limit, has in a row without an edit."""
         limits = np.floor(self.error_rate * lengths + 1e-9).astype(np.int64)
-        return np.asarray(lengths // (limits + 1) >= w + k - 1)
+        return np.asarray(lengths // (limits + 1))
 
-    @property
-    def seeds(self) -> tuple[int | None, int | None]:
-        """k and w of an index that is built now."""
-        if not self.full or is_index(self.reference):
-            return self.k, self.w
-        k, w = next(seeds for rate, seeds in _FULL_SEEDS if self.error_rate <= rate)
-        return self.k or k, self.w or w
+    def promised(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether ``full`` finds every place of reads of these lengths: not of those that are chained."""
+        return ~self.chained_as_long(lengths)
+
+    def chained_as_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole."""
+        too_long: NDArray[np.bool_] = lengths > int(_native.LONGEST_WHOLE)
+        return too_long & (not self.long_reads and not self.end_to_end)
 
     @property
     def read_files(self) -> tuple[str, ...]:
@@ -221,7 +220,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     with ExitStack() as stack:
         opening = stack.enter_context(Opening(options, "map", Work.of_map(params.read_files, params.mate_files)))
         source = _Source(params, stack, options, opening)
-        index = open_index(params.reference, *params.seeds, options.threads)
+        index, reads = _index(params, source, options)
         if params.save_index is not None:
             save_index(index, params.save_index)
         report.stage("index")
@@ -230,7 +229,8 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
             reuse_memory(one_heap=True)
         report.stage("device")
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
-        pairs, items = _pairs(index, source, params, options, batch_bases)
+        reads = source.items(batch_bases, options.threads) if reads is None else reads
+        pairs, items = _pairs(index, reads, source.paired, params, options)
         report.stage("insert sizes")
         header = _header(index.reference, params, layout, source.header)
         mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
@@ -299,28 +299,39 @@ class _Source:
         self.tagged = self.header is not None
         self.paired = bool(self.second) or params.interleaved or any(source.paired for source in self.first)
 
-    def unpaired_items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
-        for source in self.first:
-            yield from single_items(source, batch_bases)
-
-    def pairs(self, batch_bases: int, threads: int) -> Iterator[PairedParts | SequenceBatch]:
+    def items(self, batch_bases: int, threads: int) -> Iterator[Reads]:
         threads = min(threads, _PARSERS)
-        if not self.second:
+        if self.second:
+            for first, second in zip(self.first, self.second, strict=True):
+                yield from paired_parts(first, second, batch_bases, self.check_names, threads)
+        elif self.paired:
             for source in self.first:
                 yield from interleaved_batches(source, batch_bases, threads)
-        for first, second in zip(self.first, self.second, strict=False):
-            yield from paired_parts(first, second, batch_bases, self.check_names, threads)
+        else:
+            for source in self.first:
+                yield from single_items(source, batch_bases)
+
+
+def _index(params: MapParams, source: _Source, options: RunOptions) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
+    """The index, and all reads where the first ones had to be looked at for it."""
+    if not params.full:
+        return open_index(params.reference, params.k, params.w, options.threads), None
+    lengths, reads = first_lengths(source.items(options.batch_size, options.threads))
+    piece = shortest_piece(params, lengths)
+    seeds = (params.k, params.w) if is_index(params.reference) else choose_seeds(params, piece)
+    index = open_index(params.reference, *seeds, options.threads)
+    check_seeds(params, index.params, piece)
+    return index, reads
 
 
 def _pairs(
-    index: MinimizerIndex, source: _Source, params: MapParams, options: RunOptions, batch_bases: int
-) -> tuple[PairModel | None, Iterator[Chunk | PairedParts | SequenceBatch]]:
+    index: MinimizerIndex, batches: Iterator[Any], paired: bool, params: MapParams, options: RunOptions
+) -> tuple[PairModel | None, Iterator[Reads]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
-    if not source.paired:
-        return None, source.unpaired_items(batch_bases)
+    if not paired:
+        return None, batches
     if params.long_reads:
         raise UsageError(_NO_LONG_PAIRS)
-    batches = source.pairs(batch_bases, options.threads)
     if params.insert_size is not None:
         return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
     model, batches = estimate_pairs(
@@ -348,11 +359,17 @@ def _sample(params: MapParams) -> str:
 def _warn(params: MapParams, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
         warn("map", f"no reads in {shown_inputs(params.read_files)}: the output holds the header alone")
+    if statistics.long_reads:
+        warn(
+            "map",
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
+            "with the scores of short reads (-x hifi and -x ont have those of long ones)",
+        )
     if statistics.not_guaranteed:
         warn(
             "map",
-            f"{counted(statistics.not_guaranteed, 'read')} too short, for the error limit, to be sure that every place "
-            "was found (build the index with smaller -k and -w)",
+            f"not every place was looked for of {counted(statistics.not_guaranteed, 'read')} of more than "
+            f"{_native.LONGEST_WHOLE:,} bases",
         )
     if statistics.invalid_comments:
         warn(

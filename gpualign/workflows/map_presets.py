@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpualign.workflows.chaining import LONG_READS
+from gpualign.workflows.chaining import LONG_READ_HITS, LONG_READS
 
 #: Scores of the long-read presets weigh a gap less against a mismatch than those of short reads: most errors of such
 #: reads are gaps. Ends are clipped without a penalty, as adapters and foreign sequence are common there.
@@ -20,7 +20,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "gap_open": 6,
         "gap_extend": 2,
         "clip": 0,
-        "most_hits": 200,
+        "most_hits": LONG_READ_HITS,
         "long_reads": True,
         "chaining": LONG_READS,
     },
@@ -32,7 +32,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "gap_open": 4,
         "gap_extend": 2,
         "clip": 0,
-        "most_hits": 200,
+        "most_hits": LONG_READ_HITS,
         "long_reads": True,
         "chaining": LONG_READS,
     },

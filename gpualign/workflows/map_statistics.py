@@ -52,7 +52,8 @@ class MapStatistics:
         bases: of all reads.
         properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
         invalid_comments: comments that are no SAM tags, where tags were wanted.
-        not_guaranteed: reads too short for the promise of ``MapParams.full``.
+        not_guaranteed: reads for which ``MapParams.full`` promises nothing.
+        long_reads: reads that a preset of short reads chains as the long ones they are.
         mapqs: reads by the quality of their primary record, mapped ones.
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
         error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
@@ -69,6 +70,7 @@ class MapStatistics:
     supplementary: int = 0
     invalid_comments: int = 0
     not_guaranteed: int = 0
+    long_reads: int = 0
     edits: int = 0
     edited_bases: int = 0
     mapqs: NDArray[np.int64] = field(default_factory=_none)
