@@ -7,6 +7,7 @@ import json
 import logging
 import pkgutil
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import distributed
 from distributed.comm.addressing import get_address_host_port
 
 from gpualign import __version__
+from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
 
@@ -65,6 +67,9 @@ def connected(options: RunOptions) -> Iterator[Connection]:
         target: Any = options.cluster
         if target.startswith("local:"):
             stack.enter_context(dask.config.set(OWN))
+            own = tempfile.TemporaryDirectory(prefix="gpualign-dask-", ignore_cleanup_errors=True)
+            stack.enter_context(dask.config.set({"temporary-directory": stack.enter_context(own)}))
+            stack.enter_context(undone_at_the_end(own.cleanup))
             target = _start_local(options)
             stack.callback(_close, target, 5)
         client = _connect(target)
