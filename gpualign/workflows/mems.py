@@ -10,6 +10,7 @@ from gpualign.errors import InputError, UsageError, check_count
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
+from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.background import part_writer
 from gpualign.io.files import check_paths, is_regular, open_output
 from gpualign.params import RunOptions
@@ -22,7 +23,7 @@ from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_processors import ProcessorsRun
 from gpualign.workflows.mems_queries import QueryFiles, batches_ahead
 from gpualign.workflows.mems_run import Counts, Run
-from gpualign.workflows.mems_search import Search
+from gpualign.workflows.mems_search import MemsIndex, Search, index_for
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
 #: texts that wait to be written
@@ -80,7 +81,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     if counts.plot is not None and params.dotplot is not None:
         counts.plot.save(params.dotplot)
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
-    report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
+    report.fields |= _facts(index)
     report.finish(f"{counts.records} queries, {counts.bases} bases on {backend.name}")
 
 
@@ -103,7 +104,13 @@ def run_of(search: Search, backend: Backend, options: RunOptions, counts: Counts
     return _kind_of_run(options, backend.on_gpu)(search, backend, options, counts)
 
 
-def open_index(reference: str, params: MemsParams, options: RunOptions) -> MinimizerIndex:
+def _facts(index: MemsIndex) -> dict[str, int]:
+    if isinstance(index, SortedPositions):
+        return {"k": index.k, "w": 1, "index_entries": len(index.positions)}
+    return {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
+
+
+def open_index(reference: str, params: MemsParams, options: RunOptions) -> MemsIndex:
     """The reference's index: loaded, or built and perhaps saved."""
     if params.index is not None or is_index(reference):
         index = load_index(params.index or reference, options.threads)
@@ -117,6 +124,8 @@ def open_index(reference: str, params: MemsParams, options: RunOptions) -> Minim
             _check_same_reference(index, reference)
     else:
         packed = read_reference(reference)
+        if params.save_index is None:
+            return index_for(packed, params, options.threads)
         index = build_index(packed, choose_index(params.min_length, packed.bases), options.threads)
     if params.save_index is not None:
         save_index(index, params.save_index)
