@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from gpualign.backends.base import Backend
@@ -26,6 +28,9 @@ from gpualign.workflows.mems_run import Counts, Run
 from gpualign.workflows.mems_search import MemsIndex, Search, index_for
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
+#: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of
+#: its length
+_WORTH_SORTING = 1 / 64
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 
@@ -55,7 +60,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         Opening(options, "mems") as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
     ):
-        index = open_index(reference, params, options)
+        index = open_index(reference, params, options, _bytes_of(queries))
         report.stage("index")
         search = Search(index, params, options.threads)
         backend = opening.backend()
@@ -110,8 +115,14 @@ def _facts(index: MemsIndex) -> dict[str, int]:
     return {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
 
 
-def open_index(reference: str, params: MemsParams, options: RunOptions) -> MemsIndex:
-    """The reference's index: loaded, or built and perhaps saved."""
+def _bytes_of(queries: tuple[str, ...]) -> int:
+    return sum(os.path.getsize(query) for query in queries if os.path.isfile(query))
+
+
+def open_index(reference: str, params: MemsParams, options: RunOptions, query_bytes: int = 0) -> MemsIndex:
+    """The reference's index: loaded, or built and perhaps saved; or, where that is better for queries of so many bytes,
+    its sorted positions.
+    """
     if params.index is not None or is_index(reference):
         index = load_index(params.index or reference, options.threads)
         longest = index.params.w + index.params.k - 1
@@ -129,6 +140,8 @@ def open_index(reference: str, params: MemsParams, options: RunOptions) -> MemsI
         index = build_index(packed, choose_index(params.min_length, packed.bases), options.threads)
     if params.save_index is not None:
         save_index(index, params.save_index)
+    if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
+        return index_for(index.reference, params, options.threads)
     return index
 
 
