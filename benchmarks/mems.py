@@ -2,6 +2,7 @@
 
     python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
     python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
+    python benchmarks/mems.py DATA --unique --threads 1    [WORKLOAD...]         unique matches, at small lengths
 
 DATA holds FASTA files (see WORKLOADS for their names). Reads are simulated from the reference: either strand, 1 % of
 their bases replaced. Runs are interleaved; times are medians of whole commands, index or suffix tree included; memory
@@ -27,13 +28,12 @@ import numpy as np
 from harness import record
 
 from gpualign.gpu import compiler
-from gpualign.index.minimizers import build_index
 from gpualign.index.reference import read_reference
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Piece, Search
+from gpualign.workflows.mems_params import MemsParams
+from gpualign.workflows.mems_search import Piece, Search, index_for
 
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's
 
@@ -73,6 +73,23 @@ WORKLOADS = {
     "chr20-chrX-l100": Workload("chr20.fa", "-maxmatch -b -l 100", "chrXtrunc.fa"),
     "chr20-chrX-l50": Workload("chr20.fa", "-maxmatch -b -l 50", "chrXtrunc.fa"),
     "chr20-150-l50": Workload("chr20.fa", "-maxmatch -b -l 50", reads=10_000_000, length=150),
+}
+
+# matches that are unique in the reference where much of it is repeated, as in an AT-rich genome; 5 kb are cut at a time
+UNIQUE = {
+    **{
+        f"pf-{kind}-l{length}": Workload("pf.fa", f"-{kind} -l {length}", reads=86, length=5000)
+        for kind, lengths in (
+            ("mumreference", (10, 14, 20, 31, 50, 100)),
+            ("mum", (10, 14, 20)),
+            ("maxmatch", (20, 50)),
+        )
+        for length in lengths
+    },
+    "pf-100-mumreference-l14": Workload("pf.fa", "-mumreference -b -l 14", reads=4300, length=100),
+    "mg1655-536-mumreference-l10": Workload("ecoli_mg1655.fa", "-mumreference -b -l 10", "ecoli_536.fa"),
+    "mg1655-536-mum-l14": Workload("ecoli_mg1655.fa", "-mum -b -l 14", "ecoli_536.fa"),
+    "chr20-chrX-mum-l20": Workload("chr20.fa", "-mum -l 20", "chrXtrunc.fa"),
 }
 
 
@@ -182,9 +199,9 @@ def matches_of(path: Path) -> set[int]:
 
 def search_seconds(workload: Workload, reference: Path, query: Path, threads: int) -> float:
     """Wall seconds of the CPU backend's search alone, as a device's kernel seconds count no reading or writing."""
-    params = MemsParams(min_length=int(workload.options.split()[-1]), kind="maxmatch", strands="both")
-    packed = read_reference(str(reference))
-    search = Search(build_index(packed, choose_index(params.min_length, packed.bases), threads), params)
+    kind, *strands, _, length = workload.options.split()
+    params = MemsParams(min_length=int(length), kind=kind.lstrip("-"), strands="both" if strands else "forward")
+    search = Search(index_for(read_reference(str(reference)), params, threads), params)
     with InputFile(str(query)) as file:
         texts = list(run_ordered(read_chunks(file, 1 << 25), search.prepare, threads))
     step = 1 << 18
@@ -192,7 +209,8 @@ def search_seconds(workload: Workload, reference: Path, query: Path, threads: in
         Piece(text, at, min(text.text.length, at + step)) for text in texts for at in range(0, text.text.length, step)
     ]
     start = time.perf_counter()
-    for _ in run_ordered(pieces, lambda piece: search.find(piece, 0, 1 << 62).reached, threads):
+    most = search.most_occurrences
+    for _ in run_ordered(pieces, lambda piece: search.find(piece, most, 1 << 62).reached, threads):
         pass
     return time.perf_counter() - start
 
@@ -226,7 +244,7 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
     }
     for contender, rows in samples.items():
         result[contender] = {key: round(statistics.median(row[key] for row in rows), 4) for key in rows[0]}
-    if "cuda" in samples and "cpu" in samples and "-maxmatch" in workload.options:
+    if "cuda" in samples and "cpu" in samples:
         result["cpu"]["search_s"] = round(search_seconds(workload, reference, query, arguments.threads), 4)
         result["search_over_kernel"] = round(result["cpu"]["search_s"] / result["cuda"]["kernel_s"], 1)
     if arguments.discard:
@@ -248,7 +266,8 @@ def measure(name: str, workload: Workload, arguments: argparse.Namespace, folder
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
+    parser.add_argument("workloads", nargs="*")
+    parser.add_argument("--unique", action="store_true", help="the workloads of unique matches")
     parser.add_argument("--contenders", default="mummer,cpu", type=lambda text: text.split(","))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the reads to simulate")
     parser.add_argument("--runs", type=int, default=3)
@@ -256,12 +275,15 @@ def main() -> None:
     parser.add_argument("--discard", action="store_true", help="write to /dev/null and compare nothing")
     arguments = parser.parse_intermixed_args()
     options = {"threads": arguments.threads, "runs": arguments.runs, "scale": arguments.scale}
-    name = "mems" if "mummer" in arguments.contenders else "mems-devices"
+    workloads = UNIQUE if arguments.unique else WORKLOADS
+    name = "mems-unique" if arguments.unique else "mems"
+    if "mummer" not in arguments.contenders:
+        name += "-devices"
     facts = {**options, "mummer": "3.23", "interpreter_mib": round(interpreter_mib(), 1)}
     results: list[dict[str, Any]] = []
-    for workload in arguments.workloads:
+    for workload in arguments.workloads or workloads:
         with tempfile.TemporaryDirectory() as folder:
-            results.append(measure(workload, WORKLOADS[workload], arguments, Path(folder)))
+            results.append(measure(workload, (WORKLOADS | UNIQUE)[workload], arguments, Path(folder)))
         print(json.dumps(results[-1]), flush=True)
         record(name, {**facts, "workloads": results})
 

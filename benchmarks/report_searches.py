@@ -69,11 +69,20 @@ def exact_matches(results: Results) -> str:
         "![mems](figures/mems.svg)\n",
         *(_beside_mummer(found) for found in results.all("mems")),
         *(_on_devices(found) for found in results.all("mems-devices")),
+        *_unique(results),
     ]
     if found := results.first("mems-layouts"):
         parts.append(_layouts(found, results.first("mems-profile")))
     parts.append("Not here: MUMmer at the paper's full numbers of reads.\n")
     return "\n".join(parts)
+
+
+def _unique(results: Results) -> list[str]:
+    tables = [
+        *(_beside_mummer(found) for found in results.all("mems-unique")),
+        *(_on_devices(found) for found in results.all("mems-unique-devices")),
+    ]
+    return ["### Unique matches at small lengths\n", *tables] if tables else []
 
 
 def _beside_mummer(found: Result) -> str:
@@ -88,7 +97,7 @@ def _beside_mummer(found: Result) -> str:
             number(row["mummer"]["cpu_s"] / row["cpu"]["cpu_s"]),
             number(row["mummer"]["peak_mib"]),
             number(row["cpu"]["peak_mib"]),
-            "yes" if row["equal_sets"] else "no",
+            "yes" if row.get("equal_sets") else "no" if "equal_sets" in row else "–",
         )
         for row in found.figures["workloads"]
     ]

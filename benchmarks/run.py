@@ -51,7 +51,7 @@ class Benchmark:
             yield [sys.executable, str(HERE / self.script), *words, *(self.quick.split() if quick else ())]
 
 
-_MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc")
+_MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc", "pf")
 BENCHMARKS = {
     "map": Benchmark(
         "map: speed, memory, accuracy, index, beside minimap2, bwa mem and bowtie2; against brute force by edlib",
@@ -184,8 +184,8 @@ BENCHMARKS = {
     "mems": Benchmark(
         "mems: speed and memory beside MUMmer; on a GPU beside the cores",
         "mems.py",
-        cpu=("{data} --contenders mummer,cpu",),
-        cuda=("{data} --contenders cpu,cuda --threads 16",),
+        cpu=("{data} --contenders mummer,cpu", "{data} --unique --threads 1"),
+        cuda=("{data} --contenders cpu,cuda --threads 16", "{data} --unique --contenders cpu,cuda --threads 16"),
         quick="mg1655-dh1-l50 --runs 1",
         genomes=_MEMS,
     ),

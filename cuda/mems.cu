@@ -10,6 +10,7 @@
 // that count and number matches.
 #include <cstdint>
 
+#include "algo/unique_mem.hpp"
 #include "device/mem_tile.cuh"
 
 #ifndef WARPS  // a block
@@ -198,6 +199,40 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             if (count != 0) atomicAdd(&totals[part.tile], count);
         }
     }
+}
+
+// Counts of the matches of the tiles from `first_tile` on that are unique in the reference, and the matches themselves, of
+// which a start has one at most; there is room for as many. The unit behind the tiles gets none. A tile's come in order.
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    mems_count_unique(const uint64_t* __restrict__ text_words, const uint64_t* __restrict__ text_breaks, uint64_t text_length,
+                      const uint32_t* __restrict__ offsets, const uint32_t* __restrict__ positions, int k,
+                      const uint64_t* __restrict__ words, const uint64_t* __restrict__ near_break,
+                      const uint32_t* __restrict__ segment_starts, const uint32_t* __restrict__ segment_ends,
+                      uint32_t segments, uint32_t bases, uint32_t least_length, uint32_t first_tile, uint32_t tiles,
+                      uint32_t* __restrict__ counts, uint32_t* __restrict__ totals, FoundMem* __restrict__ found_mems,
+                      LeftOver* left_over) {
+    const uint32_t unit = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (unit > tiles) return;
+    const UniqueMemTask task{{text_words, text_breaks},
+                             {words, near_break, segment_starts, segment_ends, segments, bases},
+                             {offsets, positions, k},
+                             least_length};
+    uint32_t count = 0;
+    for (uint32_t i = uint32_t(lane_number()); i - uint32_t(lane_number()) < TILE && unit < tiles; i += 32) {
+        const uint64_t start = uint64_t(first_tile + unit) * TILE + i;
+        LongestMem longest{0, 0, false};
+        if (start < text_length) longest = longest_mem(task, start, least_length);
+        const bool found = longest.unique && longest.length >= least_length && !extends_left(task, start, longest.reference);
+        const unsigned mask = __ballot_sync(kAllLanes, found);
+        unsigned long long place = 0;
+        if (lane_number() == 0 && mask != 0)
+            place = atomicAdd(&left_over->found, static_cast<unsigned long long>(__popc(mask)));
+        place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
+        const Mem mem{uint32_t(start), longest.reference, longest.length};
+        if (found) found_mems[place] = {mem, unit, count + rank_among(mask)};
+        count += __popc(mask);
+    }
+    if (lane_number() == 0) counts[unit] = totals[unit] = count;
 }
 
 // Sums of the values that the blocks of mems_number take.

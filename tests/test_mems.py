@@ -17,12 +17,13 @@ from gpualign.backends import select
 from gpualign.backends.base import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.reference import Reference
+from gpualign.index.sorted_positions import SortedPositions, sort_positions
 from gpualign.params import RunOptions
 from gpualign.sequences import SequenceBatch
 from gpualign.workflows import mems_devices
 from gpualign.workflows.mems import run_mems
 from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, sort_tiles
+from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, index_for, sort_tiles
 from tests.reference.mems import Match, matches, reverse_complement
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
@@ -112,6 +113,66 @@ def test_pieces_and_pauses_change_nothing(
     contigs, queries, least, k, w = problem
     search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind[0], max_occ=kind[1]), k, w)
     assert found(search, queries, step, limit) == found(search, queries)
+
+
+def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
+    search = Search(index_for(make_reference(contigs), params), params)
+    assert isinstance(search.index, SortedPositions)
+    return search
+
+
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.sampled_from(sorted(SIGNS)), st.integers(1, 70), st.integers(1, 5))
+def test_sorted_positions_give_the_unique_matches(
+    problem: tuple[list[str], list[str], int, int, int], strands: str, step: int, limit: int
+) -> None:
+    contigs, queries, least, _, _ = problem
+    search = sorted_search_for(contigs, MemsParams(min_length=least, strands=strands))
+    assert found(search, queries, step, limit) == matches(contigs, queries, least, SIGNS[strands], "mumreference")
+
+
+@pytest.mark.parametrize("least", [5, 14, 25, 31])
+@pytest.mark.parametrize("unit_length", [505, 525, 540, 900])
+def test_repeats_longer_than_positions_are_sorted(least: int, unit_length: int) -> None:
+    generator = np.random.default_rng(unit_length)
+    unit, other = ("".join(generator.choice(list("ACGT"), n)) for n in (unit_length, 150))
+    contigs = [unit + "A" + unit + "CG", "G" + unit, other + unit[:-3], "A" * 1200]
+    queries = [unit + "CGT", "G" + unit + "A", other[-20:] + unit, unit[7:], "A" * 1300, "C" + "A" * 700]
+    search = sorted_search_for(contigs, MemsParams(min_length=least))
+    expected = matches(contigs, queries, least, "+", "mumreference")
+    assert len([m for m in expected if m.length > unit_length - 10]) >= 3
+    assert found(search, queries, 97, 2) == expected
+
+
+def test_sorted_positions_do_not_depend_on_threads() -> None:
+    generator = np.random.default_rng(4)
+    text = "".join(generator.choice(list("ACGT"), 300_000))
+    reference = make_reference([text, "N" * 9, text[:2000] * 3, "ACGT"])
+    for k in (1, 4, 9):
+        one, three = sort_positions(reference, k, 1), sort_positions(reference, k, 3)
+        assert np.array_equal(one.offsets, three.offsets)
+        assert np.array_equal(one.positions, three.positions)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_unique_in_the_query_whatever_the_threads(threads: int) -> None:
+    rng = np.random.default_rng(6)
+    n = 5000
+    starts = np.sort(rng.integers(1, 20_000, n)).astype(np.uint32)
+    references, lengths = (rng.integers(1, most, n).astype(np.uint32) for most in (40_000, 12))
+    lengths[rng.integers(0, n, 3)] = 3000
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
+    records = [("q", "A" * 9999), ("r", "A" * 10_000)]
+    source = search.prepare(SequenceBatch.from_records(records))
+    expected = []
+    for block in (starts <= 10_000, starts > 10_000):
+        rows = list(zip(starts[block].tolist(), references[block].tolist(), lengths[block].tolist(), strict=True))
+        begin, end = references[block].astype(np.int64), references[block].astype(np.int64) + lengths[block]
+        covering = [int(np.sum((begin <= r) & (end >= r + length))) for _, r, length in rows]
+        expected += [row for row, count in zip(rows, covering, strict=True) if count == 1]
+    kept = _native.keep_unique(source.text, starts, references, lengths, threads)
+    assert 0 < len(expected) < n
+    assert list(zip(*(column.tolist() for column in kept), strict=True)) == expected
 
 
 @settings(max_examples=200, deadline=None)

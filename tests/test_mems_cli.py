@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import json
 import sys
 from pathlib import Path
 
@@ -154,6 +155,24 @@ def test_saved_index(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert run("-l", "14", "-i", index, data / "genomes.fa", data / "reads.fa") == 2
     assert run(*arguments, "-i", index, data / "1.fa", data / "reads.fa") == 3
     assert run(*arguments, "-i", data / "1.fa", data / "genomes.fa", data / "reads.fa") == 3
+
+
+@pytest.mark.parametrize("kind", ["-mumreference", "-mum"])
+def test_unique_matches_with_a_saved_index(
+    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """It is used for few queries; for many the positions are sorted."""
+    index, report, few = tmp_path / "g.gpi", tmp_path / "report.json", tmp_path / "few.fa"
+    genomes = (data / "genomes.fa").read_text().split(">")[1:]
+    few.write_text("".join(f">q{i}\n{''.join(genome.splitlines()[50:52])}\n" for i, genome in enumerate(genomes)))
+    reference, arguments = data / "genomes.fa", [kind, "-l", "15", "-b", "--json", report]
+    for query, window in ((few, 4), (data / "reads.fa", 1)):
+        expected = output(capfd, *arguments, reference, query)
+        assert json.loads(report.read_text())["w"] == 1
+        assert "\n  " in expected
+        assert output(capfd, *arguments, "--save-index", index, reference, query) == expected
+        assert output(capfd, *arguments, index, query) == expected
+        assert (json.loads(report.read_text())["w"] == 1) == (window == 1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ import pytest
 
 from gpualign.gpu import compiler
 from gpualign.gpu import device as device_module
+from gpualign.gpu.kernels import mems
 from gpualign.gpu.kernels.mems import MemsKernel
+from gpualign.gpu.kernels.mems_unique import UniqueMemsKernel
 from gpualign.params import RunOptions
 from gpualign.workflows import mems_devices
 from gpualign.workflows.mems import run_mems
@@ -50,7 +52,7 @@ class Kernels:
 
     def __init__(self) -> None:
         self.generator = np.random.default_rng(3)
-        self.filled = self.placed = self.parts = 0
+        self.filled = self.placed = self.parts = self.unique = 0
         self.kernel: MemsKernel
         self.piece: Piece
 
@@ -95,6 +97,24 @@ class Kernels:
         kept = self.generator.permutation(len(rows))[: int(room)]
         view(found, FOUND, len(kept))[:] = np.array(rows, FOUND)[kept]
 
+    def count_unique(self, *arguments: Any, **launch: Any) -> None:
+        first, tiles, counts, totals, found, left_over = arguments[-6:]
+        first, tiles = int(first), int(tiles)
+        assert launch["grid"][0] * self.kernel.shape.warps > tiles
+        tile_size, source = self.kernel.shape.tile, self.piece.source
+        stop = min((first + tiles) * tile_size, source.text.length)
+        columns = self.kernel.search.find(Piece(source, first * tile_size, stop), 0, 1 << 62).columns
+        assert columns is not None
+        matches = np.stack(columns, axis=1)
+        unit = matches[:, 0] // tile_size - first
+        sizes = np.bincount(unit, minlength=tiles + 1)
+        number = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+        rows = [(*match, *place) for match, place in zip(matches, zip(unit, number, strict=True), strict=True)]
+        view(found, FOUND, len(rows))[:] = np.array(rows, FOUND)[self.generator.permutation(len(rows))]
+        view(counts, "u4", tiles + 1)[:] = view(totals, "u4", tiles + 1)[:] = sizes
+        view(left_over, LEFT_OVER, 1)["found"] = len(rows)
+        self.unique += len(rows)
+
     def count_parts(self, *arguments: Any, **_: Any) -> None:
         _, tiles, counts, totals, _, _, left_over = arguments[-7:]
         tiles = int(tiles)
@@ -136,7 +156,7 @@ class Kernels:
         if total > room:
             return
         self.placed += total > 0
-        numbers = (state["parts"], view(counts, "u4", tiles + PARTS), view(offsets, "u8", tiles + PARTS))
+        numbers = (state["parts"], counts.data.view("u4"), offsets.data.view("u8"))
         for row in view(found, FOUND, total):
             at = self.first_match(int(row["unit"]), tiles, *numbers) + int(row["number"])
             columns_in(filled, total)[:, at] = row["start"], page_begin + row["reference"], row["length"]
@@ -174,7 +194,7 @@ class Kernels:
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
     """Installed, with a device of their own."""
     made = Kernels()
-    names = ("count", "count_parts", "sum", "number", "place", "fill", "order")
+    names = ("count", "count_parts", "count_unique", "sum", "number", "place", "fill", "order")
     driver = FakeDriver(functions={f"mems_{name}": getattr(made, name) for name in names}, memory=1 << 31)
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
@@ -185,6 +205,13 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
         launch(kernel, slot, item, arrays)
 
     monkeypatch.setattr(MemsKernel, "_launch", noting)
+    submit = UniqueMemsKernel.submit
+
+    def noting_too(kernel: UniqueMemsKernel, slot: Any, item: Piece) -> None:
+        made.kernel, made.piece = kernel, item
+        submit(kernel, slot, item)
+
+    monkeypatch.setattr(UniqueMemsKernel, "submit", noting_too)
     return made
 
 
@@ -204,7 +231,9 @@ def run(files: tuple[str, ...], folder: Path, device: str, params: MemsParams, *
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["maxmatch", "mumreference", "mum"])
+@pytest.mark.parametrize(
+    ("kind", "min_length"), [("maxmatch", 12), ("mumreference", 12), ("mum", 12), ("mumreference", 40), ("mum", 40)]
+)
 @pytest.mark.parametrize(
     ("slice_matches", "most_matches"), [(1 << 20, 1 << 20), (200, 1 << 20), (41, 1 << 20), (41, 50), (41, 200)]
 )
@@ -214,10 +243,11 @@ def test_same_bytes_as_the_cpu(
     kernels: Kernels,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
+    min_length: int,
     slice_matches: int,
     most_matches: int,
 ) -> None:
-    params = MemsParams(min_length=12, kind=kind, strands="both", lengths=True, only_acgt=True)
+    params = MemsParams(min_length=min_length, kind=kind, strands="both", lengths=True, only_acgt=True)
     expected = run(files, tmp_path, "cpu", params)
     assert expected.count(b"\n") > 20
     monkeypatch.setattr(Search, "slice_matches", slice_matches)
@@ -226,5 +256,20 @@ def test_same_bytes_as_the_cpu(
     monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 1 << 12)
     monkeypatch.setattr(mems_devices, "_REPORTED", 100)
     assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 10) == expected
+    if params.by_sorted_positions:
+        assert kernels.unique > 20
+        return
     assert kernels.parts > 0
-    assert (kernels.filled if slice_matches < 1 << 20 else kernels.placed) > 0
+    many = kind == "maxmatch" and slice_matches < 1 << 20
+    assert (kernels.filled if many else kernels.filled + kernels.placed) > 0
+
+
+@pytest.mark.parametrize("kind", ["mumreference", "mum"])
+def test_a_device_without_room_for_the_sorted_positions_leaves_the_search_to_the_cpu(
+    files: tuple[str, ...], tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    params = MemsParams(min_length=12, kind=kind, strands="both", only_acgt=True)
+    expected = run(files, tmp_path, "cpu", params)
+    monkeypatch.setattr(mems, "RESIDENT_SHARE", 0.0)
+    assert run(files, tmp_path, "cuda:0", params) == expected
+    assert kernels.unique == 0

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from gpualign.api.sequences import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.backends.select import open_backend
 from gpualign.backends.work import Work
-from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.workflows.mems import open_index, run_of
-from gpualign.workflows.mems_params import MemsParams, choose_index
+from gpualign.workflows.mems_params import MemsParams
 from gpualign.workflows.mems_run import Counts
-from gpualign.workflows.mems_search import Search
+from gpualign.workflows.mems_search import MemsIndex, Search, index_for
 
 #: a match: numbers of the sequences, half-open places on their forward strands, the query's strand, bases
 MEMS_DTYPE = np.dtype(
@@ -87,14 +86,13 @@ def find_mems(
     return np.concatenate(parts)
 
 
-def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> MinimizerIndex:
+def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> MemsIndex:
     if isinstance(reference, str | os.PathLike):
         return open_index(os.fspath(reference), params, options)
-    whole = packed(as_batch(reference))
-    return build_index(whole, choose_index(params.min_length, whole.bases), options.threads)
+    return index_for(packed(as_batch(reference)), params, options.threads)
 
 
-def _numbered(index: MinimizerIndex) -> MinimizerIndex:
+def _numbered(index: MemsIndex) -> MemsIndex:
     """The same with numbers for names, so that a line of the table is a row of numbers."""
     names = [str(number) for number in range(len(index.reference.names))]
     return replace(index, reference=replace(index.reference, names=names))

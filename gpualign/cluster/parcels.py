@@ -27,12 +27,13 @@ from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.reference import Reference
+from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.fastx import Chunk, StoredText
 from gpualign.io.files import stamp_of
 from gpualign.workflows.mems_queries import QueryText
 
 #: types of which an item may hold a large object that other items hold too
-SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference)
+SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference, SortedPositions)
 #: arrays and texts from this size on, bytes, travel beside the pickle, which saves copies; small ones in it, as Dask
 #: takes its time for each piece of a message
 _LARGE = 1 << 15

@@ -1,4 +1,4 @@
-// Packing a reference and building its minimizer index.
+// Packing a reference, building its minimizer index, sorting its positions.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -6,6 +6,7 @@
 #include "bindings.hpp"
 #include "index_builder.hpp"
 #include "letter_packer.hpp"
+#include "position_sorter.hpp"
 #include "reference.hpp"
 #include "reference_arrays.hpp"
 
@@ -95,6 +96,20 @@ nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int thread
     return build(reference.view(), k, w, std::max(1, threads));
 }
 
+nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
+    if (k < 1 || k > 15) throw nb::value_error("k must be between 1 and 15");
+    const MemSegments segments(reference.view());
+    PositionSorter sorter(segments, k, std::max(1, threads));
+    {
+        nb::gil_scoped_release release;
+        sorter.build();
+    }
+    const size_t size = sorter.size();
+    uint32_t* positions = sorter.positions.release();
+    nb::capsule owner(positions, [](void* p) noexcept { std::free(p); });
+    return nb::make_tuple(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
+}
+
 // An index file is untrusted: everything that is used as a subscript is checked once, here.
 std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
                         int threads) {
@@ -158,6 +173,8 @@ void bind_index(nb::module_& m) {
              nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
     m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"),
           "(offsets uint32, entries uint64, bucket_bits)");
+    m.def("sort_positions", &sort_positions, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
+          "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "algo/mem.hpp"
+#include "index_builder.hpp"
 
 namespace gpualign {
 
@@ -79,22 +80,46 @@ private:
     std::vector<Mem> group_;  // of one start
 };
 
-// Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well.
-inline void keep_unique_in_query(std::vector<Mem>& mems) {
-    std::vector<uint32_t> order(mems.size());
-    for (size_t i = 0; i < order.size(); i++) order[i] = uint32_t(i);
-    const auto end = [&](uint32_t i) { return uint64_t(mems[i].reference) + mems[i].length; };
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-        return mems[a].reference != mems[b].reference ? mems[a].reference < mems[b].reference : end(a) > end(b);
+// Marks those of the matches numbered *begin .. *end, all that there are at their reference positions, that no other covers;
+// `furthest`: the largest reference end of the matches before them.
+inline void mark_unique_in_query(const std::vector<Mem>& mems, uint32_t* begin, uint32_t* end, uint64_t furthest,
+                                 std::vector<uint8_t>& unique) {
+    const auto end_of = [&](uint32_t i) { return uint64_t(mems[i].reference) + mems[i].length; };
+    std::sort(begin, end, [&](uint32_t a, uint32_t b) {
+        return mems[a].reference != mems[b].reference ? mems[a].reference < mems[b].reference : end_of(a) > end_of(b);
     });
-    std::vector<uint8_t> unique(mems.size(), 0);
-    uint64_t furthest = 0;
-    for (size_t i = 0; i < order.size(); i++) {
-        const bool twin = i + 1 < order.size() && mems[order[i + 1]].reference == mems[order[i]].reference &&
-                          end(order[i + 1]) == end(order[i]);
-        unique[order[i]] = !twin && end(order[i]) > furthest;
-        furthest = std::max(furthest, end(order[i]));
+    for (uint32_t* i = begin; i < end; i++) {
+        const bool twin = i + 1 < end && mems[i[1]].reference == mems[*i].reference && end_of(i[1]) == end_of(*i);
+        unique[*i] = !twin && end_of(*i) > furthest;
+        furthest = std::max(furthest, end_of(*i));
     }
+}
+
+// Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well. Stretches of
+// the reference are looked at one by one, by all threads.
+inline void keep_unique_in_query(std::vector<Mem>& mems, int threads = 1) {
+    constexpr size_t kOfPart = 1024, kMostParts = 4096;
+    const size_t parts = std::min(mems.size() / kOfPart + 1, kMostParts);
+    uint32_t highest = 0;
+    for (const Mem& mem : mems) highest = std::max(highest, mem.reference);
+    const uint64_t width = highest / parts + 1;
+    std::vector<uint32_t> begins(parts + 1, 0), order(mems.size());
+    std::vector<uint64_t> furthest(parts + 1, 0);
+    for (const Mem& mem : mems) {
+        const size_t part = mem.reference / width;
+        begins[part + 1]++;
+        furthest[part + 1] = std::max(furthest[part + 1], uint64_t(mem.reference) + mem.length);
+    }
+    for (size_t p = 0; p < parts; p++) {
+        begins[p + 1] += begins[p];
+        furthest[p + 1] = std::max(furthest[p + 1], furthest[p]);
+    }
+    std::vector<uint32_t> next = begins;
+    for (size_t i = 0; i < mems.size(); i++) order[next[mems[i].reference / width]++] = uint32_t(i);
+    std::vector<uint8_t> unique(mems.size());
+    parallel_for(threads, parts, [&](size_t p, int) {
+        mark_unique_in_query(mems, order.data() + begins[p], order.data() + begins[p + 1], furthest[p], unique);
+    });
     size_t kept = 0;
     for (size_t i = 0; i < mems.size(); i++)
         if (unique[i]) mems[kept++] = mems[i];

@@ -16,23 +16,33 @@
 #include "mem_text.hpp"
 #include "mem_unique.hpp"
 #include "reference_arrays.hpp"
+#include "unique_mem_finder.hpp"
 
 namespace gpualign {
 namespace {
 
-// A reference, its index and its segments, alive together.
+// A reference, its segments, and its minimizer index or its positions in order, alive together.
 class MemIndex {
 public:
     MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
              int bucket_bits, std::vector<std::string> names)
         : k(k), w(w), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
           entries_(entries), bucket_bits_(bucket_bits) {}
+    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint32_t> positions, int k,
+             std::vector<std::string> names)
+        : k(k), w(1), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
+          positions_(positions), bucket_bits_(2 * k) {}
 
-    IndexView index() const { return {offsets_.data(), entries_.data(), {k, bucket_bits_}}; }
+    // In which only matches that are unique in the reference are found.
+    bool sorted() const { return positions_.is_valid(); }
     MemTask task(const MemText& text, uint32_t least_length) const {
-        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
-            throw nb::value_error("the index is too sparse for matches this short");
-        return {index(), segments.view(), text.view(), text.length(), k, w, least_length};
+        check(least_length);
+        return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k, w,
+                least_length};
+    }
+    UniqueMemTask unique_task(const MemText& text, uint32_t least_length) const {
+        check(least_length);
+        return {text.view(), segments.view(), {offsets_.data(), positions_.data(), k}, least_length};
     }
 
     const int k, w;
@@ -41,8 +51,14 @@ public:
     const MemSegments segments;
 
 private:
+    void check(uint32_t least_length) const {
+        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
+            throw nb::value_error("the index is too sparse for matches this short");
+    }
+
     const Input<uint32_t> offsets_;
     const Input<uint64_t> entries_;
+    const Input<uint32_t> positions_;
     const int bucket_bits_;
 };
 
@@ -67,8 +83,10 @@ void check_range(const MemText& text, uint64_t from, uint64_t to) {
 // Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
 // Returns where the search stopped.
 template <class Sink>
-uint64_t search(const MemTask& task, const MemText& text, uint64_t from, uint64_t to, size_t most, Sink& sink) {
-    MemFinder finder(task);
+uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length, size_t most,
+                Sink& sink) {
+    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, least_length), text.length()).run(from, to, sink);
+    MemFinder finder(index.task(text, least_length));
     if (most == 0) return finder.run(from, to, sink);
     RareInReference<Sink> filter(sink, most);
     if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
@@ -96,13 +114,12 @@ std::vector<uint64_t> replay(const Input<uint32_t>& starts, const Input<uint32_t
 nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
                     size_t most, size_t limit) {
     check_range(text, from, to);
-    const MemTask task = index.task(text, least_length);
     MemColumns columns;
     columns.limit = limit;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(task, text, from, to, most, columns);
+        reached = search(index, text, from, to, least_length, most, columns);
     }
     return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
                           to_numpy(std::move(columns.lengths)), reached);
@@ -144,7 +161,6 @@ nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> 
                      uint64_t from, uint64_t to, uint32_t least_length, size_t most, bool unique_in_query, int style,
                      size_t limit, size_t most_dots) {
     check_range(text, from, to);
-    const MemTask task = index.task(text, least_length);
     MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
                          unique_in_query, from);
     reporter.limit = limit;
@@ -152,7 +168,7 @@ nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> 
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(task, text, from, to, most, reporter);
+        reached = search(index, text, from, to, least_length, most, reporter);
         reporter.finish(reached);
     }
     return nb::make_tuple(printed_to_python(reporter), reached);
@@ -243,6 +259,28 @@ nb::tuple keep_rare(Input<uint32_t> starts, Input<uint32_t> references, Input<ui
                           to_numpy(std::move(kept.lengths)), to_numpy(std::move(largest)));
 }
 
+// Of matches in order of start, those that are unique in their strand sequence; all of them are unique in the reference.
+nb::tuple keep_unique(const MemText& text, Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths,
+                      int threads) {
+    if (starts.size() != references.size() || starts.size() != lengths.size())
+        throw nb::value_error("the columns differ in length");
+    MemColumns kept;
+    {
+        nb::gil_scoped_release release;
+        std::vector<Mem> mems;
+        size_t i = 0;
+        for (const TextBlock& block : text.blocks()) {
+            mems.clear();
+            for (; i < starts.size() && starts.data()[i] <= block.begin + block.length; i++)
+                mems.push_back({starts.data()[i], references.data()[i], lengths.data()[i]});
+            keep_unique_in_query(mems, threads);
+            kept.put(mems.data(), mems.size());
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
+                          to_numpy(std::move(kept.lengths)));
+}
+
 // The `most` largest ends of matches and of those before.
 Output<uint64_t> largest_ends(Input<uint32_t> starts, Input<uint32_t> lengths, size_t most, Input<uint64_t> ends) {
     if (starts.size() != lengths.size()) throw nb::value_error("the columns differ in length");
@@ -313,10 +351,12 @@ void bind_mems(nb::module_& m) {
     m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
           nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
-    nb::class_<MemIndex>(m, "MemIndex", "A reference, its minimizer index and its segments.")
+    nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or its positions in order.")
         .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
              nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
              nb::arg("bucket_bits"), nb::arg("names"))
+        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint32_t>, int, std::vector<std::string>>(),
+             nb::arg("reference"), nb::arg("offsets"), nb::arg("positions"), nb::arg("k"), nb::arg("names"))
         .def_prop_ro("segment_starts", [](nb::handle self) {
             return borrowed(nb::cast<const MemIndex&>(self).segments.starts, self);
         })
@@ -346,6 +386,8 @@ void bind_mems(nb::module_& m) {
           nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
     m.def("largest_ends", &largest_ends, nb::arg("starts"), nb::arg("lengths"), nb::arg("most"), nb::arg("ends"),
           "uint64, at most `most`, in no order, of matches' ends and of `ends`.");
+    m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
+          nb::arg("threads"), "(starts, references, lengths) of those that are unique in their strand of their record.");
     m.def("keep_rare", &keep_rare, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("most"),
           nb::arg("ends"), "(starts, references, lengths, uint64 largest ends of the matches so far)");
 }

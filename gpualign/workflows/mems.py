@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from gpualign.backends.base import Backend
@@ -11,6 +13,7 @@ from gpualign.errors import InputError, UsageError, check_count, counted
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.reference import read_reference
+from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.background import part_writer
 from gpualign.io.files import is_regular, open_output
 from gpualign.io.paths import check_paths
@@ -24,9 +27,12 @@ from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_processors import ProcessorsRun
 from gpualign.workflows.mems_queries import QueryFiles, batches_ahead
 from gpualign.workflows.mems_run import Counts, Run
-from gpualign.workflows.mems_search import Search
+from gpualign.workflows.mems_search import MemsIndex, Search, index_for
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
+#: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of
+#: its length
+_WORTH_SORTING = 1 / 64
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 
@@ -58,7 +64,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         Opening(options, "mems", work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
     ):
-        index = open_index(reference, params, options)
+        index = open_index(reference, params, options, _bytes_of(queries))
         report.stage("index")
         search = Search(index, params, options.threads)
         backend = opening.backend()
@@ -84,7 +90,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     if counts.plot is not None and params.dotplot is not None:
         counts.plot.save(params.dotplot)
     report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
-    report.fields |= {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
+    report.fields |= _facts(index)
     report.finish(f"{counted(counts.records, 'query', 'queries')}, {counted(counts.bases, 'base')} on {backend.name}")
 
 
@@ -107,8 +113,20 @@ def run_of(search: Search, backend: Backend, options: RunOptions, counts: Counts
     return _kind_of_run(options, backend.on_gpu)(search, backend, options, counts)
 
 
-def open_index(reference: str, params: MemsParams, options: RunOptions) -> MinimizerIndex:
-    """The reference's index: loaded, or built and perhaps saved."""
+def _facts(index: MemsIndex) -> dict[str, int]:
+    if isinstance(index, SortedPositions):
+        return {"k": index.k, "w": 1, "index_entries": len(index.positions)}
+    return {"k": index.params.k, "w": index.params.w, "index_entries": len(index.entries)}
+
+
+def _bytes_of(queries: tuple[str, ...]) -> int:
+    return sum(os.path.getsize(query) for query in queries if os.path.isfile(query))
+
+
+def open_index(reference: str, params: MemsParams, options: RunOptions, query_bytes: int = 0) -> MemsIndex:
+    """The reference's index: loaded, or built and perhaps saved; or, where that is better for queries of so many bytes,
+    its sorted positions.
+    """
     if params.index is not None or is_index(reference):
         index = load_index(params.index or reference, options.threads)
         longest = index.params.w + index.params.k - 1
@@ -121,9 +139,13 @@ def open_index(reference: str, params: MemsParams, options: RunOptions) -> Minim
             _check_same_reference(index, reference)
     else:
         packed = read_reference(reference)
+        if params.save_index is None:
+            return index_for(packed, params, options.threads)
         index = build_index(packed, choose_index(params.min_length, packed.bases), options.threads)
     if params.save_index is not None:
         save_index(index, params.save_index)
+    if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
+        return index_for(index.reference, params, options.threads)
     return index
 
 

@@ -55,9 +55,9 @@ def stage_of(search: Search) -> HostedStage[Item, Found]:
         return piece, piece
 
     def make_kernel(device: Any) -> Any:
-        from gpualign.gpu.kernels.mems import MemsKernel
+        from gpualign.gpu.kernels.mems_unique import kernel_for
 
-        return MemsKernel(device, search)
+        return kernel_for(device, search)
 
     return HostedStage(
         cpu=partial(search_item, search),
@@ -77,14 +77,16 @@ def _piece(search: Search, item: Item) -> Piece:
 
 def _report(search: Search, piece: Piece, matches: Matches) -> Found:
     """What a device found, as :func:`search_item` would give it."""
-    if search.most_occurrences and not piece.whole:
+    if search.most_of_devices and not piece.whole:
         # whether a match is rare is for the CPU to say of a part, which needs what lies before it
         return search_item(search, piece)
     parts = [matches]
     while parts[-1].reached < piece.stop:
         parts.append(search.find(Piece(piece.source, parts[-1].reached, piece.stop)))
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    printed = search.report(piece, columns, search.most_occurrences)
+    if search.unique_in_query and not piece.whole:
+        return _found(piece, [Matches(piece, piece.stop, columns=columns)])
+    printed = search.report(piece, columns, search.most_of_devices)
     return _found(piece, [Matches(piece, piece.stop, printed=printed)])
 
 

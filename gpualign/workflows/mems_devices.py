@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.backends.base import Backend, Stage
+from gpualign.index.sorted_positions import SortedPositions
 from gpualign.params import RunOptions
 from gpualign.stream.runner import run_ordered
 from gpualign.workflows.mems_queries import Batch, QueryText, pack_batch
@@ -18,6 +19,8 @@ from gpualign.workflows.mems_search import NO_ENDS, Columns, Matches, Piece, Pri
 
 #: matches that a piece should give, about, and its positions, a multiple of the step; fewer until more is known of them
 _DEVICE_MATCHES, _DEVICE_POSITIONS, _FIRST_POSITIONS, _DEVICE_STEP = 1 << 21, 1 << 24, 1 << 18, 1 << 12
+#: a piece whose starts each have room for a match
+_MATCHED_POSITIONS = 1 << 22
 #: repeats may give so many matches a position, before more is known
 _FIRST_MATCHES = 2
 #: a device wants batches this much larger
@@ -74,27 +77,41 @@ class DevicesRun(Run):
 
     def _reports(self, results: Iterator[Matches]) -> Iterator[_Report]:
         """What is to be formatted, in order, cut so that all workers have some."""
-        most, ends = self.search.most_occurrences, NO_ENDS
+        most, ends = self.search.most_of_devices, NO_ENDS
+        sorted_positions = isinstance(self.search.index, SortedPositions)
         held: list[Columns] = []
         for matches in results:
             piece = matches.piece
             assert matches.columns is not None
             density = len(matches.columns.starts) / max(matches.reached - piece.start, 1)
-            self._density, self._limit = (self._density + density) / 2, _DEVICE_POSITIONS
+            self._density = (self._density + density) / 2
+            self._limit = _MATCHED_POSITIONS if sorted_positions else _DEVICE_POSITIONS
             if piece.start == 0:
                 ends = NO_ENDS
             for part, columns in self._parts(matches):
                 if self.search.unique_in_query:
-                    *rare, ends = _native.keep_rare(*columns, most, ends)
-                    held.append(Columns(*rare))
+                    if most:
+                        *rare, ends = _native.keep_rare(*columns, most, ends)
+                        columns = Columns(*rare)
+                    held.append(columns)
                 else:
                     yield _Report(part, columns, most, ends, self.counts.bases)
                     if most:
                         ends = _native.largest_ends(columns.starts, columns.lengths, most, ends)
             if self.search.unique_in_query and piece.stop == piece.source.text.length:
-                yield _Report(Piece(piece.source, 0, piece.stop), join_columns(held), 0, NO_ENDS, self.counts.bases)
+                for part, columns in self._unique_in_query(piece.source, join_columns(held)):
+                    yield _Report(part, columns, 0, NO_ENDS, self.counts.bases)
                 held.clear()
             self.counts.finished(piece)
+
+    def _unique_in_query(self, source: QueryText, columns: Columns) -> Iterator[tuple[Piece, Columns]]:
+        """A batch's matches in parts, which are reduced to the unique ones as they are printed; of a record that is a
+        batch by itself that is done before, by all threads.
+        """
+        whole = Piece(source, 0, source.text.length)
+        if source.records > 1:
+            return iter([(whole, columns)])
+        return self._parts(Matches(whole, whole.stop, columns=self.search.keep_unique(source, columns)))
 
     def _parts(self, matches: Matches) -> Iterator[tuple[Piece, Columns]]:
         """A piece's matches in parts; where a device held too many the CPU finds the rest, a little at a time."""

@@ -12,6 +12,8 @@ KINDS = ("mumreference", "mum", "maxmatch")
 STRANDS = ("forward", "reverse", "both")
 #: seeds behind one another further apart than this save no memory worth having and cost look-ups in repeats
 _WIDEST_WINDOW = 96
+#: seeds of unique matches this short are repeated too often in genomes to look at each of their places
+_LONGEST_SORTED = 31
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ class MemsParams:
             raise UsageError("-c gives positions of reverse matches: it needs -b or -r")
         if self.table and (self.strings or self.four_columns or self.lengths or self.forward_coordinates):
             raise UsageError("--tsv has fixed columns: it does not go with -s, -F, -L or -c")
+
+    @property
+    def most_occurrences(self) -> int:
+        """Of a match's string in the reference; 0: any number."""
+        return (self.max_occ or 0) if self.kind == "maxmatch" else 1
+
+    @property
+    def by_sorted_positions(self) -> bool:
+        """Whether the search is better done in sorted positions than by seeds that are looked up in an index."""
+        return self.most_occurrences == 1 and self.min_length <= _LONGEST_SORTED
 
     @property
     def strand_bits(self) -> int:

@@ -83,6 +83,6 @@ class Run:
         raise NotImplementedError
 
     def make_kernel(self, device: Device) -> MemsKernel:
-        from gpualign.gpu.kernels.mems import MemsKernel
+        from gpualign.gpu.kernels.mems_unique import kernel_for
 
-        return MemsKernel(device, self.search)
+        return kernel_for(device, self.search)

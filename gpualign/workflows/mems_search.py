@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.minimizers import MinimizerIndex, build_index
+from gpualign.index.reference import Reference
+from gpualign.index.sorted_positions import SortedPositions, choose_prefix, sort_positions
 from gpualign.io.fastx import Chunk
 from gpualign.sequences import SequenceBatch
 from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import MemsParams
+from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_queries import QueryText, pack_batch
 
 #: bytes of text after which a piece's search pauses until they are written
@@ -136,6 +138,17 @@ def _printed(text: NDArray[np.uint8], headers: int, dots: tuple[Any, ...] | None
     return Printed(text, headers, None if dots is None else Dots(*dots))
 
 
+#: what a search looks matches up in
+MemsIndex = MinimizerIndex | SortedPositions
+
+
+def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> MemsIndex:
+    """Build what suits the matches that are looked for."""
+    if params.by_sorted_positions:
+        return sort_positions(reference, choose_prefix(params.min_length, reference.bases), threads)
+    return build_index(reference, choose_index(params.min_length, reference.bases), threads)
+
+
 class Search:
     """An index and what is looked for in it; every method may run in any thread."""
 
@@ -144,9 +157,11 @@ class Search:
     #: matches that a device writes at a time
     slice_matches = 1 << 23
 
-    def __init__(self, index: MinimizerIndex, params: MemsParams, threads: int = 1) -> None:
+    def __init__(self, index: MemsIndex, params: MemsParams, threads: int = 1) -> None:
         self.index, self.params, self.threads = index, params, threads
-        self.most_occurrences = (params.max_occ or 0) if params.kind == "maxmatch" else 1
+        self.most_occurrences = params.most_occurrences
+        # matches that come from a device are still to be reduced to those that occur so often; 0: they are not
+        self.most_of_devices = 0 if isinstance(index, SortedPositions) else self.most_occurrences
         self.unique_in_query = params.kind == "mum"
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
@@ -158,8 +173,12 @@ class Search:
         return Search, (self.index, self.params, self.threads)
 
     @staticmethod
-    def native_of(index: MinimizerIndex) -> Any:
+    def native_of(index: MemsIndex) -> Any:
         """The native view of an index."""
+        if isinstance(index, SortedPositions):
+            return _native.MemIndex(
+                index.reference.native, index.offsets, index.positions, index.k, index.reference.shown_names
+            )
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
     def prepare(self, batch: Chunk | SequenceBatch) -> QueryText:
@@ -192,7 +211,7 @@ class Search:
 
     def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
         """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
-        reference.
+        reference; of sorted positions always those that are unique in it.
         """
         *columns, reached = _native.find_mems(
             self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, most, limit
@@ -226,4 +245,9 @@ class Search:
     @cached_property
     def matches_by_chance(self) -> float:
         """Matches a text position gives where the sequences have nothing in common."""
-        return float(self.index.reference.bases * 0.25**self.params.min_length)
+        chance = float(self.index.reference.bases * 0.25**self.params.min_length)
+        return min(chance, 1.0) if isinstance(self.index, SortedPositions) else chance
+
+    def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
+        """Of matches that are unique in the reference, those that are so in their strand of their record."""
+        return Columns(*_native.keep_unique(source.text, *columns, self.threads))

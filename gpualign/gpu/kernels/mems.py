@@ -18,7 +18,7 @@ from gpualign.gpu.compiler import Variant
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
-from gpualign.index.minimizers import build_index
+from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from gpualign.gpu.buffers import Slot
     from gpualign.gpu.device import Device
 
-_WARP = 32
+WARP = 32
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
-_FILLED_BYTES, _FOUND_BYTES = 12, 20
+_FILLED_BYTES, FOUND_BYTES = 12, 20
 #: parts of tiles with many hits, and what a search leaves behind beside its matches (LeftOver of cuda/mems.cu)
 _MOST_PARTS = 4096
-_LEFT_OVER_HEAD = np.dtype([("found", "u8"), ("total", "u8"), ("part_count", "u4"), ("unused", "u4")])
-_LEFT_OVER_BYTES = _LEFT_OVER_HEAD.itemsize + 8 * _MOST_PARTS
+LEFT_OVER_HEAD = np.dtype([("found", "u8"), ("total", "u8"), ("part_count", "u4"), ("unused", "u4")])
+LEFT_OVER_BYTES = LEFT_OVER_HEAD.itemsize + 8 * _MOST_PARTS
 #: of the kernels that number matches and move them to their places
 _SCAN_THREADS, _SCAN_VALUES, _PLACE_THREADS = 256, 2048, 256
 #: blocks of kernels whose work only the device knows
@@ -43,11 +43,11 @@ _PART_BLOCKS, _PLACE_BLOCKS = 1024, 1024
 #: more matches than there are
 _ALL = np.uint64(2**64 - 1)
 #: of the device's memory, what an index may take that stays
-_RESIDENT_SHARE = 0.6
+RESIDENT_SHARE = 0.6
 #: and, as a divisor, what the matches written at a time may take
 _SLICE_SHARE = 16
 
-_serial = itertools.count()
+serial = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,25 @@ class MemsKernel:
     """The kernel object of :mod:`gpualign.gpu.runner`; an item is a :class:`Piece`, a result its :class:`Matches`."""
 
     def __init__(self, device: Device, search: Search) -> None:
+        assert isinstance(search.index, MinimizerIndex)
         self.device, self.search = device, search
         self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
         defines = self.shape.defines
         self.load(lambda name: device.function("mems", name, defines))
-        share = int(device.budget * _RESIDENT_SHARE)
+        share = int(device.budget * RESIDENT_SHARE)
         if index_bytes(search.index) > share:
             share //= 4  # each of two slots holds a page, and builds on it
         self.pages = cut_pages(search.index, share, search.params.min_length, search.threads)
         self._natives = [search.native_of(page.index) for page in self.pages]
-        self._key = f"mems reference {next(_serial)}"
+        self._key = f"mems reference {next(serial)}"
 
     def load(self, function: Callable[[str], Any]) -> None:
         """Take the kernels by name."""
-        self._count, self._count_parts, self._sum, self._number, self._place, self._fill, self._order = (
-            function(f"mems_{name}") for name in ("count", "count_parts", "sum", "number", "place", "fill", "order")
+        self._count, self._count_parts, self._count_unique = (
+            function(f"mems_{name}") for name in ("count", "count_parts", "count_unique")
+        )
+        self._sum, self._number, self._place, self._fill, self._order = (
+            function(f"mems_{name}") for name in ("sum", "number", "place", "fill", "order")
         )
 
     # -- the runner's interface
@@ -175,41 +179,48 @@ class MemsKernel:
         tiles, capacity = last - first, self._capacity(item)
         units = tiles + _MOST_PARTS
         counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
-        scan_blocks = -(-units // _SCAN_VALUES)
-        sums, offsets = slot.device_array("sums", 8 * scan_blocks), slot.device_array("offsets", 8 * units)
-        found = slot.device_array("found", _FOUND_BYTES * capacity)
-        filled, ordered = (slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered"))
-        task, page_begin = self._task(slot, item, arrays), np.uint32(arrays.page.begin)
+        found = slot.device_array("found", FOUND_BYTES * capacity)
+        task = self._task(slot, item, arrays)
         tile_numbers, room = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
-        by_warps = -(-tiles // self.shape.warps), _WARP * self.shape.warps
-        left_over = slot.clear("left over", _LEFT_OVER_BYTES)
+        by_warps = -(-tiles // self.shape.warps), WARP * self.shape.warps
+        left_over = slot.clear("left over", LEFT_OVER_BYTES)
         counting = (*task, *tile_numbers, counts, totals, room, found, left_over)
         slot.launch(self._count, *by_warps, *counting)
         slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)
-        slot.launch(self._sum, scan_blocks, _SCAN_THREADS, totals, np.uint32(units), sums)
+        self._number_and_place(slot, tiles, units, capacity, arrays.page.begin)
         slot.launch(
-            self._number, scan_blocks, _SCAN_THREADS,
+            self._order, *by_warps,
+            np.uint32(first), np.uint32(0), np.uint32(tiles), slot.device_array("offsets", 0), left_over, room,
+            np.uint64(0), room, *(slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered")),
+        )  # fmt: skip
+        slot.download("left over", 1, LEFT_OVER_HEAD)
+
+    def _number_and_place(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
+        """Move counted matches to their units' places, if there was room for all of them."""
+        blocks = -(-units // _SCAN_VALUES)
+        counts, totals, found, left_over = (
+            slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
+        )
+        sums, offsets = slot.device_array("sums", 8 * blocks), slot.device_array("offsets", 8 * units)
+        filled = slot.device_array("filled", _FILLED_BYTES * capacity)
+        slot.launch(self._sum, blocks, _SCAN_THREADS, totals, np.uint32(units), sums)
+        slot.launch(
+            self._number, blocks, _SCAN_THREADS,
             totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
         )  # fmt: skip
         slot.launch(
             self._place, _PLACE_BLOCKS, _PLACE_THREADS,
-            found, left_over, np.uint32(tiles), counts, offsets, room, page_begin, filled,
+            found, left_over, np.uint32(tiles), counts, offsets, np.uint64(capacity), np.uint32(page_begin), filled,
         )  # fmt: skip
-        slot.launch(
-            self._order, *by_warps,
-            np.uint32(first), np.uint32(0), np.uint32(tiles), offsets, left_over, room, np.uint64(0), room,
-            filled, ordered,
-        )  # fmt: skip
-        slot.download("left over", 1, _LEFT_OVER_HEAD)
 
     def _capacity(self, item: Piece) -> int:
         """Matches that are written down while they are counted: more than a piece without repeats has."""
-        by_memory = self.device.budget // _SLICE_SHARE // (_FOUND_BYTES + 2 * _FILLED_BYTES)
+        by_memory = self.device.budget // _SLICE_SHARE // (FOUND_BYTES + 2 * _FILLED_BYTES)
         return int(min(self.search.slice_matches, by_memory, 4096 + 64 * (item.stop - item.start)))
 
     def _fetch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
         """The matches of a page whose kernels have ended, and up to which start they are complete."""
-        left_over = slot.pinned("left over", 1, _LEFT_OVER_HEAD)[0]
+        left_over = slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]
         total = int(left_over["total"])
         if total == 0:
             return join_columns([]), item.stop
@@ -217,12 +228,12 @@ class MemsKernel:
             return self._fill_all(slot, item, arrays, int(left_over["part_count"]))
         return self._download(slot, total), item.stop
 
-    def _download(self, slot: Slot, count: int) -> Columns:
+    def _download(self, slot: Slot, count: int, name: str = "ordered") -> Columns:
         """The matches in order, in page-locked memory that is the slot's no more. Waits for the device."""
-        columns = slot.download("ordered", (len(Columns._fields), count), np.uint32)
+        columns = slot.download(name, (len(Columns._fields), count), np.uint32)
         slot.submitted()
         slot.wait()
-        slot.part_with("ordered")
+        slot.part_with(name)
         return Columns(*columns)
 
     def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
@@ -261,7 +272,7 @@ class MemsKernel:
         slot.launch(
             self._fill,
             -(-(units[1] - units[0]) // self.shape.warps),
-            _WARP * self.shape.warps,
+            WARP * self.shape.warps,
             *self._task(slot, item, arrays),
             np.uint32(first),
             np.uint32(last - first),
@@ -279,7 +290,7 @@ class MemsKernel:
         slot.launch(
             self._order,
             -(-(tiles[1] - tiles[0]) // self.shape.warps),
-            _WARP * self.shape.warps,
+            WARP * self.shape.warps,
             np.uint32(self._tiles(item)[0]),
             np.uint32(tiles[0]),
             np.uint32(tiles[1]),
