@@ -67,9 +67,14 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
     const uint32_t k = uint32_t(task.sorted.k), no_limit = ~uint32_t(0);
     const auto alike = [&](uint32_t i) { return common_bases(task, s, task.sorted.positions[i], k, depth) == depth; };
     LongestMem longest{0, 0, false};
-    for (uint32_t i = at; i < end && alike(i); i++)
+    // two that agree with the query as far as it goes: nothing will be longer, or alone
+    const auto settled = [&] {
+        const uint64_t q = s + longest.length;
+        return longest.length && !longest.unique && (task.text.breaks[q >> 6] >> (q & 63) & 1);
+    };
+    for (uint32_t i = at; i < end && !settled() && alike(i); i++)
         longest.take(common_bases(task, s, task.sorted.positions[i], depth, no_limit), task.sorted.positions[i]);
-    for (uint32_t i = at; i > begin && alike(i - 1); i--)
+    for (uint32_t i = at; i > begin && !settled() && alike(i - 1); i--)
         longest.take(common_bases(task, s, task.sorted.positions[i - 1], depth, no_limit), task.sorted.positions[i - 1]);
     return longest;
 }

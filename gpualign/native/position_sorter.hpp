@@ -107,7 +107,7 @@ private:
     void sort_part(const Part& part, std::vector<Key>& keys, std::vector<Part>& parts) {
         keys.clear();
         for (uint32_t i = part.begin; i < part.end; i++) keys.push_back(key_of(positions[i], part.depth));
-        std::sort(keys.begin(), keys.end());
+        if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
         const uint32_t depth = part.depth + uint32_t(kBasesPerWord);
         const bool deeper = depth < uint32_t(k_) + kSortedBases;
         for (size_t i = 0, first = 0; i < keys.size(); i++) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,21 @@ from gpualign.gpu.compiler import Variant
 from gpualign.gpu.resident import ResidentArrays
 from gpualign.gpu.runner import run_alone
 from gpualign.gpu.tuning import MemsShape, choose_mems_shape
-from gpualign.index.minimizers import MinimizerIndex, build_index
+from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Matches, Piece, Search, join_columns, sort_columns, sort_tiles
+from gpualign.workflows.mems_params import MemsParams
+from gpualign.workflows.mems_search import (
+    Columns,
+    Matches,
+    Piece,
+    Search,
+    index_for,
+    join_columns,
+    sort_columns,
+    sort_tiles,
+)
 
 if TYPE_CHECKING:
     from gpualign.gpu.buffers import Slot
@@ -323,24 +333,25 @@ def self_test(device: Device) -> None:
     Raises:
         DeviceError: the matches differ.
     """
+    from gpualign.gpu.kernels.mems_unique import kernel_for
+
     generator = np.random.default_rng(0)
     text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
     packer = _native.ReferencePacker()
     packer.append(text)
     reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
-    params = MemsParams(min_length=_TESTED_MATCH, kind="maxmatch", strands="both")
-    search = Search(build_index(reference, choose_index(params.min_length, reference.bases)), params)
     changed = text.copy()
     changed[::97] = ord("A")
     query = changed.tobytes().decode()
-    source = search.prepare(
-        SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
-    )
-    piece = Piece(source, 0, source.text.length)
-
-    found = run_alone(device, lambda device: MemsKernel(device, search), piece).columns
-    expected = search.find(piece).columns
-    assert found is not None
-    assert expected is not None
-    if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
-        raise DeviceError("maximal exact matches differ from the CPU's")
+    queries = SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
+    for kind in ("maxmatch", "mumreference"):
+        params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
+        search = Search(index_for(reference, params), params)
+        source = search.prepare(queries)
+        piece = Piece(source, 0, source.text.length)
+        found = run_alone(device, partial(kernel_for, search=search), piece).columns
+        expected = search.find(piece).columns
+        assert found is not None
+        assert expected is not None
+        if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+            raise DeviceError("maximal exact matches differ from the CPU's")
