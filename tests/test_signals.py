@@ -63,7 +63,7 @@ WORK = {
     "lcs-filter": (_lcs, ()),
     "mems": (_mems, ("-maxmatch",)),
     "mum": (_mems, ("-mum",)),
-    "map": (_map, ("--sensitivity", "full", "-e", "0.2", "-a")),
+    "map": (_map, ("--sensitivity", "full", "-e", "0.2", "-a", "--end-to-end")),
     "long reads": (_map, ("-x", "ont", "--max-hits", "1000000")),
 }
 
