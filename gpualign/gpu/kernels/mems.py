@@ -23,7 +23,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.index.reference import Reference
 from gpualign.sequences import SequenceBatch
-from gpualign.workflows.mems_params import MemsParams
+from gpualign.workflows.mems_params import MemsParams, choose_index
 from gpualign.workflows.mems_search import (
     Columns,
     Matches,
