@@ -37,7 +37,7 @@ test: $(VENV)/developing
 SEED ?= $(shell date +%s)
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) tests/test_faults.py tests/test_soak.py tests/test_untrusted_index.py
+	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) tests/test_faults.py tests/test_soak.py tests/index/test_untrusted_index.py
 	if nvidia-smi -L > /dev/null 2>&1; then $(PIP_INSTALL) pycuda && $(BIN)/python -m pytest -m gpu $(SOAK) tests/test_soak.py; fi
 
 # Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz;
@@ -118,7 +118,7 @@ man: $(VENV)/installed
 
 # Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device.
 kernels:
-	$(PYTHON) -m gpualign.gpu.prebuild
+	$(PYTHON) -m gpualign.cli.prebuild
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gpualign and other programs do with bad input: the table of tests/bad_input.py, each cell run as a command.
+"""What gpualign and other programs do with bad input: the table of tests/helpers/bad_input.py, each cell run as a command.
 
     python benchmarks/bad_input.py            # measures, writes results/bad-input-<machine>.json and the docs' tables
     python benchmarks/bad_input.py --render   # writes the docs' tables from the results that are there
@@ -24,8 +24,8 @@ from typing import Any
 import harness
 
 sys.path.insert(0, str(harness.FOLDER.parent))
-from tests import bad_input, good_input
-from tests.bad_input import NONE, Role, Row
+from tests.helpers import bad_input, good_input
+from tests.helpers.bad_input import NONE, Role, Row
 
 DOCS = harness.FOLDER.parent / "docs" / "reliability.md"
 BEGIN, END = "<!-- begin: {} (benchmarks/bad_input.py) -->\n", "<!-- end: {} -->\n"

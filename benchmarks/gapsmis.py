@@ -27,7 +27,7 @@ import numpy as np
 from harness import record
 from sweep_gapsmis import model_for, paper_block, time_kernels
 
-from gpualign.gapsmis import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.bounded_gaps.stage import GapAlignments, GapModel, PairBlock, align_on_cpu
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -105,14 +105,14 @@ def plain_scores(plain: ctypes.CDLL, block: PairBlock, gaps: int, scores: np.nda
 
 
 def run_gpu(plain: ctypes.CDLL) -> dict[str, Any]:
-    from gpualign.gpu.device import Device, list_devices
+    from gpualign.engine.gpu.device import Device, list_devices
 
     with Device(list_devices()[0]) as device:
         return device.call(_run_gpu, device, plain).result()
 
 
 def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
-    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+    from gpualign.bounded_gaps.device import GapsmisKernel
 
     block = paper_block()
     results: dict[str, Any] = {"pairs": len(block)}
@@ -160,7 +160,7 @@ def timed(kernel: Any, device: Any, block: PairBlock, gaps: int) -> dict[str, fl
 
 def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2) -> dict[str, Any]:
     """Milliseconds as in the paper's Table 1: alignment only, hybrid and GPU traceback; one text, and all texts."""
-    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+    from gpualign.bounded_gaps.device import GapsmisKernel
 
     block = paper_block(length)
     scores, traced = (GapsmisKernel(device, model_for(gaps, traceback)) for traceback in (False, True))
@@ -183,8 +183,8 @@ class Hybrid:
     PART = 1 << 14
 
     def __init__(self, device: Any, model: Any, plain: ctypes.CDLL) -> None:
-        from gpualign.gpu import tuning
-        from gpualign.gpu.kernels import gapsmis
+        from gpualign.bounded_gaps import device as gapsmis
+        from gpualign.engine.gpu import tuning
 
         class Filling(gapsmis.GapsmisKernel):
             """Every task has memory of its own, so that all directions are there at the end."""
@@ -229,8 +229,8 @@ class Hybrid:
 
 def long_pairs(device: Any) -> dict[str, Any]:
     """A warp per pair: 1,056 pairs of 4,000 × 5,000 letters."""
-    from gpualign.encoded import EncodedSequences
-    from gpualign.gpu.kernels.gapsmis import GapsmisKernel
+    from gpualign.bounded_gaps.device import GapsmisKernel
+    from gpualign.sequences.encoded import EncodedSequences
 
     rng, count, m, n = np.random.default_rng(5), 1056, 4000, 5000
     texts = rng.integers(0, 4, (count, n)).astype(np.uint8)

@@ -18,16 +18,16 @@ import numpy as np
 from harness import gpu_names, interleave, machine, save, seconds, slug
 
 from gpualign import _native
-from gpualign.backends.base import Stage
-from gpualign.backends.cuda import CudaBackend
-from gpualign.backends.pairwise import PairProblem, pairwise_stage
-from gpualign.backends.verify import MODES, STAGE, VerifyPairs, planned
-from gpualign.encoded import encode
-from gpualign.gpu.device import list_devices
-from gpualign.index.reference import Reference
-from gpualign.matrices import match_mismatch
-from gpualign.sequences import SequenceBatch
-from gpualign.workflows.pair_blocks import PairBlock
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu.device import list_devices
+from gpualign.engine.stage import Stage
+from gpualign.pairwise.stage import PairProblem, pairwise_stage
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.encoded import encode
+from gpualign.sequences.matrices import match_mismatch
+from gpualign.sequences.pairs import PairBlock
+from gpualign.sequences.reference import Reference
+from gpualign.verify.stage import MODES, STAGE, VerifyPairs, planned
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: length, sequences on either side

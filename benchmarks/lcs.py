@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from harness import record
 
-from gpualign.backends.lcs import score_on_cpu
-from gpualign.lcs_query import LcsQuery, encode_query
-from gpualign.sequences import SequenceBatch
+from gpualign.lcs.query import LcsQuery, encode_query
+from gpualign.lcs.stage import score_on_cpu
+from gpualign.sequences.batch import SequenceBatch
 
 LETTERS = np.frombuffer(bytes(range(33, 33 + 200)), np.uint8)
 CHECKED = 48  # subjects of each case that the CPU backend scores again
@@ -68,7 +68,7 @@ class KernelBench:
     """Times the kernel alone with events; copies and encoding happen before."""
 
     def __init__(self, index: int = 0) -> None:
-        from gpualign.gpu.device import Device, list_devices
+        from gpualign.engine.gpu.device import Device, list_devices
 
         self.device = Device(list_devices()[index])
 
@@ -76,7 +76,7 @@ class KernelBench:
         return self.device.call(self._run, query, batch, shape, formulation).result()
 
     def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any, formulation: str) -> dict:
-        from gpualign.gpu.kernels.lcs import LcsKernel
+        from gpualign.lcs.device.lengths import LcsKernel
 
         kernel = LcsKernel(self.device, [query], formulation, lambda item: item, shape)
         slot = self.device.slots(1)[0]
@@ -139,8 +139,8 @@ def bench_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
 
 
 def sweep_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
-    """Shapes against cases of one wave or two; for gpu/tuning.py."""
-    from gpualign.gpu.tuning import LcsShape
+    """Shapes against cases of one wave or two; for engine/gpu/tuning.py."""
+    from gpualign.engine.gpu.tuning import LcsShape
 
     bench = KernelBench()
     with contextlib.closing(bench.device):
@@ -190,7 +190,7 @@ def bench_cpu(arguments: argparse.Namespace) -> Iterator[dict]:
     from rapidfuzz.distance import LCSseq
     from rapidfuzz.process import cdist
 
-    from gpualign.stream.runner import run_ordered
+    from gpualign.streaming.ordered import run_ordered
 
     for length, symbols in ((100, 4), (1000, 4), (4096, 4), (1000, 26), (4096, 26)):
         count = max(64, 2_000_000_000 // (length * length)) if length > 100 else 100_000
@@ -268,9 +268,9 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     """Subsequences of 100 winners as the command traces them: on all cores and, on a GPU, beside the scoring of the
     720,000 subjects that they won against.
     """
-    from gpualign.io.lcs_output import Hit
+    from gpualign.lcs.output import Hit
+    from gpualign.lcs.run import QueryStrands, _trace
     from gpualign.params import available_cores
-    from gpualign.workflows.lcs_filter import QueryStrands, _trace
 
     query, batch = make_case(4, 4096, 100, 4096)
     lengths = score_on_cpu([query], "crochemore", batch).lengths[0]
@@ -285,8 +285,8 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     yield case | {"device": "cpu", "threads": threads, "s": on_cores}
     if arguments.device == "cpu":
         return
-    from gpualign.backends.cuda import CudaBackend
-    from gpualign.gpu.device import list_devices
+    from gpualign.engine.cuda import CudaBackend
+    from gpualign.engine.gpu.device import list_devices
 
     bench = KernelBench()
     with contextlib.closing(bench.device):

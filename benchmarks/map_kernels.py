@@ -24,13 +24,13 @@ import numpy as np
 from map_devices import LENGTH, draw, known_starts, letters_of, reverse, single
 from numpy.typing import NDArray
 
-from gpualign.gpu.device import Device, list_devices
-from gpualign.gpu.kernels.map import MapKernel
-from gpualign.gpu.kernels.map_batch import MapBatch
-from gpualign.sequences import SequenceBatch
-from gpualign.workflows.index import open_index
-from gpualign.workflows.map import MapParams
-from gpualign.workflows.map_pairs import PairModel
+from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.index.run import open_index
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.kernel import MapKernel
+from gpualign.map.pairs import PairModel
+from gpualign.map.run import MapParams
+from gpualign.sequences.batch import SequenceBatch
 
 BATCHES = (27_000, 110_000)  # the command's, and one four times as large
 PROFILED = 200_000

@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 from harness import record
 
-from gpualign.gpu import compiler
-from gpualign.index.reference import read_reference
+from gpualign.engine.gpu import compiler
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
-from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import MemsParams
-from gpualign.workflows.mems_search import Piece, Search, index_for
+from gpualign.mems.params import MemsParams
+from gpualign.mems.search import Piece, Search, index_for
+from gpualign.sequences.reference import read_reference
+from gpualign.streaming.ordered import run_ordered
 
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's
 

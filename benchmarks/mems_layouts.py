@@ -25,17 +25,17 @@ import numpy as np
 from harness import record
 from mems import part_of, simulate
 
-from gpualign.gpu import compiler
-from gpualign.gpu.device import Device, list_devices
-from gpualign.gpu.kernels.mems import MemsKernel
-from gpualign.gpu.tuning import MemsShape, choose_mems_shape
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.engine.gpu.tuning import MemsShape, choose_mems_shape
 from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.index.reference import read_reference
 from gpualign.io.fastx import Chunk, read_batches
+from gpualign.mems.device import MemsKernel
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.search import Columns, Piece, QueryText, Search
 from gpualign.params import available_cores
-from gpualign.stream.runner import run_ordered
-from gpualign.workflows.mems_params import MemsParams, choose_index
-from gpualign.workflows.mems_search import Columns, Piece, QueryText, Search
+from gpualign.sequences.reference import read_reference
+from gpualign.streaming.ordered import run_ordered
 
 Patch = Callable[[Path], None]
 Relayout = Callable[[MinimizerIndex], MinimizerIndex]

@@ -2,7 +2,7 @@
 """Sweep the launch numbers of the bounded-gap kernels on this machine's GPU, over the paper's texts and patterns.
 
 For each number of gaps, each width of the strips and each occupancy, the kernel's own time as events measure it; the
-fastest go into ``gpualign/gpu/tuning.py``. Variants are compiled side by side first.
+fastest go into ``gpualign/engine/gpu/tuning.py``. Variants are compiled side by side first.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpualign.encoded import EncodedSequences
-from gpualign.gapsmis import GapModel, PairBlock
-from gpualign.gpu import compiler, tuning
-from gpualign.gpu.device import Device, list_devices
-from gpualign.gpu.kernels.gapsmis import GapsmisKernel, defines
-from gpualign.matrices import match_mismatch
+from gpualign.bounded_gaps.device import GapsmisKernel, defines
+from gpualign.bounded_gaps.stage import GapModel, PairBlock
+from gpualign.engine.gpu import compiler, tuning
+from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.matrices import match_mismatch
 
 TEXTS, TEXT_LENGTH, PATTERNS = 2048, 250, 100
 

@@ -29,8 +29,8 @@ import harness
 import numpy as np
 
 from gpualign import _native
-from gpualign.backends.verify import MODES
-from gpualign.index.reference import read_reference
+from gpualign.sequences.reference import read_reference
+from gpualign.verify.stage import MODES
 
 QUERY, WINDOW, K = 100, 140, 20
 

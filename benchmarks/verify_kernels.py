@@ -20,14 +20,15 @@ import numpy as np
 from harness import record
 
 from gpualign import _native
-from gpualign.backends.cuda import CudaBackend
-from gpualign.backends.verify import MODES, STAGE, VerifyPairs, planned
-from gpualign.gpu import compiler, tuning, verify_plan
-from gpualign.gpu.device import Device, DeviceInfo, list_devices
-from gpualign.gpu.kernels.verify import VerifyKernel
-from gpualign.gpu.timeline import Timeline
-from gpualign.gpu.verify_plan import Group, plan
-from gpualign.index.reference import Reference
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu import compiler, tuning
+from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.engine.gpu.timeline import Timeline
+from gpualign.sequences.reference import Reference
+from gpualign.verify.device import plan as verify_plan
+from gpualign.verify.device.kernel import VerifyKernel
+from gpualign.verify.device.plan import Group, plan
+from gpualign.verify.stage import MODES, STAGE, VerifyPairs, planned
 
 #: rows of the table: query length, window, pairs
 WORK = (

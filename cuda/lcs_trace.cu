@@ -1,5 +1,5 @@
 // Longest common subsequences of a query and the subjects that won, a warp each.
-#include "algo/lcs_trace.hpp"
+#include "algo/lcs/trace.hpp"
 #include "device/warp.cuh"
 
 // Beside what LcsTraceTask says:

@@ -1,8 +1,8 @@
-// Reads to alignments: a warp takes a read, or a pair, from letters to records (algo/map_unit.hpp).
+// Reads to alignments: a warp takes a read, or a pair, from letters to records (algo/map/template.hpp).
 //
 // WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch units until there are none left, as repeats take a
 // hundred times as long as other reads.
-#include "algo/map_unit.hpp"
+#include "algo/map/template.hpp"
 #include "device/warp.cuh"
 
 #ifndef WORDS

@@ -10,8 +10,8 @@
 // that count and number matches.
 #include <cstdint>
 
-#include "algo/unique_mem.hpp"
-#include "device/mem_tile.cuh"
+#include "algo/mems/unique_mem.hpp"
+#include "device/mems/tile.cuh"
 
 #ifndef WARPS  // a block
 #define WARPS 4
@@ -27,7 +27,7 @@ struct FoundMem {
     Mem mem;
     uint32_t unit, number;
 };
-static_assert(sizeof(FoundMem) == 20, "as gpualign/gpu/kernels/mems.py reserves them");
+static_assert(sizeof(FoundMem) == 20, "as gpualign/mems/device.py reserves them");
 
 // Hits [part * kPartHits, (part + 1) * kPartHits) of a tile; part 0 marks an entry that is not in use.
 struct TilePart {
@@ -42,7 +42,7 @@ struct LeftOver {
     uint32_t unused;
     TilePart parts[kMostParts];  // those of one tile behind one another, in order
 };
-static_assert(sizeof(LeftOver) == 24 + 8 * kMostParts, "as gpualign/gpu/kernels/mems.py reserves it");
+static_assert(sizeof(LeftOver) == 24 + 8 * kMostParts, "as gpualign/mems/device.py reserves it");
 
 // The units of work: tiles, as far as a tile's own warp goes, and behind them places for parts.
 struct Units {

@@ -1,10 +1,10 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
-// The launch numbers are in gpualign/gpu/tuning.py; the host side is gpualign/gpu/kernels/pairwise.py.
-#include "algo/edit_band.hpp"
-#include "device/diagonal_scan.cuh"
-#include "device/lazy_kernel.cuh"
-#include "device/trace_scan.cuh"
-#include "device/window_walk.cuh"
+// The launch numbers are in gpualign/engine/gpu/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
+#include "algo/pairwise/edit_band.hpp"
+#include "device/pairwise/diagonal_scan.cuh"
+#include "device/pairwise/lazy_kernel.cuh"
+#include "device/pairwise/trace_scan.cuh"
+#include "device/pairwise/window_walk.cuh"
 
 #ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to compile
 #define AFFINE 1
@@ -15,7 +15,7 @@ namespace nw {
 
 static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
                   sizeof(TraceResult) == 24 && sizeof(LazyScheme) == 64,
-              "gpualign/gpu/kernels/pairwise.py lays these out");
+              "gpualign/pairwise/device/kernel.py lays these out");
 
 namespace {
 

@@ -1,6 +1,6 @@
-// Kernels of `pairwise` for alignments of long pairs: see device/table_part.cuh. The host side is
-// gpualign/gpu/kernels/pairwise_long.py.
-#include "device/table_part.cuh"
+// Kernels of `pairwise` for alignments of long pairs: see device/pairwise/table_part.cuh. The host side is
+// gpualign/pairwise/device/long.py.
+#include "device/pairwise/table_part.cuh"
 
 #ifndef AFFINE  // as in cuda/pairwise.cu
 #define AFFINE 1
@@ -9,7 +9,7 @@
 namespace gpualign {
 namespace nw {
 
-static_assert(sizeof(TablePart) == 72 && sizeof(PartWalk) == 56, "gpualign/gpu/kernels/pairwise_long.py lays these out");
+static_assert(sizeof(TablePart) == 72 && sizeof(PartWalk) == 56, "gpualign/pairwise/device/long.py lays these out");
 
 #define PART(name, Affine, Keep, Columns)                                                                               \
     extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \

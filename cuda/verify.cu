@@ -4,11 +4,11 @@
 // holding WORDS words of the column in registers. A pattern of more rows is done in strips of LANES * WORDS * 32 rows.
 // The letter's row of the pattern's profile comes from shared memory; what leaves the last row of a lane, two bits a
 // column, goes to the next lane 16 columns at a time.
-#include "algo/dna.hpp"
-#include "algo/myers_striped.hpp"
-#include "device/text.cuh"
-#include "device/tracker.cuh"
-#include "device/verify_batch.cuh"
+#include "algo/common/dna.hpp"
+#include "algo/common/myers_striped.hpp"
+#include "device/verify/text.cuh"
+#include "device/verify/tracker.cuh"
+#include "device/verify/batch.cuh"
 
 #ifndef LANES
 #define LANES 1

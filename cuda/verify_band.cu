@@ -1,10 +1,10 @@
-// Levenshtein verification within a band (algo/myers_band.hpp), for small limits: one thread a pair, infix mode, windows
+// Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode, windows
 // without letters that are no bases. gpualign: registers only (no spills, checked by the tests).
-#include "algo/dna.hpp"
-#include "algo/myers_band.hpp"
-#include "device/text.cuh"
-#include "device/tracker.cuh"
-#include "device/verify_batch.cuh"
+#include "algo/common/dna.hpp"
+#include "algo/verify/myers_band.hpp"
+#include "device/verify/text.cuh"
+#include "device/verify/tracker.cuh"
+#include "device/verify/batch.cuh"
 
 #ifndef WORDS  // 1, 2 or 4
 #define WORDS 2

@@ -2,7 +2,7 @@
 // group border that lies at the start of a line.
 //
 // The first byte chooses TSV, BED or PAF.
-#include "candidate_text.hpp"
+#include "verify/candidate_text.hpp"
 
 #include <cstdlib>
 #include <memory>

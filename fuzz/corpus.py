@@ -19,7 +19,7 @@ from pathlib import Path
 import zstandard
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests import bad_input, good_input
+from tests.helpers import bad_input, good_input
 
 FASTA = b">a one\nACGTN\nRYacgu\n>b\n>chr\nTTTT\n"
 FASTQ = b"@a 1:N\nACGT\n+\n@II+\n@b\n\n+\n\n@chr/1\nNN\n+a\n+@\n"

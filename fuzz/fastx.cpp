@@ -2,7 +2,7 @@
 // border that the reader may take, the parts hold the records of the whole.
 //
 // The first byte chooses format, alphabet and comments, the second where the reader's block ends.
-#include "fastx_text.hpp"
+#include "text/fastx_text.hpp"
 
 #include <cstdlib>
 #include <memory>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "bam_records.hpp"
-#include "paf_text.hpp"
-#include "sam_text.hpp"
+#include "text/bam_records.hpp"
+#include "text/paf_text.hpp"
+#include "text/sam_text.hpp"
 
 using namespace gpualign;
 

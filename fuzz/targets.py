@@ -18,16 +18,16 @@ import numpy as np
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import load_index
-from gpualign.index.reference import Reference, read_reference
 from gpualign.io.alignment import sam_header
-from gpualign.io.candidates import CandidateChunk, parse_chunk, read_candidates
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.mates import interleaved_batches
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.reads import ReadSource, to_batch
-from gpualign.matrices import load_matrix
-from gpualign.sequences import join_bytes
+from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.matrices import load_matrix
+from gpualign.sequences.reference import Reference, read_reference
+from gpualign.verify.candidates import CandidateChunk, parse_chunk, read_candidates
 
 _REFERENCE = Reference(
     ["a"], np.array([0, 4], np.int64), *(np.zeros(n, t) for n, t in ((2, "u8"), (0, "u4"), (0, "u4"), (0, "u1")))

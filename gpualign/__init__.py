@@ -16,29 +16,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpualign.api.lcs import lcs_filter as lcs_filter
-    from gpualign.api.mapper import Mapper as Mapper
-    from gpualign.api.mems import find_mems as find_mems
-    from gpualign.api.pairwise import iter_pairwise as iter_pairwise
-    from gpualign.api.pairwise import pairwise as pairwise
-    from gpualign.api.sequences import read_sequences as read_sequences
-    from gpualign.api.verify import verify as verify
     from gpualign.errors import DeviceError as DeviceError
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
     from gpualign.errors import UsageError as UsageError
+    from gpualign.io.in_memory import read_sequences as read_sequences
+    from gpualign.lcs.api import lcs_filter as lcs_filter
+    from gpualign.map.api import Mapper as Mapper
+    from gpualign.mems.api import find_mems as find_mems
+    from gpualign.pairwise.api import iter_pairwise as iter_pairwise
+    from gpualign.pairwise.api import pairwise as pairwise
+    from gpualign.verify.api import verify as verify
 
 __version__ = "0.1.0"
 
 #: public name -> the module that has it
 _HOMES = {
-    "verify": "gpualign.api.verify",
-    "pairwise": "gpualign.api.pairwise",
-    "iter_pairwise": "gpualign.api.pairwise",
-    "lcs_filter": "gpualign.api.lcs",
-    "find_mems": "gpualign.api.mems",
-    "Mapper": "gpualign.api.mapper",
-    "read_sequences": "gpualign.api.sequences",
+    "verify": "gpualign.verify.api",
+    "pairwise": "gpualign.pairwise.api",
+    "iter_pairwise": "gpualign.pairwise.api",
+    "lcs_filter": "gpualign.lcs.api",
+    "find_mems": "gpualign.mems.api",
+    "Mapper": "gpualign.map.api",
+    "read_sequences": "gpualign.io.in_memory",
     "GpualignError": "gpualign.errors",
     "UsageError": "gpualign.errors",
     "InputError": "gpualign.errors",

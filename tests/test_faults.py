@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import bad_input, good_input
 from tests.conftest import SANITIZED
+from tests.helpers import bad_input, good_input
 
 #: each command, and the input whose opening arms the faults
 COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
@@ -293,7 +293,7 @@ def test_signals_at_random_times(place: Place, soaking: bool, seed: int, number:
 _SIGNAL_IN_A_FINALIZER = """
 import os, signal, sys, time
 from gpualign import cli
-from gpualign.workflows import map as workflow
+from gpualign.map import run as workflow
 
 class Dropped:
     def __del__(self):

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "algo/hd.hpp"
+#include "algo/common/hd.hpp"
 
 namespace gpualign {
 

@@ -1,6 +1,6 @@
-// The 32 lanes of a warp as a group (algo/group.hpp).
+// The 32 lanes of a warp as a group (algo/common/group.hpp).
 #pragma once
-#include "algo/group.hpp"
+#include "algo/common/group.hpp"
 
 namespace gpualign {
 

@@ -23,15 +23,18 @@ from gpualign.errors import GpualignError
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "map": ("gpualign.cli.map", "Map reads (FASTA, FASTQ, BAM) to a reference; SAM out."),
-    "index": ("gpualign.cli.index", "Build and save the minimizer index of a reference."),
-    "pairwise": ("gpualign.cli.pairwise", "Align all against all: global, semi-global, local, or with bounded gaps."),
+    "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference; SAM out."),
+    "index": ("gpualign.index.command", "Build and save the minimizer index of a reference."),
+    "pairwise": (
+        "gpualign.pairwise.command",
+        "Align all against all: global, semi-global, local, or with bounded gaps.",
+    ),
     "lcs-filter": (
-        "gpualign.cli.lcs_filter",
+        "gpualign.lcs.command",
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
-    "mems": ("gpualign.cli.mems", "Find every maximal exact match: a drop-in for mummer."),
-    "verify": ("gpualign.cli.verify", "Edit distance of queries to candidate regions, within a limit."),
+    "mems": ("gpualign.mems.command", "Find every maximal exact match: a drop-in for mummer."),
+    "verify": ("gpualign.verify.command", "Edit distance of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
     "completion": ("gpualign.cli.completion", "Print a script for completion by bash, zsh or fish."),
 }

@@ -20,6 +20,6 @@ def command(check: bool, as_json: bool, debug: bool) -> None:
       gpualign devices
       gpualign devices --check
     """
-    from gpualign.workflows.devices import run_devices
+    from gpualign.cli.device_check import run_devices
 
     run_devices(check=check, as_json=as_json)

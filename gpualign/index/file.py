@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
-from gpualign.index.reference import Reference
 from gpualign.io.files import is_packed, is_special, open_output
-from gpualign.stream.runner import run_ordered
+from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
 
 MAGIC = b"gpualign"
 VERSION = 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
-from gpualign.index.reference import Reference
+from gpualign.sequences.reference import Reference
 
 LONGEST_KMER = 31
 
@@ -44,7 +44,7 @@ class MinimizerIndex:
         params: k and w.
         offsets: uint32 (2**bucket_bits + 1,), entries of each bucket; a bucket is the top bits of the k-mer's hash.
         entries: uint64 (n,), fingerprint << 33 | position << 1 | strand, sorted within a bucket
-            (cuda/algo/minimizer.hpp).
+            (cuda/algo/index/minimizer.hpp).
         bucket_bits: number of hash bits that choose the bucket.
         path: the file that it was loaded from, or None.
     """

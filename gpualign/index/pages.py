@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.index.reference import Reference
+from gpualign.sequences.reference import Reference
 
 _WORD_BASES = 32  # of a packed word, at which pages begin
 

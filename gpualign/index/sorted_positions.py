@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.reference import Reference
+from gpualign.sequences.reference import Reference
 
 #: bases by which positions are grouped, at most
 _LONGEST_PREFIX = 13
@@ -16,7 +16,7 @@ _LONGEST_PREFIX = 13
 
 @dataclass(frozen=True)
 class SortedPositions:
-    """Every position of a reference that has k bases behind it, sorted (cuda/algo/unique_mem.hpp).
+    """Every position of a reference that has k bases behind it, sorted (cuda/algo/mems/unique_mem.hpp).
 
     Attributes:
         reference: what was sorted.

@@ -16,9 +16,9 @@ import pysam
 
 from gpualign import __version__, _native
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.index.reference import Reference
 from gpualign.io.files import InputFile
-from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.reference import Reference
 
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900

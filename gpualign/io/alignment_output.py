@@ -16,9 +16,9 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, UsageError
-from gpualign.index.reference import Reference
-from gpualign.io.background import part_writer
 from gpualign.io.files import OutputFile, Sink, is_packed, is_special, open_output
+from gpualign.io.ordered_writer import part_writer
+from gpualign.sequences.reference import Reference
 
 FORMATS = ("sam", "bam", "cram", "paf")
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)

@@ -19,9 +19,9 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.background import PartWriter, part_writer
-from gpualign.io.rewound import Rewound
-from gpualign.stream.runner import run_ordered
+from gpualign.io.ordered_writer import PartWriter, part_writer
+from gpualign.io.prefixed_stream import Rewound
+from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
 _LARGEST_BLOCK = 1 << 16

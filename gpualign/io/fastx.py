@@ -19,7 +19,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
 from gpualign.io.files import InputFile
-from gpualign.sequences import SequenceBatch
+from gpualign.sequences.batch import SequenceBatch
 
 FastxFormat = Literal["fasta", "fastq"]
 

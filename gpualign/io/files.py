@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError
-from gpualign.io.rewound import Rewound
+from gpualign.io.prefixed_stream import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from gpualign import _native
 from gpualign.io.blocks import Blocks, behind_last_line
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
-from gpualign.sequences import SequenceBatch, join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 _NEWLINE, _RETURN = 10, 13
 

@@ -12,8 +12,8 @@ from gpualign import _native
 from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
-from gpualign.sequences import SequenceBatch, join_batches
-from gpualign.stream.runner import run_ordered
+from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.streaming.ordered import run_ordered
 
 #: SAM's flags
 _PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80

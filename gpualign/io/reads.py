@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from gpualign.errors import InputError, shown_input
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
-from gpualign.sequences import SequenceBatch
+from gpualign.sequences.batch import SequenceBatch
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.sequences import join_bytes
+from gpualign.sequences.batch import join_bytes
 
 Column = tuple[Any, ...]
 

@@ -1,4 +1,4 @@
-// cuda/algo/lcs_trace.hpp on 32 lanes without a GPU: each lane is a context of its own, and all of them wait for each
+// cuda/algo/lcs/trace.hpp on 32 lanes without a GPU: each lane is a context of its own, and all of them wait for each
 // other wherever a warp's lanes exchange something.
 //
 // Reads lines of a query and a subject (letters; "-" for none) and writes the subsequence found for each.
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "algo/lcs_trace.hpp"
+#include "algo/lcs/trace.hpp"
 
 namespace {
 

@@ -1,0 +1,186 @@
+// Lanes that work on one thing together. An algorithm that takes a Group runs on the 32 lanes of a warp (device/warp.cuh)
+// and, with this one, on a single thread of the CPU, where the tests compare it with the mapper of the CPU.
+//
+// All lanes call each function together; what it returns is the same in all of them unless it says otherwise. Work is
+// shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read behind sync().
+#pragma once
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+
+struct OneLane {
+    static constexpr uint32_t kLanes = 1;
+
+    GPUALIGN_HD uint32_t lane() const { return 0; }
+    GPUALIGN_HD void sync() const {}
+    // Bit i: lane i's predicate.
+    GPUALIGN_HD uint32_t ballot(bool predicate) const { return predicate; }
+    // Differs between lanes: the lanes before this one that said yes.
+    GPUALIGN_HD uint32_t before(uint32_t) const { return 0; }
+    // Differs between lanes: the sum of the values of the lanes before this one; `total` is the same in all.
+    GPUALIGN_HD uint32_t sum_before(uint32_t value, uint32_t& total) const {
+        total = value;
+        return 0;
+    }
+    GPUALIGN_HD uint32_t sum(uint32_t value) const { return value; }
+    template <class T>
+    GPUALIGN_HD T largest(T value) const {
+        return value;
+    }
+    // The value that a lane has.
+    template <class T>
+    GPUALIGN_HD T from(T value, uint32_t) const {
+        return value;
+    }
+    // Differs between lanes: the value of the lane whose number has these bits the other way round.
+    template <class T>
+    GPUALIGN_HD T across(T value, uint32_t) const {
+        return value;
+    }
+    // Differs between lanes: the value of the lane before this one, `first` in the first.
+    template <class T>
+    GPUALIGN_HD T from_before(T, T first) const {
+        return first;
+    }
+    // Differs between lanes: the value of the lane behind this one, `last` in the last.
+    template <class T>
+    GPUALIGN_HD T from_after(T, T last) const {
+        return last;
+    }
+    // Differs between lanes, as not all need call it: the counter before it was raised by one.
+    GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
+};
+
+GPUALIGN_HD uint32_t count_bits(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return uint32_t(__popc(bits));
+#else
+    return uint32_t(__builtin_popcount(bits));
+#endif
+}
+
+// The first lane of a ballot that is not empty.
+GPUALIGN_HD uint32_t first_lane(uint32_t bits) { return uint32_t(trailing_zeros(uint64_t(bits))); }
+
+// The last lane of a ballot that is not empty.
+GPUALIGN_HD uint32_t last_lane(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return 31 - uint32_t(__clz(int(bits)));
+#else
+    return 31 - uint32_t(__builtin_clz(bits));
+#endif
+}
+
+// The smallest power of two that is at least n.
+GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
+    uint32_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+// PerLane keys of each lane, in registers: key r of lane l is element r * kLanes + l of a block of PerLane * kLanes.
+template <int PerLane, class Group>
+class KeyBlock {
+public:
+    static constexpr uint32_t kKeys = PerLane * Group::kLanes;
+
+    // Elements from `first` on; those at `count` and behind are the largest there are.
+    GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count)
+        : group_(group), first_(first) {
+        GPUALIGN_UNROLL
+        for (int r = 0; r < PerLane; r++) key_[r] = element(r) < count ? keys[element(r)] : ~uint64_t(0);
+    }
+    GPUALIGN_HD void store(uint64_t* keys, uint32_t count) const {
+        GPUALIGN_UNROLL
+        for (int r = 0; r < PerLane; r++)
+            if (element(r) < count) keys[element(r)] = key_[r];
+    }
+    // The steps of a bitonic merge of runs of `size` from `stride` on; runs go up and down by turns.
+    GPUALIGN_HD void merge(uint32_t size, uint32_t stride) {
+        GPUALIGN_UNROLL
+        for (int apart = PerLane / 2; apart > 0; apart /= 2) {
+            if (stride < apart * Group::kLanes) continue;
+            GPUALIGN_UNROLL
+            for (int r = 0; r < PerLane; r++) {
+                if (r & apart) continue;
+                const uint64_t a = key_[r], b = key_[r + apart];
+                const bool swap = (a > b) == ((element(r) & size) == 0);
+                key_[r] = swap ? b : a;
+                key_[r + apart] = swap ? a : b;
+            }
+        }
+        for (uint32_t apart = stride < Group::kLanes ? stride : Group::kLanes / 2; apart > 0; apart /= 2) {
+            GPUALIGN_UNROLL
+            for (int r = 0; r < PerLane; r++) {
+                const uint64_t other = group_.across(key_[r], apart);
+                const bool smaller = ((element(r) & size) == 0) == ((group_.lane() & apart) == 0);
+                key_[r] = (other < key_[r]) == smaller ? other : key_[r];
+            }
+        }
+    }
+
+private:
+    GPUALIGN_HD uint32_t element(int r) const { return first_ + uint32_t(r) * Group::kLanes + group_.lane(); }
+
+    const Group& group_;
+    uint32_t first_;
+    uint64_t key_[PerLane];
+};
+
+// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
+// as a block goes.
+template <int PerLane, class Group>
+GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
+    using Block = KeyBlock<PerLane, Group>;
+    const uint32_t padded = power_of_two(n), end = n <= Block::kKeys ? n : padded;
+    for (uint32_t first = 0; first < end; first += Block::kKeys) {
+        Block block(group, keys, first, n);
+        for (uint32_t size = 2; size <= Block::kKeys && size <= padded; size *= 2) block.merge(size, size / 2);
+        block.store(keys, end);
+    }
+    group.sync();
+    for (uint32_t size = 2 * Block::kKeys; size <= padded; size *= 2) {
+        for (uint32_t stride = size / 2; stride >= Block::kKeys; stride /= 2) {
+            for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
+                const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
+                const uint64_t a = keys[low], b = keys[high];
+                if ((a > b) == ((low & size) == 0)) {
+                    keys[low] = b;
+                    keys[high] = a;
+                }
+            }
+            group.sync();
+        }
+        for (uint32_t first = 0; first < padded; first += Block::kKeys) {
+            Block block(group, keys, first, padded);
+            block.merge(size, Block::kKeys / 2);
+            block.store(keys, padded);
+        }
+        group.sync();
+    }
+}
+
+template <class Group>
+GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+    if (n <= Group::kLanes) sort_by_blocks<1>(group, keys, n);
+    else sort_by_blocks<4>(group, keys, n);
+}
+
+// Keeps the keys that `keep` wants, in their order; returns how many.
+template <class Group, class Keep>
+GPUALIGN_HD uint32_t keep_keys(const Group& group, uint64_t* keys, uint32_t n, Keep&& keep) {
+    uint32_t kept = 0;
+    for (uint32_t base = 0; base < n; base += Group::kLanes) {
+        const uint32_t i = base + group.lane();
+        const uint64_t key = i < n ? keys[i] : 0;
+        const bool wanted = i < n && keep(key);
+        const uint32_t mask = group.ballot(wanted);
+        group.sync();  // keys move to the front: all of this round have been read
+        if (wanted) keys[kept + group.before(mask)] = key;
+        kept += count_bits(mask);
+    }
+    group.sync();
+    return kept;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,196 @@
+// The alignment of a read at one of its places: banded, affine, by anti-diagonals of the band (algo/map/affine.hpp).
+//
+// Cell (i, b) needs (i - 1, b), (i - 1, b + 1) and (i, b - 1). With step t = 2 i + b the first lies two steps back, the
+// others one: the cells of a step, every second diagonal of the band, are computed side by side. A lane keeps columns of
+// two diagonals, 2 j and 2 j + 1, in registers: a step's neighbours are its own or one lane away.
+#pragma once
+#include "algo/map/ungapped.hpp"
+#include "algo/map/sam_codes.hpp"
+
+namespace gpualign {
+
+constexpr int32_t kLowestScore = -(1 << 29);  // below every score, far enough from the end to subtract many penalties
+
+struct AffineBand {
+    int32_t band, width;  // diagonals, an odd number, and columns
+    int32_t length;       // of the read
+    uint8_t *read, *text; // codes: letter i of the read meets the letters i + [0, band) of the text
+    uint8_t* trace;
+
+    GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
+    GPUALIGN_HD uint8_t& traced(int32_t i, int32_t b) const { return trace[(2 * i + b) * width + (b >> 1)]; }
+};
+constexpr uint8_t kOutside = 7, kTextNoBase = 5;  // codes of the text, which meet none of the read's
+
+// Unpacks the read, and the reference from `begin` on, as far as it lies in the contig [left, right).
+template <class Group>
+GPUALIGN_HD void load_letters(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                              int64_t left, int64_t right, const AffineBand& band) {
+    for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes)) band.read[i] = read.code(i, reverse);
+    for (int32_t i = int32_t(group.lane()); i < band.text_length(); i += int32_t(Group::kLanes)) {
+        const int64_t at = begin + i;
+        const uint8_t code = at < left || at >= right ? kOutside : target.code(at);
+        band.text[i] = code == kNoBase ? kTextNoBase : code;
+    }
+    group.sync();
+}
+
+// Where the best alignment ends. Of equal ones the first row, then the first diagonal.
+struct AffineEnd {
+    int32_t value, row, diagonal;
+};
+
+// Columns [first, first + Columns) of the band in one lane: what the next steps need of the last row on each diagonal.
+template <int Columns>
+class BandColumns {
+public:
+    GPUALIGN_HD BandColumns(const AffineBand& band, const AffineScores& scores, int32_t first)
+        : band_(band), scores_(scores), first_(first) {
+        GPUALIGN_UNROLL
+        for (int parity = 0; parity < 2; parity++)
+            for (int c = 0; c < Columns; c++) {
+                const bool inside = 2 * (first + c) + parity < band.band;
+                best_[parity][c] = inside ? 0 : kLowestScore;
+                insertion_[parity][c] = deletion_[parity][c] = kLowestScore;
+            }
+    }
+
+    // The cells of steps 2 * half and 2 * half + 1.
+    template <class Group>
+    GPUALIGN_HD void step(const Group& group, int32_t half) {
+        const int32_t left_best = group.from_before(best_[1][Columns - 1], kLowestScore);
+        const int32_t left_deletion = group.from_before(deletion_[1][Columns - 1], kLowestScore);
+        GPUALIGN_UNROLL
+        for (int c = 0; c < Columns; c++)
+            cell(half, c, 0, best_[1][c], insertion_[1][c], c ? best_[1][c - 1] : left_best,
+                 c ? deletion_[1][c - 1] : left_deletion);
+        const int32_t above_best = group.from_after(best_[0][0], kLowestScore);
+        const int32_t above_insertion = group.from_after(insertion_[0][0], kLowestScore);
+        GPUALIGN_UNROLL
+        for (int c = 0; c < Columns; c++)
+            cell(half, c, 1, c + 1 < Columns ? best_[0][c + 1] : above_best,
+                 c + 1 < Columns ? insertion_[0][c + 1] : above_insertion, best_[0][c], deletion_[0][c]);
+    }
+
+    // Of these columns.
+    GPUALIGN_HD const AffineEnd& end() const { return end_; }
+
+private:
+    GPUALIGN_HD void cell(int32_t half, int c, int parity, int32_t above_best, int32_t above_insertion, int32_t left_best,
+                          int32_t left_deletion) {
+        const int32_t column = first_ + c, i = half - column, b = 2 * column + parity;
+        if (uint32_t(i) >= uint32_t(band_.length) || b >= band_.band) return;
+        const uint8_t letter = band_.read[i], met = band_.text[i + b];
+        const int32_t pairing = (letter == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
+        const AffineCell<int32_t> cell =
+            affine_cell<int32_t>(best_[parity][c] + pairing, above_best, above_insertion, left_best, left_deletion,
+                                 scores_.gap_open + scores_.gap_extend, scores_.gap_extend, -scores_.clip);
+        band_.traced(i, b) = uint8_t(cell.from);
+        best_[parity][c] = cell.value;
+        insertion_[parity][c] = cell.insertion;
+        deletion_[parity][c] = cell.deletion;
+        const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip;
+        // within a column cells come in order; a column further right is behind in rows
+        const bool earlier = Columns > 1 && (i < end_.row || (i == end_.row && b < end_.diagonal));
+        if (value > end_.value || (value == end_.value && earlier)) end_ = {value, i, b};
+    }
+
+    const AffineBand& band_;
+    const AffineScores& scores_;
+    int32_t first_;
+    int32_t best_[2][Columns], insertion_[2][Columns], deletion_[2][Columns];
+    AffineEnd end_{kLowestScore, 0, 0};
+};
+
+// Fills the trace and returns the end.
+template <int Columns, class Group>
+GPUALIGN_HD AffineEnd fill_band(const Group& group, const AffineScores& scores, const AffineBand& band) {
+    BandColumns<Columns> mine(band, scores, int32_t(group.lane()) * Columns);
+    const int32_t halves = band.length + band.width - 1;  // the last column's last row is done
+    for (int32_t half = 0; half < halves; half++) mine.step(group, half);
+    group.sync();
+    const AffineEnd end = mine.end();
+    const int32_t value = group.largest(end.value);
+    const int32_t order = value == end.value ? -(end.row * band.band + end.diagonal) : kLowestScore;
+    const int32_t first = -group.largest(order);
+    return {value, first / band.band, first % band.band};
+}
+
+// A CIGAR as it comes out of the traceback, from its end. More operations than there is room for are counted, not kept.
+struct CigarEnd {
+    uint16_t* operations;
+    uint32_t count = 0, last = ~0u, length = 0;
+
+    GPUALIGN_HD void push(uint32_t operation, uint32_t n) {
+        if (n == 0) return;
+        if (operation != last) {
+            flush();
+            last = operation;
+            length = 0;
+        }
+        length += n;
+    }
+    GPUALIGN_HD void flush() {
+        if (length == 0) return;
+        if (count < MapRecord::kMostOperations) operations[count] = uint16_t(length << 4 | last);
+        count++;
+    }
+};
+
+// The alignment within `limit` diagonals of where the place begins.
+template <int Words, class Group>
+GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                               uint32_t contig, const AffineScores& scores, const MapRoom& room, MapShared<Words>& shared,
+                               CigarEnd& cigar, MapFacts& record) {
+    const int64_t left = target.contig_offsets[contig];
+    const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.letters,
+                          shared.letters + MapShared<Words>::kRows, room.trace};
+    load_letters(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
+    constexpr int kMostColumns = (MapShared<Words>::kMostLimit + int(Group::kLanes)) / int(Group::kLanes);
+    const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
+                                                               : fill_band<kMostColumns>(group, scores, band);
+    const auto matches = [&](int i, int b) {
+        for (int run = 0;; run += int(Group::kLanes)) {
+            const int up = i - run - int(group.lane());
+            const bool paired = up >= 0 && (band.traced(up, b) & kFromMask) == kFromDiagonal;
+            const uint32_t others = group.ballot(!paired);
+            if (others) return run + int(first_lane(others));
+        }
+    };
+    int row = end.row, diagonal = end.diagonal;
+    const uint32_t clip_end = uint32_t(read.length - 1 - row);
+    cigar.push(kCigarS, clip_end);
+    affine_traceback([&](int i, int b) { return band.traced(i, b); }, matches, row, diagonal, [&](char op, uint32_t n) {
+        cigar.push(op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
+    });
+    cigar.push(kCigarS, uint32_t(row));
+    record.position = uint32_t(begin - read.limit + row + diagonal - left);
+    record.score = end.value + (clip_end ? scores.clip : 0) + (row ? scores.clip : 0);
+}
+
+// Fills what the alignment says in the record, and shared.cigar from its end; false where it has too many operations.
+template <int Words, class Group>
+GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t place, const MapTarget& target,
+                             const MapRules& rules, const MapRoom& room, MapShared<Words>& shared, MapFacts& record) {
+    const uint32_t contig = place_contig(target, place);
+    const int64_t left = target.contig_offsets[contig], begin = place_end(place) - read.length;
+    const int32_t distance = int32_t(place_distance(place));
+    record.contig = contig;
+    record.distance = uint16_t(distance);
+    record.votes = uint16_t(place_votes(place));
+    CigarEnd cigar{shared.cigar};
+    if (is_plain(group, read, place, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
+        record.position = uint32_t(begin - left);
+        record.score = (read.length - distance) * rules.scores.match - distance * rules.scores.mismatch;
+        cigar.push(kCigarM, uint32_t(read.length));
+    } else {
+        align_in_band(group, read, place_reverse(place), target, begin, contig, rules.scores, room, shared, cigar, record);
+    }
+    cigar.flush();
+    group.sync();
+    if (cigar.count > MapRecord::kMostOperations) return false;
+    record.operations = uint8_t(cigar.count);
+    return true;
+}
+
+}  // namespace gpualign

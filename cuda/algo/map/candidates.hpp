@@ -1,0 +1,138 @@
+// From seed hits to the windows of the reference that are worth a verification.
+//
+// A candidate is one integer, so that sorting puts the best first: fewest seed hits missing (16 bits) | first diagonal
+// (33) | strand (1) | number of its window (14). Windows lie in MapRoom's window_begin and window_columns.
+#pragma once
+#include "algo/map/seeds.hpp"
+
+namespace gpualign {
+
+constexpr uint32_t kMostWindows = 1 << 14;
+constexpr uint32_t kClippedWindow = 1u << 31;  // beside the columns of a window that ends where its contig does
+constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
+
+GPUALIGN_HD uint64_t make_candidate(uint32_t votes, int64_t diagonal, bool reverse, uint32_t window) {
+    return uint64_t(0xFFFF - votes) << 48 | uint64_t(diagonal + kCandidateBias) << 15 | uint64_t(reverse) << 14 | window;
+}
+GPUALIGN_HD uint32_t candidate_votes(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
+GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
+    return int64_t(candidate >> 15 & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
+}
+GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> 14 & 1; }
+GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMostWindows - 1); }
+
+// Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
+template <class Group>
+GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter,
+                            uint32_t contig, bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
+    const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
+    const uint32_t clipped = begin < left || end > right ? kClippedWindow : 0;
+    begin = begin > left ? begin : left;
+    end = end < right ? end : right;
+    if (begin >= end) return;
+    const uint32_t window = group.take(counter);
+    room.window_begin[window] = uint32_t(begin);
+    room.window_columns[window] = uint32_t(end - begin) | clipped;
+    room.candidates[window] = make_candidate(votes, diagonal, reverse, window);
+}
+
+// Called by one lane: the hits [from, to) share a candidate for each contig they touch.
+template <class Group>
+GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+                             uint32_t* counter, const uint64_t* hits, uint32_t from, uint32_t to) {
+    // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
+    // meets is not known
+    const auto add = [&](uint32_t contig, uint32_t votes, int64_t diagonal, int64_t last_diagonal) {
+        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, diagonal - read.limit,
+                   last_diagonal + read.limit + read.length);
+    };
+    const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
+    const uint32_t usual = target.contig_of(hit_position(hits[from]));
+    if (lowest >= target.contig_offsets[usual] && highest + read.length <= target.contig_offsets[usual + 1])
+        return add(usual, to - from, lowest, highest);
+    for (uint32_t first = from, others = 1; first < to && others; first++) {
+        const uint32_t contig = target.contig_of(hit_position(hits[first]));
+        bool seen = false;  // a contig counts from its first hit on
+        for (uint32_t h = from; h < first && !seen; h++) seen = target.contig_of(hit_position(hits[h])) == contig;
+        if (seen) continue;
+        const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
+        uint32_t votes = 0;
+        int64_t last_diagonal = 0;
+        if (first == from) others = 0;
+        for (uint32_t h = first; h < to; h++) {
+            const int64_t position = hit_position(hits[h]);
+            if (position < left || position >= right) {
+                others = 1;
+                continue;
+            }
+            votes++;
+            last_diagonal = hit_diagonal(hits[h]);
+        }
+        add(contig, votes, hit_diagonal(hits[first]), last_diagonal);
+    }
+}
+
+// The first hit behind `from`, which is not, that lies beyond a line; most often it is the next.
+GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t count, uint64_t line) {
+    uint32_t step = 1;
+    while (from + step < count && hit_line(hits[from + step]) <= line) step *= 2;
+    uint32_t low = from + step / 2, high = from + step < count ? from + step : count;
+    while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (hit_line(hits[middle]) <= line) low = middle;
+        else high = middle;
+    }
+    return high;
+}
+
+// Candidates of sorted hits: those on diagonals no further apart than the limit belong together, from the left.
+template <class Group>
+GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+                                  uint32_t* counter, const uint64_t* hits, uint32_t count) {
+    const uint64_t limit = uint64_t(read.limit);
+    if (group.lane() == 0) *counter = 0;
+    group.sync();
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        if (i > 0 && hit_line(hits[i]) - hit_line(hits[i - 1]) <= limit) continue;
+        // a gap wider than the limit before hit i: clusters begin here, whatever lies to the left
+        uint32_t from = i;
+        do {
+            const uint64_t last = hit_line(hits[from]) + limit;
+            const uint32_t to = first_beyond(hits, from, count, last);
+            add_cluster(group, read, target, room, counter, hits, from, to);
+            from = to;
+        } while (from < count && hit_line(hits[from]) - hit_line(hits[from - 1]) <= limit);
+    }
+    group.sync();
+    return *counter;
+}
+
+// Most of the sorted hits that lie within a long gap of each other.
+template <class Group>
+GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
+    uint32_t most = 0;
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        const uint32_t beyond = first_beyond(hits, i, count, hit_line(hits[i]) + kLongGap);
+        most = beyond - i > most ? beyond - i : most;
+    }
+    return group.largest(most);
+}
+
+// The candidates worth a verification, moved to the front: places with far fewer hits than the best need more edits, as
+// each edit spoils the seeds over it. Returns their number.
+template <class Group>
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapRoom& room, uint32_t count, uint32_t most_candidates) {
+    uint32_t most = 0;
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
+        const uint32_t votes = candidate_votes(room.candidates[i]);
+        most = votes > most ? votes : most;
+    }
+    most = group.largest(most);
+    count = keep_keys(group, room.candidates, count,
+                      [&](uint64_t candidate) { return candidate_votes(candidate) * uint32_t(kVoteShare) >= most; });
+    if (count <= most_candidates) return count;
+    sort_keys(group, room.candidates, count);
+    return most_candidates;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,96 @@
+// A read with few edits at the only place where it can lie: the rows that each diagonal reaches with 0, 1, 2, ... edits
+// (Ukkonen 1985, Information and Control 64:100; Myers 1986, Algorithmica 1:251), a lane a diagonal. Most reads end here, and
+// need no search of the window.
+//
+// A read with e edits is e + 1 pieces without, the longest of which has w + k - 1 bases or more as long as e is small enough:
+// its minimizers are those of the reference, wherever that is, so that one of the read's seeds lies on its diagonal, provided
+// that all hits were followed. So where no other hits lie around the candidate's, every path with so few edits through its
+// window crosses a diagonal of its seeds, and stays within e of them: the least distance on these diagonals is that of the
+// whole window, and its leftmost end is there.
+#pragma once
+#include "algo/map/candidates.hpp"
+
+namespace gpualign {
+
+// The most edits that leave a piece of a read with a minimizer of the reference; negative where none do.
+GPUALIGN_HD int32_t edits_with_seed(int32_t length, const MapRules& rules) {
+    const int32_t shorter = rules.w + rules.k - 2;  // the longest piece without
+    return length > shorter ? (length - shorter - 1) / (shorter + 1) : -1;
+}
+
+// Whether hits on the candidate's strand lie no further than `margin` diagonals from its own, [first, last].
+template <class Group>
+GPUALIGN_HD bool other_hits(const Group& group, const uint64_t* hits, uint32_t count, bool reverse, int64_t first, int64_t last,
+                            int64_t margin) {
+    bool others = false;
+    for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
+        if (hit_reverse(hits[h]) != reverse) continue;
+        const int64_t diagonal = hit_diagonal(hits[h]);
+        others = others || (diagonal < first && diagonal >= first - margin) || (diagonal > last && diagonal <= last + margin);
+    }
+    return group.ballot(others) != 0;
+}
+
+struct NearPlace {
+    uint32_t distance;
+    int64_t end;
+};
+
+// The place of the read in the window of its only candidate, where it has few edits there.
+template <int Words, class Group>
+GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+                           const MapRoom& room, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
+                           NearPlace& place) {
+    const uint64_t candidate = room.candidates[0];
+    const uint32_t columns = room.window_columns[candidate_window(candidate)];
+    const int32_t most = min(edits_with_seed(read.length, rules), read.limit);
+    if ((columns & kClippedWindow) || !read.clean || most < 0) return false;
+    const bool reverse = candidate_reverse(candidate);
+    const int64_t first = candidate_diagonal(candidate);
+    const int32_t seed_diagonals = int32_t(columns) - read.length - 2 * read.limit;  // less one
+    if (other_hits(group, hits, count, reverse, first, first + seed_diagonals, read.limit + most)) return false;
+
+    const uint64_t from = uint64_t(first - most);
+    const int32_t diagonals = seed_diagonals + 2 * most + 1, skew = int32_t(from % kBasesPerWord);
+    const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // of the last base's, the next one too
+    bool known = true;
+    for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
+        shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];
+        known = known && (w + 1 == words || target.known[from / kBasesPerWord + uint64_t(w)] == ~0u);
+    }
+    group.sync();
+    if (group.ballot(!known)) return false;
+
+    int32_t *reached = shared.reach, *reaches = shared.reach + MapShared<Words>::kRows;
+    for (int32_t edits = 0; edits <= most; edits++) {
+        for (int32_t base = 0; base < diagonals; base += int32_t(Group::kLanes)) {
+            const int32_t d = base + int32_t(group.lane());
+            int32_t row = d < diagonals ? 0 : read.length;
+            if (edits && d < diagonals) {  // a substitution, an insertion, a deletion
+                row = reached[d] + 1;
+                if (d + 1 < diagonals) row = max(row, reached[d + 1] + 1);
+                if (d) row = max(row, reached[d - 1]);
+            }
+            while (row < read.length) {
+                const uint64_t text = packed_window(shared.text, uint64_t(skew + d + row));
+                const uint64_t differ = differing_bases(read.window(row, reverse), text);
+                row += trailing_zeros(differ) / 2;
+                if (differ) break;
+            }
+            if (d < diagonals) reaches[d] = row;
+            const uint32_t whole = group.ballot(d < diagonals && row >= read.length);
+            if (whole) {
+                const int32_t diagonal = base + int32_t(first_lane(whole));
+                place = {uint32_t(edits), int64_t(from) + diagonal + read.length};
+                return true;
+            }
+        }
+        group.sync();
+        int32_t* const last = reached;
+        reached = reaches;
+        reaches = last;
+    }
+    return false;
+}
+
+}  // namespace gpualign

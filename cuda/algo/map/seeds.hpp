@@ -1,0 +1,207 @@
+// From a read to its seed hits: minimizers, look-ups, and the repeat rule (docs/algorithms.md).
+#pragma once
+#include "algo/common/group.hpp"
+#include "algo/map/types.hpp"
+#include "algo/index/seed_hit.hpp"
+
+namespace gpualign {
+
+// A read packed two bits a base, as it was given.
+struct MapRead {
+    const uint64_t* words;    // a word of padding behind
+    const uint32_t* unknown;  // a bit a base: it is none; padding behind is set
+    int32_t length, limit;
+    bool clean;  // every letter is a base
+
+    // The code of base i of the read or of its reverse complement.
+    GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
+        const int32_t at = reverse ? length - 1 - i : i;
+        if (unknown[at >> 5] >> (at & 31) & 1) return kNoBase;
+        const uint8_t c = packed_base(words, uint64_t(at));
+        return reverse ? uint8_t(3 - c) : c;
+    }
+    // The bases from i on, of the read or of its reverse complement; what lies behind the last is not said.
+    GPUALIGN_HD uint64_t window(int32_t i, bool reverse) const {
+        if (!reverse) return packed_window(words, uint64_t(i));
+        const int32_t first = length - kBasesPerWord - i;
+        return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
+    }
+    GPUALIGN_HD bool known(int32_t from, int32_t count) const {  // count < 32
+        const uint64_t both = uint64_t(unknown[(from >> 5) + 1]) << 32 | unknown[from >> 5];
+        return (both >> (from & 31) & ((uint64_t(1) << count) - 1)) == 0;
+    }
+};
+
+// Returns whether all letters are bases. Lanes take letters first, then words.
+template <class Group>
+GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* letters, int32_t length, int32_t words, uint64_t* packed,
+                           uint32_t* unknown) {
+    constexpr int kLanes = int(Group::kLanes);
+    const int lane = int(group.lane());
+    const int32_t used = (length + kBasesPerWord - 1) / kBasesPerWord;
+    bool clean = true;
+    for (int32_t first = 0; first < words; first += kLanes) {
+        uint32_t low = 0, high = 0, known = 0;  // bits of the codes of word first + lane
+        for (int32_t w = first; w < used && w < first + kLanes; w++) {
+            uint32_t lows = 0, highs = 0, bases = 0;
+            for (int part = 0; part < kBasesPerWord; part += kLanes) {
+                const int32_t i = w * kBasesPerWord + part + lane;
+                const uint8_t code = i < length ? base_code(letters[i]) : kNoBase;
+                lows |= group.ballot(code & 1) << part;
+                highs |= group.ballot(code & 2) << part;
+                bases |= group.ballot(code < 4) << part;
+            }
+            if (w != first + lane) continue;
+            low = lows;
+            high = highs;
+            known = bases;
+        }
+        const int32_t w = first + lane, left = length - w * kBasesPerWord;
+        if (w >= words) continue;
+        packed[w] = every_second_bit(low) | every_second_bit(high) << 1;
+        unknown[w] = ~known;
+        clean = clean && count_bits(known) == uint32_t(left < 0 ? 0 : left < kBasesPerWord ? left : kBasesPerWord);
+    }
+    group.sync();
+    return group.ballot(!clean) == 0;
+}
+
+// Hashes of a read's k-mers, kNoKmer where there is none; returns their number.
+constexpr uint64_t kNoKmer = ~uint64_t(0);
+constexpr uint16_t kSeedReverse = 0x8000;  // in seed_at: the canonical k-mer is the reverse strand's
+
+template <class Group>
+GPUALIGN_HD uint32_t hash_kmers(const Group& group, const MapRead& read, int k, uint64_t* hashes) {
+    const int32_t kmers = read.length - k + 1;
+    for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
+        const uint64_t window = packed_window(read.words, uint64_t(i));
+        const uint64_t forward = window & kmer_mask(k), reverse = reverse_complement(window) >> (64 - 2 * k);
+        hashes[i] = read.clean || read.known(i, k) ? kmer_hash(reverse < forward ? reverse : forward, k) : kNoKmer;
+    }
+    group.sync();
+    return kmers > 0 ? uint32_t(kmers) : 0;
+}
+
+// Whether k-mer i has the smallest hash of some window of w k-mers.
+GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, int32_t w) {
+    const uint64_t hash = hashes[i];
+    if (hash == kNoKmer) return false;
+    int32_t first = i, last = i;  // around i no hash is smaller
+    while (first > 0 && i - first < w - 1 && hashes[first - 1] >= hash) first--;
+    while (last < kmers - 1 && last - first < w - 1 && hashes[last + 1] >= hash) last++;
+    return last - first >= w - 1;
+}
+
+// The minimizers that the index knows, in order of position; returns their number.
+template <int Words, class Group>
+GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+                                MapShared<Words>& shared) {
+    const int32_t kmers = int32_t(hash_kmers(group, read, rules.k, shared.hashes));
+    const int32_t w = min(rules.w, kmers);
+    uint32_t found = 0;
+    for (int32_t base = 0; base < kmers; base += int32_t(Group::kLanes)) {
+        const int32_t i = base + int32_t(group.lane());
+        const bool is = i < kmers && is_minimizer(shared.hashes, kmers, i, w);
+        const uint32_t mask = group.ballot(is);
+        if (is) shared.seed_at[found + group.before(mask)] = uint16_t(i);
+        found += count_bits(mask);
+    }
+    group.sync();
+    uint32_t known = 0;
+    for (uint32_t base = 0; base < found; base += Group::kLanes) {
+        const uint32_t s = base + group.lane();
+        uint32_t first = 0, last = 0;
+        uint16_t at = 0;
+        if (s < found) {
+            at = shared.seed_at[s];
+            target.index.find(shared.hashes[at], first, last);
+            const uint64_t window = packed_window(read.words, at);
+            if (reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k))) at |= kSeedReverse;
+        }
+        const uint32_t mask = group.ballot(last > first);
+        group.sync();
+        if (last > first) {
+            const uint32_t slot = known + group.before(mask);
+            shared.seeds.first[slot] = first;
+            shared.seeds.count[slot] = last - first;
+            shared.seed_at[slot] = at;
+        }
+        known += count_bits(mask);
+    }
+    group.sync();
+    return known;
+}
+
+// Hits of all seeds; saturates.
+template <class Group>
+GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint32_t seeds) {
+    constexpr uint32_t kMany = 1u << 20;
+    uint32_t total = 0;
+    for (uint32_t base = 0; base < seeds && total < kMany; base += Group::kLanes) {
+        const uint32_t s = base + group.lane();
+        const uint32_t count = s < seeds ? counts[s] : 0;
+        total += group.sum(count < kMany ? count : kMany);
+    }
+    return total;
+}
+
+// Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
+// their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
+template <int Words, class Group>
+GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool cut, MapShared<Words>& shared,
+                                  uint32_t& hits) {
+    const uint32_t* counts = shared.seeds.count;
+    for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
+        uint32_t rank = s;
+        if (cut) {
+            rank = 0;
+            for (uint32_t t = 0; t < seeds; t++) rank += counts[t] < counts[s] || (counts[t] == counts[s] && t < s);
+        }
+        shared.seed_order[rank] = uint16_t(s);
+    }
+    group.sync();
+    hits = 0;
+    for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
+        const uint32_t rank = base + group.lane();
+        uint32_t count = rank < seeds ? counts[shared.seed_order[rank]] : 0;
+        if (count > most) count = rank == 0 ? most : most + 1;  // the rarest is followed in any case
+        uint32_t total;
+        const uint32_t start = hits + group.sum_before(count, total);
+        const uint32_t beyond = group.ballot(rank < seeds && start + count > most);
+        if (rank < seeds) shared.seeds.start[rank] = start;
+        if (beyond) {
+            uint32_t within = 0;
+            while (!(beyond >> within & 1)) within++;
+            group.sync();
+            hits = shared.seeds.start[base + within];
+            return base + within;
+        }
+        hits += total;
+    }
+    group.sync();
+    return seeds;
+}
+
+// The chosen seeds' hits, unsorted.
+template <int Words, class Group>
+GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
+                             uint32_t count, const MapShared<Words>& shared, uint64_t* hits) {
+    for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
+        uint32_t low = 0, high = chosen;  // the last seed that starts at or before hit h
+        while (high - low > 1) {
+            const uint32_t middle = (low + high) / 2;
+            if (shared.seeds.start[middle] <= h) low = middle;
+            else high = middle;
+        }
+        const uint32_t seed = shared.seed_order[low];
+        const uint64_t entry = target.index.entries[shared.seeds.first[seed] + (h - shared.seeds.start[low])];
+        const uint16_t at_read = shared.seed_at[seed];
+        const bool reverse = entry_reverse(entry) != ((at_read & kSeedReverse) != 0);
+        const int32_t position = at_read & ~kSeedReverse;
+        const int64_t at = reverse ? read.length - k - position : position;
+        hits[h] = make_hit(reverse, int64_t(entry_position(entry)) - at, at);
+    }
+    group.sync();
+}
+
+}  // namespace gpualign

@@ -1,0 +1,133 @@
+// A read, or the two ends of a pair, from letters to records.
+#pragma once
+#include "algo/map/align.hpp"
+
+namespace gpualign {
+
+template <int Words, class Group>
+class MapUnit {
+public:
+    GPUALIGN_HD MapUnit(const Group& group, const MapBatch& batch, const MapRoom& room, MapShared<Words>& shared)
+        : group_(group), batch_(batch), room_(room), shared_(shared) {}
+
+    GPUALIGN_HD void map(uint32_t unit) {
+        const uint32_t first = batch_.units[unit];
+        const int ends = int(batch_.units[unit + 1] - first);
+        bool here = true;
+        for (int end = 0; end < ends; end++)
+            here = load(first + uint32_t(end), end) && (ends == 1 || reads_[end].length >= kShortEnd) && here;
+        for (int end = 0; end < ends && here; end++) here = find(end);
+        MapChoice choices[2];
+        if (here && ends == 2) {
+            rescue_mates(group_, reads_, batch_.target, batch_.rules, room_, shared_, found_);
+            choose_pair(group_, reads_, batch_.target, batch_.rules, room_, found_, choices);
+            here = !wants_poor_mate();
+        } else if (here) {
+            choices[0] = choose_single(group_, room_.places[0], found_[0].places, edit());
+        }
+        for (int end = 0; end < ends && here; end++) here = report(first + uint32_t(end), end, choices[end]);
+        if (here) return;
+        for (int end = 0; end < ends; end++) leave(first + uint32_t(end));
+    }
+
+private:
+    GPUALIGN_HD int32_t edit() const { return batch_.rules.scores.match + batch_.rules.scores.mismatch; }
+    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.most_secondary); }
+
+    // False where the read is longer than there is room for, or so short that any place would do.
+    GPUALIGN_HD bool load(uint32_t r, int end) {
+        const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
+        if (length > MapShared<Words>::kRows) return false;
+        MapRead& read = reads_[end];
+        read = {shared_.read_words[end], shared_.read_unknown[end], int32_t(length), batch_.rules.limits[length], false};
+        const int64_t band = 2 * int64_t(read.limit) + 1;
+        if (read.limit >= read.length || read.limit > MapShared<Words>::kMostLimit) return false;
+        if ((2 * length + band) * (read.limit + 1) > int64_t(room_.trace_bytes)) return false;
+        read.clean = pack_read(group_, batch_.letters + from, read.length, Words + 2, shared_.read_words[end],
+                               shared_.read_unknown[end]);
+        return true;
+    }
+
+    GPUALIGN_HD bool find(int end) {
+        found_[end] = find_places(group_, reads_[end], batch_.target, batch_.rules, room_, shared_, room_.places[end]);
+        if (found_[end].too_many) return false;
+        return !(batch_.rules.local && found_[end].wants_chaining(room_.places[end], batch_.rules.scores, reads_[end].limit));
+    }
+
+    // Whether one end has no place, which the host looks for in parts beside the other.
+    GPUALIGN_HD bool wants_poor_mate() const {
+        return batch_.rules.local && (found_[0].places == 0) != (found_[1].places == 0);
+    }
+
+    GPUALIGN_HD bool report(uint32_t r, int end, const MapChoice& choice) {
+        const FoundRead& found = found_[end];
+        const uint64_t* places = room_.places[end];
+        MapFacts record{};
+        record.pair_least = record.alone_least = MapRecord::kNotAsked;
+        if (found.places == 0) {
+            record.flag = kFlagUnmapped;
+            write(r, 0, record);
+            return clear(r, 1);
+        }
+        record.cut = found.cut;
+        if (choice.proper) {
+            record.pair_least = choice.pair.least;
+            record.pair_count = uint16_t(choice.pair.count);
+        }
+        if (choice.best) {
+            record.alone_least = choice.alone.least;
+            record.alone_count = uint16_t(choice.alone.count);
+        }
+        if (!add(r, 0, end, places[choice.place], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
+        const int32_t chosen = int32_t(place_distance(places[choice.place]));
+        uint32_t written = 1;
+        for (uint32_t p = 0; p < found.places && written < records_per_read(); p++) {
+            if (p == choice.place || int32_t(place_distance(places[p])) - chosen > batch_.rules.strata) continue;
+            MapFacts further{};
+            further.pair_least = further.alone_least = MapRecord::kNotAsked;
+            if (!add(r, written++, end, places[p], kFlagSecondary, further)) return false;
+        }
+        return clear(r, written);
+    }
+
+    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int end, uint64_t place, uint16_t flag, MapFacts& record) {
+        record.flag = uint16_t(flag | (place_reverse(place) ? kFlagReverse : 0));
+        if (!align_place<Words>(group_, reads_[end], place, batch_.target, batch_.rules, room_, shared_, record)) return false;
+        write(r, number, record);
+        return true;
+    }
+
+    GPUALIGN_HD bool clear(uint32_t r, uint32_t from) {
+        MapFacts unused{};
+        unused.flag = MapRecord::kUnused;
+        for (uint32_t number = from; number < records_per_read(); number++) write(r, number, unused);
+        return true;
+    }
+
+    // Leaves a read to the host.
+    GPUALIGN_HD void leave(uint32_t r) {
+        MapFacts record{};
+        record.flag = MapRecord::kOnHost;
+        write(r, 0, record);
+        clear(r, 1);
+    }
+
+    // The CIGAR is the one in shared memory, from its end.
+    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapFacts& record) {
+        MapRecord& written = batch_.records[uint64_t(r) * records_per_read() + number];
+        if (group_.lane() == 0) static_cast<MapFacts&>(written) = record;
+        const uint32_t operations = record.operations;
+        for (uint32_t i = group_.lane(); i < MapRecord::kMostOperations; i += Group::kLanes)
+            written.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
+        group_.sync();  // the next record's goes where this one's was
+    }
+
+    const Group& group_;
+    const MapBatch& batch_;
+    const MapRoom& room_;
+    MapShared<Words>& shared_;
+    MapRead reads_[2];
+    FoundRead found_[2];
+};
+
+}  // namespace gpualign

@@ -1,0 +1,40 @@
+// Numbers that both mappers go by, the CPU's and the device's. They are heuristics, for speed: each was chosen on simulated
+// reads (docs/algorithms.md).
+#pragma once
+#include <cstdint>
+
+#include "algo/map/affine.hpp"
+
+namespace gpualign {
+
+constexpr int32_t kDepth = 4;               // times as many hits are followed where the best place is in doubt
+constexpr int32_t kVoteShare = 4;           // candidates with fewer than the most hits / kVoteShare are dropped
+constexpr int32_t kManyVotes = 9;           // seed hits, and
+constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
+constexpr uint32_t kMostPairedPlaces = 512;  // of each end that are tried with those of the other: by default all there are
+constexpr uint64_t kLongGap = 64;           // diagonals that the two parts of a read with a long gap lie apart, at most
+constexpr uint32_t kMostAnchors = 4;        // best places of an end beside which the other is looked for
+constexpr int32_t kShortEnd = 32;           // bases; shorter ends of pairs may fit by chance: the CPU weighs what they say
+constexpr double kSpareBits = 8;            // that such an end must say beyond what names its place beside the other
+
+// Whether a gap that takes a read beyond its limit costs less than `distance` edits.
+GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {
+    return scores.gap_open + limit * scores.gap_extend < distance * (scores.match + scores.mismatch);
+}
+
+// Whether less is lost where a read that fits somewhere within more than its limit is clipped there than by `distance` edits
+// elsewhere: a clipped base takes one edit away at most, and an edit costs more than a base.
+GPUALIGN_HD bool clipping_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {
+    return (limit + 1) * scores.match < distance * (scores.match + scores.mismatch);
+}
+
+// Whether chaining may know better than a read's best whole place, of `distance` edits and `votes` seed hits: a candidate beyond
+// the limit has as many seed hits, `failed`, and clipping costs less, or places a long gap apart have more together, `near_hits`,
+// and the gap does.
+GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t votes, int32_t failed,
+                                        int32_t near_hits) {
+    return (failed >= votes && clipping_costs_less(scores, limit, distance)) ||
+           (near_hits > votes && long_gap_costs_less(scores, limit, distance));
+}
+
+}  // namespace gpualign

@@ -1,0 +1,135 @@
+// Matches whose string occurs once in the reference, from the reference's positions in order of what follows them.
+//
+// At most one such match starts at a query position s: the longest one that starts there, where just one reference position
+// has it. Of all positions, those whose following bases agree the longest with the query's lie side by side around the place
+// where the query itself would stand in the order (Manber and Myers 1993). So a binary search finds the longest match, and one
+// neighbour more tells whether it is unique: the work does not depend on how often anything is repeated.
+//
+// The positions are grouped by the k bases that begin there, and each group is in order of the bases behind these, as far as
+// kSortedBases: more agreement than that is left in order of position, and looked through one by one. "In order" means by the
+// complement of the bases, first base first, the end of a segment before any base.
+#pragma once
+#include "algo/mems/mem.hpp"
+
+namespace gpualign {
+
+constexpr uint32_t kSortedBases = 512;  // behind the first k
+
+// A view of the positions: offsets has 4^k + 1 elements; k is no more than the least length of a match.
+struct SortedPositions {
+    const uint32_t* offsets;
+    const uint32_t* positions;
+    int k;
+};
+
+// What the search of one query position needs.
+struct UniqueMemTask {
+    TextView text;
+    SegmentedReference reference;
+    SortedPositions sorted;
+    uint32_t least_length;
+};
+
+// Equal bases from (s, r) on, at most `most`, of which `have`, at least 1, are known.
+GPUALIGN_HD uint32_t common_bases(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t have, uint32_t most) {
+    const uint32_t behind = r + have, room = task.reference.bases - behind, limit = most - have < room ? most - have : room;
+    return have + clip_right(task.reference, behind, extend_right(task.text, s + have, task.reference.words, behind, limit));
+}
+
+// Whether, `n` bases being equal and no more, the query at s stands before the position r.
+GPUALIGN_HD bool stands_before(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t n) {
+    const uint64_t q = s + n;
+    if (task.text.breaks[q >> 6] >> (q & 63) & 1) return true;
+    const uint32_t behind = r + n;
+    if (behind == task.reference.bases) return false;
+    if (may_break(task.reference, behind, behind) &&
+        task.reference.segment_ends[segment_of(task.reference, behind - 1)] == behind)
+        return false;
+    return packed_base(task.text.words, q) > packed_base(task.reference.words, behind);
+}
+
+// The longest match at a query position: its length, a reference position that has it, whether that is the only one.
+struct LongestMem {
+    uint32_t length, reference;
+    bool unique;
+
+    GPUALIGN_HD void take(uint32_t other_length, uint32_t other_reference) {
+        if (other_length < length) return;
+        unique = other_length > length;
+        length = other_length;
+        reference = other_reference;
+    }
+};
+
+// Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases.
+GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end, uint32_t at,
+                                        uint32_t depth) {
+    const uint32_t k = uint32_t(task.sorted.k), no_limit = ~uint32_t(0);
+    const auto alike = [&](uint32_t i) { return common_bases(task, s, task.sorted.positions[i], k, depth) == depth; };
+    LongestMem longest{0, 0, false};
+    // two that agree with the query as far as it goes: nothing will be longer, or alone
+    const auto settled = [&] {
+        const uint64_t q = s + longest.length;
+        return longest.length && !longest.unique && (task.text.breaks[q >> 6] >> (q & 63) & 1);
+    };
+    for (uint32_t i = at; i < end && !settled() && alike(i); i++)
+        longest.take(common_bases(task, s, task.sorted.positions[i], depth, no_limit), task.sorted.positions[i]);
+    for (uint32_t i = at; i > begin && !settled() && alike(i - 1); i--)
+        longest.take(common_bases(task, s, task.sorted.positions[i - 1], depth, no_limit), task.sorted.positions[i - 1]);
+    return longest;
+}
+
+// The longest match at s, where it has at least `least` bases, k or more; otherwise a length below that.
+GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t least) {
+    const SortedPositions& sorted = task.sorted;
+    const uint32_t k = uint32_t(sorted.k), depth = k + kSortedBases;
+    const uint64_t group = packed_window(task.text.words, s) & kmer_mask(sorted.k);
+    if (break_window(task.text.breaks, s) & ((uint64_t(1) << sorted.k) - 1)) return {0, 0, false};
+    const uint32_t begin = sorted.offsets[group], end = sorted.offsets[group + 1];
+    const uint64_t next_word = packed_window(task.text.words, s + k);
+    const int bases_in_word = trailing_zeros(break_window(task.text.breaks, s + k));
+    uint32_t low = begin, high = end, before = k, behind = k;  // bases that the positions low - 1 and high share with the query
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2, r = sorted.positions[middle];
+        // nearly always the next word decides
+        const uint64_t word = packed_window(task.reference.words, r + k);
+        const int same = trailing_zeros(next_word ^ word) >> 1;
+        uint32_t n = k + uint32_t(same);
+        bool is_before;
+        if (same < kBasesPerWord && same < bases_in_word && !may_break(task.reference, r + k, r + n)) {
+            is_before = (next_word >> (2 * same) & 3) > (word >> (2 * same) & 3);
+        } else {
+            n = common_bases(task, s, r, before < behind ? before : behind, depth);
+            if (n == depth) return longest_of_alike(task, s, begin, end, middle, depth);
+            is_before = stands_before(task, s, r, n);
+        }
+        if (is_before) {
+            high = middle;
+            behind = n;
+        } else {
+            low = middle + 1;
+            before = n;
+        }
+    }
+    LongestMem longest{0, 0, false};
+    if (low > begin) longest.take(before, sorted.positions[low - 1]);
+    if (low < end) longest.take(behind, sorted.positions[low]);
+    if (longest.length < least || !longest.unique) return longest;
+    // the next position on the same side
+    const bool on_left = low > begin && longest.reference == sorted.positions[low - 1];
+    if (on_left ? low - begin > 1 : end - low > 1) {
+        const uint32_t next = sorted.positions[on_left ? low - 2 : low + 1];
+        longest.unique = common_bases(task, s, next, k, longest.length) < longest.length;
+    }
+    return longest;
+}
+
+// Whether a match of (s, r) could begin one base earlier: the bases before them are equal.
+GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r) {
+    if (r == 0 || packed_base(task.text.words, s - 1) != packed_base(task.reference.words, r - 1) ||
+        (task.text.breaks[(s - 1) >> 6] >> ((s - 1) & 63) & 1))
+        return false;
+    return !may_break(task.reference, r, r) || task.reference.segment_starts[segment_of(task.reference, r)] != r;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,187 @@
+// Global alignment by strips of columns (Needleman and Wunsch 1970; affine gaps by Gotoh 1982; "LazyRScan" and "RScan"
+// of Truong et al. 2014). Rows are the query, columns the target.
+//
+// Gap-free transform. With x the cost of extending a gap by one letter, the recurrence is run on
+//     H'(i,j) = H(i,j) + x (i + j),   E' and F' alike,   s' = s + 2x,   o' = open - x,
+// so that extending a gap costs nothing and opening one costs o':
+//     H'(i,j)   = max(H'(i-1,j-1) + s'(i,j), E'(i,j), F'(i,j))
+//     E'(i,j+1) = max(E'(i,j), H'(i,j) - o')        a gap in the query: consumes target letters, CIGAR D
+//     F'(i+1,j) = max(F'(i,j), H'(i,j) - o')        a gap in the target: consumes query letters, CIGAR I
+// A linear gap has o' = 0: E' and F' fall together with the left and the upper H'. Values never sink below -2o' (the
+// path of two gaps), which bounds the word: see range().
+#pragma once
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+namespace nw {
+
+// `bits` where the mask holds.
+GPUALIGN_HD int32_t flag(bool mask, uint32_t bits) { return mask ? int32_t(bits) : 0; }
+
+template <class Word>
+GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
+GPUALIGN_HD int32_t add_max(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32(a, b, c);
+#else
+    return max(a + b, c);
+#endif
+}
+
+template <class Word>
+GPUALIGN_HD Word add_max_floor(Word a, Word b, Word c) { return max(add_max(a, b, c), Word(0)); }
+GPUALIGN_HD int32_t add_max_floor(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32_relu(a, b, c);
+#else
+    return max(max(a + b, c), 0);
+#endif
+}
+
+// Four bits a cell say where its values came from; ties go to the diagonal, then to E, and gaps close early.
+enum : uint32_t {
+    not_diagonal = 1,  // H came from E or F
+    from_f = 2,        // ... from F; without not_diagonal: a local alignment begins behind this cell
+    extend_e = 4,      // E of the cell to the right extends this cell's E
+    extend_f = 8,      // F of the cell below extends this cell's F
+};
+
+// K columns of the matrix, kept in registers while the rows go by.
+template <class Word, int K, bool Affine>
+struct Strip {
+    Word h[K];                 // H' of the row above
+    Word f[Affine ? K : 1];    // F' of the coming row
+
+    // One row. On entry `left` and `e` are H' and E' at the strip's left border in this row and `diagonal` is H' one
+    // row up; on return `left` is H' of the last column and `e` is E' to its right. scores(k) gives s' of column k.
+    template <class Scores>
+    GPUALIGN_HD void row(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open) {
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+        for (int k = 0; k < K; k++) {
+            const Word up = h[k];
+            if (Affine) {
+                // E opens from H, but never from the part of H that is E itself: so e waits for one operation a cell
+                const Word not_e = add_max(diagonal, scores(k), f[k]);
+                const Word value = max(not_e, e);
+                e = add_max(not_e, minus_open, e);
+                f[k] = add_max(value, minus_open, f[k]);
+                h[k] = left = value;
+            } else {
+                h[k] = left = max(add_max(diagonal, scores(k), up), left);
+            }
+            diagonal = up;
+        }
+    }
+
+    // The same row, handing the four bits of each cell to put(k, bits).
+    template <class Scores, class Put>
+    GPUALIGN_HD void row_directions(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
+                                    const Put& put) {
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+        for (int k = 0; k < K; k++) {
+            const Word up = h[k];
+            const Word gap_e = Affine ? e : left, gap_f = Affine ? f[k] : up;
+            const Word through = diagonal + scores(k);
+            const Word not_f = max(through, gap_e);
+            const Word value = max(not_f, gap_f);
+            Word bits = flag(value > through, not_diagonal) | flag(value > not_f, from_f);
+            if (Affine) {
+                const Word opened = value + minus_open;
+                bits = bits | flag(e > opened, extend_e) | flag(f[k] > opened, extend_f);
+                e = max(opened, e);
+                f[k] = max(opened, f[k]);
+            }
+            h[k] = left = value;
+            diagonal = up;
+            put(k, bits);
+        }
+    }
+
+    // Smith and Waterman 1981, without the transform: values are floored at zero and gaps cost what they cost.
+    template <class Scores, class Put>
+    GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
+                               Word minus_extend, const Put& put) {
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+        for (int k = 0; k < K; k++) {
+            const Word up = h[k];
+            const Word through = max(diagonal + scores(k), Word(0));
+            const Word not_f = max(through, e);
+            const Word value = max(not_f, f[k]);
+            const Word stop = flag(value == Word(0), from_f);
+            const Word opened = value + minus_open, longer_e = e + minus_extend, longer_f = f[k] + minus_extend;
+            const Word bits = flag(value > through, not_diagonal) | flag(value > not_f, from_f) | stop |
+                              flag(longer_e > opened, extend_e) | flag(longer_f > opened, extend_f);
+            e = max(opened, longer_e);
+            f[k] = max(opened, longer_f);
+            h[k] = left = value;
+            diagonal = up;
+            put(k, bits);
+        }
+    }
+
+    // The same for scores alone.
+    template <class Scores>
+    GPUALIGN_HD void row_local(const Scores& scores, Word diagonal, Word& left, Word& e, Word minus_open,
+                               Word minus_extend) {
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+        for (int k = 0; k < K; k++) {
+            const Word up = h[k];
+            const Word value = add_max_floor(diagonal, scores(k), max(e, f[k]));
+            const Word opened = value + minus_open;
+            e = add_max(e, minus_extend, opened);
+            f[k] = add_max(f[k], minus_extend, opened);
+            h[k] = left = value;
+            diagonal = up;
+        }
+    }
+};
+
+// What a gap costs at one end of a sequence; nothing where that end is free.
+struct EndGap {
+    int32_t open, extend;
+
+    template <class Int>
+    GPUALIGN_HD Int cost(Int letters) const { return letters ? open + (letters - 1) * extend : 0; }
+    // H' of the border cell so many letters from the corner.
+    template <class Int>
+    GPUALIGN_HD Int border(Int letters, int32_t shift) const { return shift * letters - cost(letters); }
+};
+
+// Letters before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the last
+// one). A gap there costs no more than elsewhere, so an alignment's last pair of letters may be looked for in all of the
+// last row and column, at H minus the cost of the rest.
+struct EndGaps {
+    EndGap query_start, query_end, target_start, target_end;
+};
+
+// Where a walk back through the directions stands.
+struct Walk {
+    int64_t i, j;  // letters of query and target not yet consumed
+    int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F
+};
+
+enum Operation : uint32_t { op_match = 0, op_insert = 1, op_delete = 2 };  // as in BAM
+
+// One step of the walk from a cell (i, j >= 1) with these bits; emit(operation) takes the path from its end to its
+// start. Returns false, and emits nothing, where a local alignment ends.
+template <class Emit>
+GPUALIGN_HD bool step(Walk& walk, uint32_t bits, const Emit& emit) {
+    const bool longer = (walk.state == 1 && (bits & extend_e)) || (walk.state == 2 && (bits & extend_f));
+    if (!longer) walk.state = !(bits & not_diagonal) ? 0 : bits & from_f ? 2 : 1;
+    if (walk.state == 0 && (bits & from_f)) return false;
+    emit(walk.state == 0 ? op_match : walk.state == 1 ? op_delete : op_insert);
+    if (walk.state != 1) walk.i--;
+    if (walk.state != 2) walk.j--;
+    return true;
+}
+
+}  // namespace nw
+}  // namespace gpualign

@@ -1,0 +1,325 @@
+// LazyRScan and RScan: a thread per alignment (two in 16-bit halves), a warp per query and its 32 or 64 targets.
+//
+// The warp goes down the query row by row with K columns of each target in registers, then takes the next K columns.
+// All lanes look at the same query letter, so the scores of a row against the strip are one of a few sets of registers
+// (nucleotides) or one row of a profile in shared memory (any alphabet). Between strips the rightmost column is kept
+// in global memory, one word a row and lane. RScan keeps every such column, and every `row_step`-th row of a strip as
+// well: from these borders the traceback computes the tiles on the path again.
+#pragma once
+#include "algo/pairwise/nw.hpp"
+#include "device/pair16.cuh"
+
+namespace gpualign {
+namespace nw {
+
+constexpr int warp_size = 32;
+constexpr int row_step = 16;     // rows between kept rows
+constexpr int no_letter = 255;   // past the end of a target
+
+// The largest value of a warp, on all lanes; called by all of them.
+__device__ __forceinline__ int warp_max(int value) {
+    for (int other = warp_size / 2; other; other /= 2) value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
+    return value;
+}
+
+template <class Word>
+struct WordOf;
+template <>
+struct WordOf<Pair16> {
+    static constexpr int lanes = 2;
+    static __device__ __forceinline__ Pair16 both(int32_t x) { return Pair16::both(x); }
+    static __device__ __forceinline__ Pair16 of(const int32_t* x) { return Pair16::of(x[0], x[1]); }
+    static __device__ __forceinline__ int32_t lane(Pair16 w, int i) { return w.lane(i); }
+    static __device__ __forceinline__ uint32_t raw(Pair16 w) { return w.v; }
+    static __device__ __forceinline__ Pair16 from(uint32_t raw) { return Pair16(raw); }
+};
+template <>
+struct WordOf<int32_t> {
+    static constexpr int lanes = 1;
+    static __device__ __forceinline__ int32_t both(int32_t x) { return x; }
+    static __device__ __forceinline__ int32_t of(const int32_t* x) { return x[0]; }
+    static __device__ __forceinline__ int32_t lane(int32_t w, int) { return w; }
+    static __device__ __forceinline__ uint32_t raw(int32_t w) { return uint32_t(w); }
+    static __device__ __forceinline__ int32_t from(uint32_t raw) { return int32_t(raw); }
+};
+
+// Both sets of sequences as codes, whole and resident.
+struct DeviceSequences {
+    const uint8_t* codes;
+    const int64_t* offsets;
+};
+
+// A warp's work: one query against `count` targets, those of the pairs first, first + 1, ... of the sorted list.
+struct LazyTask {
+    int32_t query, first, count;
+};
+
+struct LazyScheme {
+    const int32_t* scores;  // letters x letters, untransformed
+    int32_t letters;
+    int32_t shift, opening;  // x and o' of the transform
+    int32_t bias;            // H'(0,0)
+    int32_t extend;          // of a gap, where there is no transform
+    uint32_t cheap_ends;     // bits of the ends where gaps cost less than elsewhere, in the order of EndGaps
+    EndGaps ends;
+};
+enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };
+
+// The strip's columns of one lane's targets as letters, `no_letter` past their ends.
+template <class Word, int K>
+struct Targets {
+    const uint8_t* begin[WordOf<Word>::lanes];
+    int32_t length[WordOf<Word>::lanes];
+
+    __device__ __forceinline__ int letter(int half, int j) const { return j < length[half] ? begin[half][j] : no_letter; }
+};
+
+// Nucleotides: the scores of each of four letters against the strip, in registers; any other letter never matches.
+template <class Word, int K>
+struct RegisterProfile {
+    Word of_letter[4][K];
+    Word never;
+
+    __device__ __forceinline__ void build(const Targets<Word, K>& targets, int c0, const LazyScheme& scheme) {
+        using W = WordOf<Word>;
+        const int32_t match = scheme.scores[0] + 2 * scheme.shift, mismatch = scheme.scores[1] + 2 * scheme.shift;
+        never = W::both(mismatch);
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int letters[W::lanes];
+            for (int half = 0; half < W::lanes; half++) letters[half] = targets.letter(half, c0 + k);
+#pragma unroll
+            for (int s = 0; s < 4; s++) {
+                int32_t value[W::lanes];
+                for (int half = 0; half < W::lanes; half++) value[half] = letters[half] == s ? match : mismatch;
+                of_letter[s][k] = W::of(value);
+            }
+        }
+    }
+
+    struct Row {
+        const Word* scores;
+        __device__ __forceinline__ Word operator()(int k) const { return scores[k]; }
+    };
+    struct Never {
+        Word score;
+        __device__ __forceinline__ Word operator()(int) const { return score; }
+    };
+
+    template <class Use>
+    __device__ __forceinline__ void with(int letter, const Use& use) const {
+        switch (letter) {
+            case 0: use(Row{of_letter[0]}); break;
+            case 1: use(Row{of_letter[1]}); break;
+            case 2: use(Row{of_letter[2]}); break;
+            case 3: use(Row{of_letter[3]}); break;
+            default: use(Never{never});
+        }
+    }
+};
+
+// Any alphabet, two targets a thread: signed bytes in shared memory, sixteen (eight columns) a load.
+template <int K>
+struct SharedProfile {
+    uint4* rows;  // [letter][K / 8][threads]
+
+    __device__ __forceinline__ void build(const Targets<Pair16, K>& targets, int c0, const LazyScheme& scheme) {
+#pragma unroll 1
+        for (int q = 0; q < K / 8; q++) {
+            int letters[2][8];
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                for (int half = 0; half < 2; half++) letters[half][k] = targets.letter(half, c0 + q * 8 + k);
+#pragma unroll 1
+            for (int s = 0; s < scheme.letters; s++) {
+                const int32_t* scores = scheme.scores + s * scheme.letters;
+                uint32_t words[4] = {0, 0, 0, 0};
+#pragma unroll
+                for (int k = 0; k < 8; k++) {
+#pragma unroll
+                    for (int half = 0; half < 2; half++) {
+                        const int letter = letters[half][k];
+                        const int32_t score = letter == no_letter ? 0 : scores[letter] + 2 * scheme.shift;
+                        words[k / 2] |= (uint32_t(score) & 0xffu) << (8 * (k % 2 * 2 + half));
+                    }
+                }
+                rows[(s * (K / 8) + q) * blockDim.x + threadIdx.x] = make_uint4(words[0], words[1], words[2], words[3]);
+            }
+        }
+    }
+
+    struct Row {
+        uint4 packed[K / 8];
+        __device__ __forceinline__ Pair16 operator()(int k) const {
+            const uint4& q = packed[k / 8];
+            const uint32_t word = (k % 8) / 2 == 0 ? q.x : (k % 8) / 2 == 1 ? q.y : (k % 8) / 2 == 2 ? q.z : q.w;
+            // bytes 0 and 1, or 2 and 3, each with its sign spread over the upper half of a 16-bit lane
+            uint32_t spread;
+            if (k % 2) asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0xB3A2));
+            else asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0x9180));
+            return Pair16(spread);
+        }
+    };
+
+    template <class Use>
+    __device__ __forceinline__ void with(int letter, const Use& use) const {
+        Row row;
+#pragma unroll
+        for (int q = 0; q < K / 8; q++) row.packed[q] = rows[(letter * (K / 8) + q) * blockDim.x + threadIdx.x];
+        use(row);
+    }
+};
+
+// Any alphabet in 32 bits: the score table itself in shared memory.
+template <int K>
+struct TableProfile {
+    const int32_t* table;
+    int letters;
+    int32_t columns[K];
+
+    __device__ __forceinline__ void build(const Targets<int32_t, K>& targets, int c0, const LazyScheme& scheme) {
+        letters = scheme.letters;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const int letter = targets.letter(0, c0 + k);
+            columns[k] = letter == no_letter ? 0 : letter;
+        }
+    }
+    struct Row {
+        const int32_t* row;
+        const int32_t* columns;
+        __device__ __forceinline__ int32_t operator()(int k) const { return row[columns[k]]; }
+    };
+    template <class Use>
+    __device__ __forceinline__ void with(int letter, const Use& use) const {
+        use(Row{table + letter * letters, columns});
+    }
+};
+
+// Calls visit(half, k, last) for the cells k of a strip, which begins behind column c0: the last column of half's target is
+// number `last` of the strip, from one on.
+template <class Word, int K, class Visit>
+__device__ __forceinline__ void each_cell(const Targets<Word, K>& targets, int c0, Visit&& visit) {
+#pragma unroll
+    for (int half = 0; half < WordOf<Word>::lanes; half++) {
+        const int last = targets.length[half] - c0;
+#pragma unroll
+        for (int k = 0; k < K; k++) visit(half, k, last);
+    }
+}
+
+// Where alignments begin and end, and the best of each lane: here in the corners.
+template <class Word, int K>
+struct Corners {
+    static constexpr bool local = false;
+    using W = WordOf<Word>;
+    Word border;
+    int32_t best[W::lanes] = {};
+
+    __device__ __forceinline__ Corners(const LazyScheme& scheme, const Targets<Word, K>&, int)
+        : border(W::both(scheme.bias - scheme.opening)) {}
+    __device__ __forceinline__ Word top(int) const { return border; }   // H' at (0, j)
+    __device__ __forceinline__ Word left(int) const { return border; }  // H' at (i, 0)
+    __device__ __forceinline__ void begin_strip(const Targets<Word, K>&, int) {}
+    __device__ __forceinline__ void after_row(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {}
+    __device__ __forceinline__ void after_strip(const Word* h, const LazyScheme& scheme, const Targets<Word, K>& targets, int c0,
+                                                int n) {
+        each_cell(targets, c0, [&](int half, int k, int last) {
+            if (k + 1 == last) best[half] = W::lane(h[k], half) - scheme.bias - scheme.shift * (n + targets.length[half]);
+        });
+    }
+};
+
+// One strip. The column is read a few rows ahead of where it is overwritten, at [row * 32 + lane].
+template <class Word, int K, bool Affine, class Profile, class Ends>
+__device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const Profile& profile, Ends& ends,
+                                           const Targets<Word, K>& targets, const uint8_t* query, int n, int c0,
+                                           const LazyScheme& scheme, uint32_t* column_h, uint32_t* column_e, int lane) {
+    using W = WordOf<Word>;
+    constexpr int ahead = 4;  // rows whose left border is on its way
+    const Word minus_open = W::both(-scheme.opening), minus_extend = W::both(-scheme.extend);
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        state.h[k] = ends.top(c0 + k + 1);
+        if (Affine) state.f[k] = state.h[k] + minus_open;
+    }
+    ends.begin_strip(targets, c0);
+    const bool first = c0 == 0;
+    Word diagonal = first ? W::both(scheme.bias) : ends.top(c0);
+    uint32_t next_h[ahead], next_e[ahead];
+#pragma unroll
+    for (int r = 0; r < ahead; r++) {
+        next_h[r] = first || r >= n ? 0 : column_h[r * warp_size + lane];
+        next_e[r] = !Affine || first || r >= n ? 0 : column_e[r * warp_size + lane];
+    }
+    for (int i0 = 0; i0 < n; i0 += warp_size) {
+        const int letters = i0 + lane < n ? query[i0 + lane] : 0;
+        const int rows = min(warp_size, n - i0);
+        for (int r0 = 0; r0 < rows; r0 += ahead) {
+            uint32_t now_h[ahead], now_e[ahead];
+#pragma unroll
+            for (int r = 0; r < ahead; r++) {
+                now_h[r] = next_h[r];
+                now_e[r] = next_e[r];
+                const int row = i0 + r0 + ahead + r;
+                if (!first && row < n) {
+                    next_h[r] = column_h[row * warp_size + lane];
+                    if (Affine) next_e[r] = column_e[row * warp_size + lane];
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < ahead; r++) {
+                const int row = i0 + r0 + r;
+                if (row >= n) break;
+                Word left = first ? ends.left(row + 1) : W::from(now_h[r]);
+                Word e = first ? left + minus_open : W::from(now_e[r]);
+                const Word next_diagonal = left;
+                const int letter = __shfl_sync(0xffffffffu, letters, r0 + r);
+                profile.with(letter, [&](const auto& scores) {
+                    if constexpr (Ends::local) state.row_local(scores, diagonal, left, e, minus_open, minus_extend);
+                    else state.row(scores, diagonal, left, e, minus_open);
+                });
+                ends.after_row(state.h, scheme, targets, c0, row + 1);
+                diagonal = next_diagonal;
+                column_h[row * warp_size + lane] = W::raw(left);
+                if (Affine) column_e[row * warp_size + lane] = W::raw(e);
+            }
+        }
+    }
+}
+
+// A task: scores[first + lane (+ 32)] get the untransformed score of each pair.
+template <class Word, int K, bool Affine, template <class, int> class EndsOf, class Profile>
+__device__ __forceinline__ void lazy_task(const LazyTask& task, Profile& profile, const LazyScheme& scheme,
+                                          const DeviceSequences& queries, const DeviceSequences& targets,
+                                          const int32_t* pair_target, uint32_t* column_h, uint32_t* column_e,
+                                          int32_t* scores) {
+    using W = WordOf<Word>;
+    const int lane = threadIdx.x % warp_size;
+    const uint8_t* query = queries.codes + queries.offsets[task.query];
+    const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
+    Targets<Word, K> mine;
+    int longest = 0;
+#pragma unroll
+    for (int half = 0; half < W::lanes; half++) {
+        const int at = lane + half * warp_size;
+        const int target = pair_target[task.first + min(at, task.count - 1)];
+        mine.begin[half] = targets.codes + targets.offsets[target];
+        mine.length[half] = int(targets.offsets[target + 1] - targets.offsets[target]);
+        longest = max(longest, mine.length[half]);
+    }
+    longest = warp_max(longest);
+    Strip<Word, K, Affine> state;
+    EndsOf<Word, K> ends(scheme, mine, n);
+    for (int c0 = 0; c0 < longest; c0 += K) {
+        profile.build(mine, c0, scheme);
+        lazy_strip<Word, K, Affine>(state, profile, ends, mine, query, n, c0, scheme, column_h, column_e, lane);
+        ends.after_strip(state.h, scheme, mine, c0, n);
+    }
+#pragma unroll
+    for (int half = 0; half < W::lanes; half++)
+        if (lane + half * warp_size < task.count) scores[task.first + lane + half * warp_size] = ends.best[half];
+}
+
+}  // namespace nw
+}  // namespace gpualign

@@ -1,0 +1,72 @@
+// Alignments of long pairs. TiledDScan goes over the whole table and keeps some of its rows and columns; the way back
+// computes the parts between them that it enters again, with DScan's directions, each from its upper and left border
+// down to where the way comes in. A part that is too large for that is split in the same manner.
+#pragma once
+#include "device/pairwise/diagonal_scan.cuh"
+#include "device/pairwise/lazy_kernel.cuh"
+#include "device/pairwise/window_walk.cuh"
+
+namespace gpualign {
+namespace nw {
+
+// A part of a pair's table, or all of it, whose upper and left border are known.
+struct TablePart {
+    static constexpr bool inside = true;
+    const uint8_t *query, *target;  // their first letters in it
+    const int2* top;                // H' of the row above and F' below it, by column from the one on the left on: m + 1
+    const int2* left;               // H' of the column on the left and E' right of it, by row: n
+    int2* rows;                     // the same as `top` for every row_spacing-th row of the part, m + 1 each
+    int2* columns;                  // the same as `left` for the last column of every strip_spacing-th strip, n each
+    int32_t n, m;
+    int32_t first_row, first_column;  // letters of the pair ahead of it
+    int32_t row_spacing, strip_spacing;
+
+    // A lane's columns of a row that is kept, behind column c0; `left_h` is H' at that.
+    template <bool Affine, class State>
+    __device__ __forceinline__ void keep_row(const State& state, int number, int c0, int32_t left_h) const {
+        int2* row = rows + int64_t(number) * (m + 1);
+        if (c0 == 0) row[0] = make_int2(left_h, left_h);
+#pragma unroll
+        for (int k = 0; k < int(sizeof(state.h) / sizeof(state.h[0])); k++)
+            if (c0 + k < m) row[c0 + k + 1] = make_int2(state.h[k], Affine ? state.f[Affine ? k : 0] : state.h[k]);
+    }
+};
+
+// The strips of a part. `ring` borders of n rows are reused in turn, each after its reader has gone; where directions are
+// kept, which is in small parts, there is one for every strip.
+template <bool Affine, bool Keep, class Columns>
+__device__ __forceinline__ void part_strips(const TablePart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
+                                            int ring, int* progress, uint32_t* directions, int32_t* score) {
+    extern __shared__ uint4 shared[];
+    int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
+    load_table(table_of_scores, scheme);
+    constexpr int width = warp_size * Columns::columns_of_lane;
+    const int lane = threadIdx.x % warp_size, strips = (part.m + width - 1) / width;
+    const auto right_of = [&](int strip) {
+        const int number = strip + 1;
+        if (!Keep && number % part.strip_spacing == 0) return part.columns + int64_t(number / part.strip_spacing - 1) * part.n;
+        return borders + int64_t(Keep ? strip : strip % ring) * part.n;
+    };
+    for (int at = next_task(ticket); at < strips; at = next_task(ticket)) {
+        Columns columns;
+        columns.build(part.target, at * width + lane * Columns::columns_of_lane, part.m, scheme, table_of_scores);
+        if (!Keep && at >= ring) {  // who wrote this border before, and who read it
+            wait_for(progress, at - ring, done);
+            wait_for(progress, at - ring + 1, done);
+        }
+        const StripTask task{0, 0, at, 0, int64_t(at) * (part.n + warp_size - 1) * (2 * warp_size)};
+        diagonal_strip<Affine, Keep>(task, at, part, columns, part.query, part.n, part.m, scheme,
+                                     at == 0 ? part.left : right_of(at - 1), right_of(at), progress,
+                                     directions + task.directions_at, score);
+    }
+}
+
+// Where the way back stands, from one part to the next.
+struct PartWalk {
+    Walk walk;  // in letters of the whole pair
+    TraceResult result;
+    uint32_t operation, length;  // the run under way
+};
+
+}  // namespace nw
+}  // namespace gpualign

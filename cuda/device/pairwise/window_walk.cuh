@@ -1,0 +1,90 @@
+// The way back through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
+// the same. It reads the directions of a strip in windows of some steps, all lanes at once, and takes pairs of letters from
+// the window as many at a time as follow each other.
+#pragma once
+#include "device/pairwise/diagonal_scan.cuh"
+#include "device/pairwise/trace_scan.cuh"
+
+namespace gpualign {
+namespace nw {
+
+constexpr int window_steps = 64;
+using Window = uint32_t[window_steps * warp_size * 2];
+
+class WindowWalk {
+public:
+    __device__ __forceinline__ WindowWalk(const uint8_t* query, int n, const uint8_t* target, const uint32_t* directions,
+                                          Window& window, int identical)
+        : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
+          lane_(threadIdx.x % warp_size) {}
+
+    // From (walk.i, walk.j), in letters of the table, to its upper or left border.
+    __device__ __forceinline__ void run(Walk& walk, Path& path) {
+        while (walk.i > 0 && walk.j > 0) {
+            load(int(walk.i), int(walk.j));
+            while (go_on(walk, path)) {}
+        }
+    }
+
+private:
+    static constexpr int K = kept_columns, width = warp_size * K;
+
+    // The steps of a strip up to that of cell (i, j).
+    __device__ __forceinline__ void load(int i, int j) {
+        strip_ = (j - 1) / width;
+        const int last = i - 1 + (j - 1) % width / K;
+        first_ = max(0, last - window_steps + 1);
+        constexpr int step_words = 2 * warp_size;
+        const int64_t from = (int64_t(strip_) * (n_ + warp_size - 1) + first_) * step_words;
+        __syncwarp();
+        for (int at = lane_; at < (last - first_ + 1) * (step_words / 4); at += warp_size)
+            reinterpret_cast<uint4*>(window_)[at] = reinterpret_cast<const uint4*>(directions_ + from)[at];
+        __syncwarp();
+    }
+
+    // A cell's four bits, -1 outside the window.
+    __device__ __forceinline__ int bits(int i, int j) const {
+        const int column = j - 1 - strip_ * width, lane = column / K, step = i - 1 + lane - first_;
+        if (i <= 0 || column < 0 || step < 0) return -1;
+        return int(window_[(step * warp_size + lane) * 2 + column % K / 8] >> (4 * (7 - column % 8)) & 15);
+    }
+
+    __device__ __forceinline__ bool is_match(int i, int j) const {
+        return query_[i - 1] == target_[j - 1] && query_[i - 1] < identical_;
+    }
+
+    // Some letters; false outside the window.
+    __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {
+        const int i = int(walk.i) - lane_, j = int(walk.j) - lane_;  // a lane for each cell up the diagonal
+        const int mine = bits(i, j), here = __shfl_sync(0xffffffffu, mine, 0);
+        if (here < 0) return false;
+        const unsigned others = __ballot_sync(0xffffffffu, mine < 0 || (mine & not_diagonal));
+        const int pairs = others ? __ffs(int(others)) - 1 : warp_size;
+        if (walk.state != 0 || pairs == 0) {
+            const int row = int(walk.i), column = int(walk.j);
+            step(walk, uint32_t(here), [&](uint32_t next) {
+                if (next == op_match) path.pair(is_match(row, column));
+                else path.add(next, 1);
+            });
+            return true;
+        }
+        const int matches = __popc(__ballot_sync(0xffffffffu, lane_ < pairs && is_match(i, j)));
+        path.add(op_match, uint32_t(pairs));
+        path.result.matches += matches;
+        path.result.mismatches += pairs - matches;
+        walk.i -= pairs;
+        walk.j -= pairs;
+        return true;
+    }
+
+    const uint8_t* query_;
+    int n_;
+    const uint8_t* target_;
+    const uint32_t* directions_;
+    Window& window_;
+    int identical_, lane_;
+    int strip_ = 0, first_ = 0;  // of the window
+};
+
+}  // namespace nw
+}  // namespace gpualign

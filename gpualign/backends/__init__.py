@@ -1,1 +1,0 @@
-"""Backends: the same kernels on the CPU and on CUDA devices, with the same results."""

@@ -1,0 +1,1 @@
+"""`pairwise --max-gaps`: alignment with a bounded number of gaps (GapsMis)."""

@@ -1,0 +1,247 @@
+"""``pairwise --max-gaps``: every pattern against every text with a bounded number of gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.bounded_gaps.stage import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.engine.select import Opening
+from gpualign.engine.stage import Backend, Stage
+from gpualign.engine.tiles import Tiles, digest
+from gpualign.engine.work import Work, cells_of_pairs
+from gpualign.errors import UsageError, check_count, counted
+from gpualign.io.files import open_output
+from gpualign.io.paths import check_paths
+from gpualign.pairwise.params import PairwiseParams
+from gpualign.pairwise.run import read_inputs
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.pairs import PairBlock as PairIds
+from gpualign.sequences.pairs import PairSource
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
+    from gpualign.engine.gpu.runner import Kernel
+
+COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
+SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
+#: bytes that a pair costs on its way: ids, answers and its row
+_PAIR_BYTES = 16
+#: cells of a block, so that threads share the work and a GPU's launch stays far under a second
+_CPU_CELLS, _GPU_CELLS = 1 << 27, 1 << 35
+
+
+def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
+    """Align and write one row a pair, or one a pattern with ``params.best``.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        UsageError: options that bounded-gap alignment does not have.
+        InputError: a file cannot be read or is invalid.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    check(params)
+    check_paths(params.inputs, (options.output, options.json))
+    report = Report("pairwise", options)
+    scoring = params.load_scoring()
+    model = model_of(params, scoring)
+    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
+    rows = 0
+    work = Work.of("gapsmis", cells)
+    with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
+        found = read_inputs(params, scoring)
+        patterns, texts, pairs = found.queries, found.targets, found.source
+        backend = opening.backend()
+        layout = RowFormat(patterns, texts, scoring, model)
+        if params.header:
+            out.write(layout.header())
+        with Progress(options, "pairs", total=pairs.total) as progress:
+            aligner = Aligner(backend, patterns, texts, options, progress)
+            for block, answer in aligner.run(pairs, model, params.best, params.resume):
+                out.write(layout.lines(block, answer))
+                rows += len(block)
+        report.fields |= backend.report()
+    if pairs.total == 0 and not options.quiet:
+        warn("pairwise", "there are no pairs")
+    report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
+    report.finish(f"{counted(pairs.total, 'pair')}, {rows:,} written, on {backend.name}")
+    return report.fields
+
+
+def check(params: PairwiseParams) -> None:
+    """Refuse what bounded-gap alignment does not have.
+
+    Raises:
+        UsageError: the option.
+    """
+    refused = {
+        "--id": params.identity is not None,
+        "--plot": params.plot is not None,
+        "--strand both": params.strand != "plus",
+        "--paf, --blast6 and --matrix-out": params.layout != "tsv",
+        "--userfields": params.columns is not None,
+        "--mode local": params.mode == "local",
+    }
+    for option, given in refused.items():
+        if given:
+            raise UsageError(f"{option} does not go with --max-gaps")
+    free = params.free_ends
+    if free is not None and free not in (frozenset({"target-end"}), frozenset({"target-start", "target-end"})):
+        raise UsageError("with --max-gaps the free ends are target-end, or target-start,target-end (--free-start)")
+
+
+def model_of(params: PairwiseParams, scoring: Scoring) -> GapModel:
+    """The scoring as the backends take it, in the matrix's units."""
+    assert params.max_gaps is not None
+    ends = Ends.NONE if params.mode == "global" else Ends.TEXT_END
+    if params.free_start or "target-start" in (params.free_ends or ()):
+        ends = Ends.BOTH
+    return GapModel(
+        table=np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1)),
+        letters=len(scoring),
+        max_gaps=params.max_gaps,
+        open=params.gap_open * scoring.scale,
+        extend=params.gap_extend * scoring.scale,
+        ends=ends,
+        traceback=not params.score_only,
+    )
+
+
+class Aligner:
+    """Pairs in blocks through a backend."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        patterns: EncodedSequences,
+        texts: EncodedSequences,
+        options: RunOptions,
+        progress: Progress,
+    ) -> None:
+        self.backend, self.patterns, self.texts, self.progress = backend, patterns, texts, progress
+        self.cells = 0
+        lengths = (float(seqs.lengths.mean()) if len(seqs) else 0.0 for seqs in (patterns, texts))
+        mean_cells = max(1.0, next(lengths) * next(lengths))
+        self.block_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
+        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(self.block_cells / mean_cells)))
+
+    def run(
+        self, pairs: PairSource, model: GapModel, best: bool = False, resume: str | None = None
+    ) -> Iterator[tuple[PairBlock, GapAlignments]]:
+        """Each block with its answers, in order.
+
+        Args:
+            best: only the best text of each pattern.
+            resume: folder of finished blocks, or None.
+        """
+        if best:
+            scored = self._run(pairs, replace(model, traceback=False), resume)
+            pairs, resume = replace(pairs, listed=best_of_each(scored, len(self.patterns))), None
+        yield from self._run(pairs, model, resume)
+
+    def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[PairBlock, GapAlignments]]:
+        blocks: list[PairBlock] = []  # under way; the backend answers in order
+
+        def items() -> Iterator[PairBlock]:
+            for ids in pairs.blocks(self.block_pairs, self.block_cells):
+                blocks.append(PairBlock(self.patterns, self.texts, ids.queries, ids.targets))
+                yield blocks[-1]
+
+        def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
+            return self.backend.run(some, stage_of(model))
+
+        results = align(items())
+        if resume is not None:
+            run = digest(self.patterns, self.texts, model, pairs, self.block_pairs)
+            results = Tiles(resume, run, GapAlignments, "pairwise").run(items(), align)
+        aligned = 0
+        for answer in results:
+            block = blocks.pop(0)
+            check_count("pairs", len(block), len(answer.score))
+            aligned += len(block)
+            self.cells += int((block.pattern_lengths * block.text_lengths).sum())
+            self.progress.update(len(block))
+            yield block, answer
+        check_count("pairs", pairs.total, aligned)
+
+
+def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:
+    """Bounded-gap alignment of a block on either backend."""
+
+    def kernel(device: Device) -> Kernel[PairBlock, GapAlignments]:
+        from gpualign.bounded_gaps.device import make_kernel
+
+        return make_kernel(device, model)
+
+    return Stage(lambda block: align_on_cpu(block, model), kernel)
+
+
+def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairIds:
+    """Of each pattern that has a pair, the pair of the best score; then of the fewest gaps; then the first."""
+    best_key = np.full(patterns, np.iinfo(np.int64).min)
+    best_text = np.full(patterns, -1, np.int32)
+    for block, answer in answers:
+        order = np.argsort(block.pattern_ids, kind="stable")
+        ids = block.pattern_ids[order]
+        key = (answer.score[order].astype(np.int64) << 8) - answer.gaps[order]
+        starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+        top = np.maximum.reduceat(key, starts)
+        counts = np.diff(np.r_[starts, len(ids)])
+        reach = np.flatnonzero(key == np.repeat(top, counts))
+        first = reach[np.searchsorted(reach, starts)]
+        pattern, text = ids[starts], block.text_ids[order][first]
+        better = (top > best_key[pattern]) | (best_text[pattern] < 0)
+        best_key[pattern[better]], best_text[pattern[better]] = top[better], text[better]
+    found = np.flatnonzero(best_text >= 0).astype(np.int32)
+    return PairIds(found, best_text[found])
+
+
+class RowFormat:
+    """Rows of the output table."""
+
+    def __init__(self, patterns: EncodedSequences, texts: EncodedSequences, scoring: Scoring, model: GapModel) -> None:
+        self.patterns, self.texts, self.scoring, self.model = patterns, texts, scoring, model
+        self._names = (*_joined(patterns.names), *_joined(texts.names))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS if self.model.traceback else SCORE_COLUMNS
+
+    def header(self) -> bytes:
+        return ("\t".join(self.columns) + "\n").encode()
+
+    def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
+        """One row a pair."""
+        gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
+        rows: bytes = _native.gapsmis_rows(
+            *self._names,
+            self.patterns.offsets,
+            self.texts.offsets,
+            block.pattern_ids,
+            block.text_ids,
+            answer.score,
+            answer.gaps,
+            answer.start,
+            answer.end,
+            np.ascontiguousarray(gap_list.reshape(-1)),
+            self.model.max_gaps,
+            self.model.traceback,
+            self.scoring.scale,
+        )
+        check_count("pairs", len(block), _native.count_newlines(rows))
+        return rows
+
+
+def _joined(names: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return join_bytes([name.encode("latin-1") for name in names])

@@ -1,0 +1,356 @@
+"""The cluster backend: stages run on the workers of a Dask cluster, results in order."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import distributed
+import numpy as np
+
+from gpualign.engine.cluster.connect import PATIENCE_S, connected, reachable
+from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack, pack_item
+from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
+from gpualign.engine.malloc_tuning import reuse_memory
+from gpualign.engine.stage import Item, Result, Stage
+from gpualign.errors import GpualignError, counted
+from gpualign.io.fastx import Chunk
+from gpualign.params import RunOptions
+from gpualign.report import warn
+
+#: a batch that fails so often ends the run
+ATTEMPTS = 3
+#: batches under way for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
+#: than two, Dask holds batches back at the scheduler until a worker asks for one.
+_PER_THREAD = 4
+#: what a task should take: Dask needs some milliseconds for each, and at the end workers wait for the last one. So a
+#: share of the time so far, within bounds, in seconds
+_TASK_SHARE, _TASK_S = 0.03, (0.3, 2.0)
+#: what a task may carry, bytes and items
+_TASK_BYTES, _TASK_ITEMS = 16 << 20, 1024
+#: tasks' results fetched in one go
+_FETCHED = 8
+#: seconds between looks at who has come and gone
+_WATCH_S = 1.0
+#: large objects of past items that workers still keep
+_SHARED_KEPT = 4
+
+
+class ClusterBackend:
+    """Runs stages on a Dask cluster; close it (or leave its ``with`` block) to disconnect.
+
+    Raises:
+        GpualignError: the cluster cannot be reached, now or later on.
+    """
+
+    on_gpu = False  # items are cut as for the CPU; each worker decides what it runs them on
+
+    def __init__(self, options: RunOptions, command: str) -> None:
+        self.options, self.command = options, command
+        self.batches: Counter[str] = Counter()
+        self.gpu_batches = self.lost = 0
+        self._seen: dict[str, bool] = {}
+        self._open = contextlib.ExitStack()
+        self._connection = self._open.enter_context(connected(options))
+        self.client = self._connection.client
+        reuse_memory()
+        self.address = self._connection.address
+        threads = self.threads()
+        if not options.quiet:
+            line = (
+                f"cluster {self.address}, {counted(len(threads), 'worker')}, {counted(sum(threads.values()), 'thread')}"
+            )
+            dashboard = f"; dashboard {self._connection.dashboard}" if self._connection.dashboard else ""
+            print(f"gpualign {command}: {line}{dashboard}", file=sys.stderr, flush=True)
+
+    @property
+    def name(self) -> str:
+        return f"a cluster ({counted(len(self.batches), 'worker')})"
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
+        run = _Run(self, stage)
+        try:
+            yield from run.results(items)
+        finally:
+            run.end()
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "device": "cluster",
+            "cluster": self.address,
+            "workers": dict(self.batches),
+            "cpu_batches": sum(self.batches.values()) - self.gpu_batches,
+            "gpu_batches": self.gpu_batches,
+            "batches_lost_and_run_again": self.lost,
+        }
+
+    def sees(self, path: str) -> bool:
+        """Whether every worker finds the client's file under its path; asked once."""
+        if path not in self._seen:
+            expected = fingerprint(path)
+            found = {}
+            if expected is not None:
+                found = self.client.run(sees, os.path.abspath(path), expected, on_error="return")
+            self._seen[path] = expected is not None and all(answer is True for answer in found.values())
+        return self._seen[path]
+
+    def close(self) -> None:
+        self._open.close()
+
+    def __enter__(self) -> ClusterBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def threads(self) -> dict[str, int]:
+        """Each worker's threads, now.
+
+        Raises:
+            GpualignError: the scheduler is gone.
+        """
+        self.check()
+        try:
+            return dict(self.client.nthreads())
+        except (OSError, distributed.TimeoutError, RuntimeError, AttributeError) as error:
+            raise self._gone() from error
+
+    def check(self) -> None:
+        """Notice a scheduler that is gone."""
+        if self.client.status != "running":
+            raise self._gone()
+
+    def _gone(self) -> GpualignError:
+        return GpualignError(f"the scheduler at {self.address} is gone (start it and its workers, and run again)")
+
+
+@dataclass(eq=False)
+class _Task:
+    """Items under way: kept until their results are here, to be sent again if all that knew them are lost."""
+
+    items: Parcel
+    count: int
+    text: int
+    future: Any
+    lost: int = 0
+
+
+class _Run:
+    """One stage over its items."""
+
+    def __init__(self, backend: ClusterBackend, stage: Stage[Any, Any]) -> None:
+        self._backend, self._client = backend, backend.client
+        self._name = f"gpualign-{backend.command}-{uuid.uuid4().hex[:8]}"
+        self._numbers = itertools.count()
+        self._stage = _Sent(backend, pack(stage, backend.sees))
+        self._shared: dict[int, _Sent] = {}
+        self._shared_objects: dict[int, tuple[int, Any]] = {}
+        self._pending: deque[_Task] = deque()
+        self._keeping: dict[str, list[Any]] = {}  # by worker
+        self._direct = True
+        self._room = self._task_items = 1
+        self._task_text = _TASK_BYTES
+        self._start = time.monotonic()
+        self._next_look = 0.0
+
+    def results(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Each item's result, in order."""
+        source = iter(items)
+        while some := self._next_items(source):
+            self._watch()
+            self._pending.append(self._new_task(some))
+            self._forget_old()
+            while len(self._pending) >= self._room:
+                yield from self._fetch()
+        while self._pending:
+            yield from self._fetch()
+
+    def end(self) -> None:
+        """Let go of everything; what is still running is cancelled."""
+        futures = [task.future for task in self._pending]
+        self._pending.clear()
+        if futures and self._client.status == "running":
+            with contextlib.suppress(Exception):  # the run's own error is what counts
+                self._client.cancel(futures, force=True)
+
+    def _next_items(self, source: Iterator[Any]) -> list[Any]:
+        """For the next task: as many as are worth their way, unless their texts are long."""
+        items: list[Any] = []
+        text = 0
+        for item in itertools.islice(source, self._task_items):
+            items.append(item)
+            text += _text_of(item)
+            if text >= self._task_text:
+                break
+        return items
+
+    def _new_task(self, items: list[Any]) -> _Task:
+        parcel = pack_item(items, self._number_of, self._backend.sees)
+        task = _Task(parcel, len(items), sum(map(_text_of, items)), None)
+        self._submit(task)
+        self._carry(task.items.nbytes + task.items.read, task.count)
+        return task
+
+    def _carry(self, nbytes: int, items: int) -> None:
+        """So many items have so many bytes: do not let the next task have too many."""
+        self._task_items = max(1, min(self._task_items, int(_TASK_BYTES * items / (nbytes + 1))))
+
+    def _submit(self, task: _Task) -> None:
+        """Hand a task to Dask, which lets workers pull those of one name while these depend on few things together."""
+        options = self._backend.options
+        name = "-".join([self._name, *map(str, task.items.shared)])
+        task.future = self._client.submit(
+            run_items,
+            self._stage.future,
+            task.items,
+            options.device,
+            options.max_gpu_mem,
+            *(self._shared[number].future for number in task.items.shared),
+            key=(name, next(self._numbers)),
+            retries=ATTEMPTS - 1,
+            pure=False,
+        )
+
+    def _number_of(self, obj: Any) -> int:
+        """The number of a shared object, which is sent when it is first met."""
+        if id(obj) in self._shared_objects:
+            return self._shared_objects[id(obj)][0]
+        number = next(self._numbers)
+        self._shared_objects[id(obj)] = (number, obj)  # kept, so that its id stays its own
+        self._shared[number] = _Sent(self._backend, pack(obj, self._backend.sees))
+        for worker in self._keeping:
+            self._keep(worker, self._shared[number])
+        return number
+
+    def _forget_old(self) -> None:
+        """Old shared objects are let go of when no item under way needs them."""
+        needed = {number for task in self._pending for number in task.items.shared}
+        for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
+            if number not in needed:
+                del self._shared_objects[key], self._shared[number]
+
+    def _fetch(self) -> Iterator[Any]:
+        """The oldest result, and those behind it that are there too."""
+        self._wait_for(self._pending[0])
+        done = list(itertools.takewhile(lambda task: task.future.status == "finished", self._pending))[:_FETCHED]
+        if not done:
+            self._look_into(self._pending[0])
+            return
+        try:
+            answers = self._client.gather([task.future for task in done], direct=self._direct)
+        except Exception:  # a worker was lost with its results, in this very moment
+            self._backend.check()
+            return
+        for answer in answers:
+            results = answer.results.load()
+            self._learn(self._pending.popleft(), answer, len(results))
+            yield from results
+            if answer.error is not None:
+                raise answer.error
+
+    def _learn(self, task: _Task, answer: Answer, results: int) -> None:
+        """Count who did what, and cut tasks so that they are worth their way."""
+        self._backend.batches[answer.worker] += results
+        self._backend.gpu_batches += results * answer.on_gpu
+        seconds = float(np.clip(_TASK_SHARE * (time.monotonic() - self._start), *_TASK_S))
+        share = seconds / (answer.seconds + 1e-6)
+        most = min(max(self._task_items, 2 * task.count), _TASK_ITEMS)
+        self._task_items = max(1, min(int(share * task.count), most))
+        if task.text:  # items may grow in the course of a run
+            self._task_text = max(1, min(int(share * task.text), _TASK_BYTES))
+        self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
+
+    def _wait_for(self, task: _Task) -> None:
+        while not task.future.done():
+            with contextlib.suppress(distributed.TimeoutError, CancelledError):
+                task.future.exception(timeout=_WATCH_S)
+            self._watch()
+
+    def _look_into(self, task: _Task) -> None:
+        """A task that ended without a result: run it again where its input was lost, raise what it raised."""
+        if task.future.status != "error":
+            self._backend.check()
+            self._send_again(task)
+            return
+        error = task.future.exception()
+        if isinstance(error, distributed.KilledWorker):
+            raise GpualignError(
+                f"a batch was lost with its worker {ATTEMPTS} times (out of memory? the workers' logs tell more)"
+            ) from None
+        raise error
+
+    def _send_again(self, task: _Task) -> None:
+        task.lost += 1
+        self._backend.lost += 1
+        if task.lost >= ATTEMPTS:
+            raise GpualignError(f"a batch was lost {ATTEMPTS} times (do the workers stay alive?)")
+        for sent in (self._stage, *self._shared.values()):
+            sent.send_again_if_lost()
+        self._submit(task)
+
+    def _watch(self) -> None:
+        """Notice a lost scheduler, and workers that have come: they get what the items need."""
+        if time.monotonic() < self._next_look:
+            return
+        threads = self._backend.threads()
+        self._room = _PER_THREAD * max(1, sum(threads.values()))
+        new = set(threads) - set(self._keeping)
+        self._direct = self._direct and all(reachable(worker) for worker in new)
+        if not threads and not self._backend.options.quiet:
+            warn(self._backend.command, f"{self._backend.address} has lost all workers: waiting for another")
+        self._keeping = {worker: self._keeping.get(worker, []) for worker in threads}
+        for worker in new:
+            self._keep(worker, self._stage, *self._shared.values())
+        self._next_look = time.monotonic() + _WATCH_S
+
+    def _keep(self, worker: str, *parcels: _Sent) -> None:
+        """Let a worker fetch what items need before it has any: Dask gives items to where their needs are."""
+        under_way = [future for future in self._keeping[worker] if not future.done()]
+        new = self._client.submit(
+            keep,
+            *(sent.future for sent in parcels),
+            workers=[worker],
+            key=(f"{self._name}-keep", next(self._numbers)),
+            priority=1,
+            pure=False,
+        )
+        self._keeping[worker] = [*under_way, new]
+
+
+def _text_of(item: Any) -> int:
+    """Bytes of a chunk of a file."""
+    return len(item.data) if isinstance(item, Chunk) else 0
+
+
+class _Sent:
+    """A parcel that a worker has; the others fetch it from there when they keep it or have an item that needs it."""
+
+    def __init__(self, backend: ClusterBackend, parcel: Parcel) -> None:
+        self._backend, self._parcel = backend, parcel
+        self.future = self._send()
+
+    def send_again_if_lost(self) -> None:
+        if self.future.status != "finished":
+            self.future = self._send()
+
+    def _send(self) -> Any:
+        """To one worker: Dask's broadcast to all waits for ever for one that is lost in the middle of it."""
+        client = self._backend.client
+        for _ in range(ATTEMPTS):
+            self._backend.check()
+            # KeyError: the worker is lost, and its name forgotten
+            with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):
+                client.wait_for_workers(1, timeout=PATIENCE_S)
+                return client.scatter(self._parcel, hash=False)
+            time.sleep(_WATCH_S)
+        self._backend.check()
+        raise GpualignError(f"the workers of {self._backend.address} are lost (start some and run again)")

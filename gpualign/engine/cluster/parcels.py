@@ -1,0 +1,222 @@
+"""What travels to workers: items pickled one by one, and large objects that many items share sent once.
+
+An item often refers to something large that never changes: a reference, a set of sequences, a long query. When an
+item is pickled, such an object is replaced by a number, and travels as a :class:`Parcel` of its own that every worker
+keeps and opens once. Where all workers see a file under the client's path, its text stays there, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from isal import isal_zlib
+from numpy.typing import NDArray
+
+from gpualign import __version__
+from gpualign.errors import GpualignError, InputError
+from gpualign.index.file import load_index
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.sorted_positions import SortedPositions
+from gpualign.io.fastx import Chunk, StoredText
+from gpualign.io.files import stamp_of
+from gpualign.mems.queries import QueryText
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.reference import Reference
+
+#: types of which an item may hold a large object that other items hold too
+SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference, SortedPositions)
+#: arrays and texts from this size on, bytes, travel beside the pickle, which saves copies; small ones in it, as Dask
+#: takes its time for each piece of a message
+_LARGE = 1 << 15
+_FINGERPRINT_BYTES = 1 << 20
+_CHANGED = "has changed, or is another file on a worker (give all the same)"
+
+
+class Parcel:
+    """A pickled object; Dask moves it between machines, and wherever it lies it is opened once.
+
+    Dask deletes it from the workers when the client that sent it lets go of it or disappears, and what it was opened
+    to goes with it.
+
+    Attributes:
+        data: uint8, the pickle (an array, because Dask sends those without copying them), without
+        buffers: the contents of its large arrays, uint8 each.
+        texts: its large texts, uint8 each.
+        shared: numbers of the parcels that it refers to.
+        read: bytes that are read from files when it is loaded.
+        version: of the sender.
+    """
+
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        buffers: list[NDArray[np.uint8]],
+        texts: list[NDArray[np.uint8]],
+        shared: tuple[int, ...] = (),
+        read: int = 0,
+        version: str = __version__,
+    ) -> None:
+        self.data, self.buffers, self.texts, self.shared = data, buffers, texts, shared
+        self.read, self.version = read, version
+        self._opening = threading.Lock()
+        self._opened: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parcel, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
+
+    def __sizeof__(self) -> int:
+        return self.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes + sum(array.nbytes for array in (*self.buffers, *self.texts))
+
+    def load(self, others: Mapping[int, Any] | None = None) -> Any:
+        """Unpickle anew.
+
+        Raises:
+            GpualignError: the sender has another version of this package.
+        """
+        if self.version != __version__:
+            raise GpualignError(
+                f"client and workers have different versions of gpualign, {self.version} and {__version__} "
+                "(install the same)"
+            )
+        return _Unpickler(self, others or {}).load()
+
+    def open(self) -> Any:
+        """The object; the same one for every caller on this machine."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self.load()
+            return self._opened
+
+
+def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Parcel:
+    """Pickle an object with all that it refers to.
+
+    Args:
+        by_path: says of a saved index's path whether all workers see that file; then the path travels instead.
+    """
+    return _pickle(obj, by_path, None)
+
+
+def pack_item(
+    item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False
+) -> Parcel:
+    """Pickle an item without the objects in it that are shared.
+
+    Args:
+        number_of: gives each of those its number.
+        by_path: says whether all workers see a file; then they read its chunks themselves.
+    """
+    return _pickle(item, by_path, number_of)
+
+
+def fingerprint(path: str) -> str | None:
+    """What two machines compare to know that they see the same file; None where there is none."""
+    try:
+        with open(path, "rb") as file:
+            size, changed = stamp_of(os.fstat(file.fileno()))
+            parts = (
+                os.pread(file.fileno(), _FINGERPRINT_BYTES, at) for at in (0, size - _FINGERPRINT_BYTES) if at >= 0
+            )
+            return f"{size} {changed} {hashlib.sha256(b''.join(parts)).hexdigest()}"
+    except OSError:
+        return None
+
+
+def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> Parcel:
+    out = io.BytesIO()
+    pickler = _Pickler(out, by_path, number_of)
+    pickler.dump(obj)
+    data = np.frombuffer(out.getbuffer(), np.uint8)
+    buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
+    texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
+    return Parcel(data, buffers, texts, tuple(pickler.shared), pickler.read)
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle, because a stage's work is a closure."""
+
+    def __init__(
+        self,
+        out: io.BytesIO,
+        by_path: Callable[[str], bool],
+        number_of: Callable[[Any], int] | None,
+    ) -> None:
+        super().__init__(out, protocol=5, buffer_callback=self._is_small)
+        self._by_path, self._number_of = by_path, number_of
+        self.shared: dict[int, None] = {}
+        self.arrays: list[memoryview] = []
+        self.texts: list[bytes] = []
+        self.read = 0
+
+    def _is_small(self, array: pickle.PickleBuffer) -> bool:
+        """Pickle calls this for each array; what is no part of the pickle is kept here."""
+        content = array.raw()
+        if content.nbytes < _LARGE:
+            return True
+        self.arrays.append(content)
+        return False
+
+    def persistent_id(self, obj: Any) -> tuple[str, int] | None:
+        if type(obj) is bytes and len(obj) >= _LARGE:
+            self.texts.append(obj)
+            return "text", len(self.texts) - 1
+        if self._number_of is None or not isinstance(obj, SHARED):
+            return None
+        number = self._number_of(obj)
+        self.shared[number] = None
+        return "shared", number
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, MinimizerIndex) and obj.path is not None and self._by_path(obj.path):
+            return _load_index_again, (obj.path, stamp_of(os.stat(obj.path)))
+        if isinstance(obj, Chunk) and obj.offset is not None and self._by_path(obj.path):
+            self.read += len(obj.data)
+            # text that the client does not read it cannot sum up
+            proof = obj.data.file.stamp if isinstance(obj.data, StoredText) else isal_zlib.crc32(obj.text())
+            without_text = replace(obj, data=b"", offset=None, stored_at=os.path.abspath(obj.path))
+            return _read_again, (obj.offset, len(obj.data), proof, without_text)
+        return super().reducer_override(obj)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, parcel: Parcel, others: Mapping[int, Any]) -> None:
+        super().__init__(io.BytesIO(parcel.data.data), buffers=parcel.buffers)
+        self._texts, self._others = parcel.texts, others
+
+    def persistent_load(self, what: tuple[str, int]) -> Any:
+        kind, number = what
+        return self._texts[number].tobytes() if kind == "text" else self._others[number]
+
+
+def _read_again(offset: int, size: int, proof: int | tuple[int, int], chunk: Chunk) -> Chunk:
+    """The chunk with its text; ``proof``: the text's checksum, or the file's stamp, as the client has seen it."""
+    assert chunk.stored_at is not None
+    try:
+        with open(chunk.stored_at, "rb") as file:
+            data = os.pread(file.fileno(), size, offset)
+            stamp = stamp_of(os.fstat(file.fileno()))
+    except OSError as error:
+        raise InputError(f"a worker cannot read it: {error.strerror}", chunk.stored_at) from error
+    if len(data) != size or proof != (stamp if isinstance(proof, tuple) else isal_zlib.crc32(data)):
+        raise InputError(_CHANGED, chunk.stored_at)
+    return replace(chunk, data=np.frombuffer(data, np.uint8), offset=offset)
+
+
+def _load_index_again(path: str, stamp: tuple[int, int]) -> MinimizerIndex:
+    index = load_index(path)
+    if stamp_of(os.stat(path)) != stamp:
+        raise InputError(_CHANGED, path)
+    return index

@@ -1,0 +1,178 @@
+"""What runs on a worker: items through the worker's own devices, as on a single machine."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu.runner import DevicePool
+from gpualign.engine.malloc_tuning import reuse_memory
+from gpualign.engine.select import open_backend
+from gpualign.engine.stage import HostedStage, Stage
+from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
+from gpualign.params import RunOptions
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a task returns.
+
+    Attributes:
+        results: a list of the stage's, of all items or of those before
+        error: one that another attempt would meet again.
+        worker: where they were computed.
+        on_gpu: by a worker that drives GPUs.
+        seconds: that it took; of processor time where this thread did the work, as others may hold it up.
+    """
+
+    results: Parcel
+    error: GpualignError | None
+    worker: str
+    on_gpu: bool
+    seconds: float
+
+
+def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None, *shared: Parcel) -> Answer:
+    """The task that Dask runs: some items, one after the other, through one stage.
+
+    Bad input and wrong usage are the same everywhere, so they come back as an answer; any other error is raised, and
+    Dask runs the task again.
+
+    Args:
+        items: a list.
+        device: as ``--device``; "auto" is decided by each worker.
+        shared: parcels that the items refer to, in the order of their ``shared``.
+    """
+    clocks = time.thread_time(), time.perf_counter()
+    others = {number: parcel.open() for number, parcel in zip(items.shared, shared, strict=True)}
+    place = _place()
+    results: list[Any] = []
+    on_gpu = False
+    try:
+        with _ENGINES.of(stage, device, max_gpu_mem) as engine:
+            on_gpu = engine.on_gpu
+            for item in items.load(others):
+                results.append(engine.run(item))
+    except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
+        raise type(error)(f"worker {place}: {error}") from None
+    except GpualignError as error:
+        return Answer(pack(results), error, place, on_gpu, 0.0)
+    seconds = time.perf_counter() - clocks[1] if on_gpu else time.thread_time() - clocks[0]
+    return Answer(pack(results), None, place, on_gpu, seconds)
+
+
+def keep(*parcels: Parcel) -> None:
+    """Fetch parcels to this worker and open them, so that it takes its share of the tasks that need them."""
+    for parcel in parcels:
+        parcel.open()
+
+
+def sees(path: str, expected: str) -> bool:
+    """Whether this worker sees the client's file under the same path."""
+    return fingerprint(path) == expected
+
+
+def _place() -> str:
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:  # outside a task, in tests
+        return f"process {os.getpid()}"
+
+
+class _Engine:
+    """A stage on this worker's own backend.
+
+    On the CPU the work is done in the task's thread, of which a worker has as many as it was started with; with GPUs
+    the tasks hand their items to the devices' loops and wait.
+    """
+
+    def __init__(self, stage: Stage[Any, Any], device: str, max_gpu_mem: int | None) -> None:
+        reuse_memory()
+        self._backend = open_backend(RunOptions(device=device, max_gpu_mem=max_gpu_mem, quiet=True), "worker")
+        self.on_gpu = self._backend.on_gpu
+        self._pool: DevicePool[Any, Any] | None = None
+        if not isinstance(self._backend, CudaBackend):
+            self.run: Callable[[Any], Any] = stage.cpu
+            return
+        try:
+            self._pool = DevicePool(stage.make_kernel, self._backend.devices, self._backend.cores_for(stage))
+        except BaseException:
+            self._backend.close()
+            raise
+        self.run = self._backend.around(stage, self._pool) if isinstance(stage, HostedStage) else self._pool.run
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._backend.close()
+
+
+class _Engines:
+    """The engine of the stage that is run now.
+
+    Devices are driven for one stage at a time: another one waits for the tasks under way. An engine ends with its
+    stage, which Dask deletes when no client wants it any more.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._stage: weakref.ref[Parcel] | None = None
+        self._engine: _Engine | None = None
+        self._users = 0
+        self._ended: queue.SimpleQueue[_Engine] = queue.SimpleQueue()
+        self._ending: threading.Thread | None = None
+
+    @contextmanager
+    def of(self, stage: Parcel, device: str, max_gpu_mem: int | None) -> Iterator[_Engine]:
+        with self._changed:
+            while not self._has(stage) and self._users > 0:
+                self._changed.wait()
+            if not self._has(stage):
+                self._close()
+                self._engine = _Engine(stage.open(), device, max_gpu_mem)
+                self._stage = weakref.ref(stage)
+                if self._ending is None:
+                    self._ending = threading.Thread(target=self._close_ended, name="gpualign-ended", daemon=True)
+                    self._ending.start()
+                # The collector may call this in any thread, and the thread may hold any lock (an import's, an
+                # executor's): so it only puts the engine on a queue, whose put is made for that.
+                weakref.finalize(stage, self._ended.put, self._engine).atexit = False
+            engine = self._engine
+            assert engine is not None
+            self._users += 1
+        try:
+            yield engine
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def _has(self, stage: Parcel) -> bool:
+        return self._stage is not None and self._stage() is stage
+
+    def _close_ended(self) -> None:
+        """Close each engine whose stage is gone, unless the next stage has done so."""
+        while True:
+            engine = self._ended.get()
+            with self._changed:
+                if self._engine is engine:
+                    self._close()
+
+    def _close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = self._stage = None
+
+
+_ENGINES = _Engines()

@@ -1,0 +1,152 @@
+"""The CUDA backend: one or several devices, and on request the CPU beside them, behind one queue."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.cores import Cores
+from gpualign.engine.gpu.device import Device, DeviceInfo
+from gpualign.engine.gpu.runner import DevicePool, run_on_devices
+from gpualign.engine.stage import HostedStage, Item, Result, Stage
+from gpualign.streaming.clock import HOST
+from gpualign.streaming.ordered import run_ordered
+
+#: how long a thread may keep the interpreter when another one wants it, seconds
+_SWITCH_INTERVAL_S = 1e-4
+#: batches of a device that are staged before it can begin them
+_STAGED_AHEAD = 2
+_ANY_NUMBER = 1 << 30
+
+
+class CudaBackend:
+    """Runs stages on open devices.
+
+    Args:
+        infos: devices to use.
+        max_memory: bytes of device memory to use at most on each; None: a share of what is free.
+        cpu_threads: cores that take items as well, where that makes a run shorter; 0: none.
+        host_threads: threads for the host's part of hosted stages.
+
+    Attributes:
+        reason: why GPUs, for the report.
+    """
+
+    on_gpu = True
+    reason = "asked for"
+
+    def __init__(
+        self, infos: Sequence[DeviceInfo], max_memory: int | None = None, cpu_threads: int = 0, host_threads: int = 1
+    ) -> None:
+        self.devices: list[Device] = []
+        self.cpu_threads, self.host_threads = cpu_threads, host_threads
+        self._cores: list[Cores[Any, Any]] = []
+        try:
+            for info in infos:
+                self.devices.append(Device(info, max_memory))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        numbers = ",".join(str(device.info.index) for device in self.devices)
+        return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+
+    def prepare(self, modules: Iterable[Variant]) -> None:
+        """Begin to load what will be needed, compiled where it must be. What fails here fails again when it is used."""
+        if wanted := tuple(modules):
+            for device in self.devices:
+                device.call(device.prepare, wanted)
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
+        interval = sys.getswitchinterval()
+        try:
+            # a device's thread gives the interpreter up with every call of the driver, and must soon have it back
+            sys.setswitchinterval(_SWITCH_INTERVAL_S)
+            if isinstance(stage, HostedStage):
+                yield from self._run_hosted(items, stage)
+            else:
+                cores = self.cores_for(stage)
+                yield from run_on_devices(items, stage.make_kernel, self.devices, stage.slots, cores)
+        finally:
+            sys.setswitchinterval(interval)
+
+    def _run_hosted(self, items: Iterable[Item], stage: HostedStage[Item, Result]) -> Generator[Result, None, None]:
+        pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, self.cores_for(stage), stage.slots)
+        try:
+            # some threads wait for a device: one more for each batch that a device may have under way
+            workers = self.host_threads + (stage.slots + 1) * len(self.devices)
+            yield from run_ordered(items, self.around(stage, pool), workers)
+        finally:
+            pool.close()
+
+    def around(self, stage: HostedStage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
+        """item -> result in a host's thread, which stages what ``pool`` computes.
+
+        Page-locked memory is slow to get, so few batches are staged at a time: those that devices have under way, and
+        the next ones. But where the cores choose what they take they want to see all that waits.
+        """
+        most = (stage.slots + _STAGED_AHEAD) * len(self.devices)
+        room = threading.Semaphore(_ANY_NUMBER if self.cpu_threads else most)
+
+        def run(prepared: Any) -> Any:
+            with HOST.waiting():
+                room.acquire()
+            try:
+                return pool.run(stage.staged(prepared, self._lend))
+            finally:
+                room.release()
+
+        return partial(stage.around, run)
+
+    def _lend(self, nbytes: int) -> NDArray[np.uint8] | None:
+        """Page-locked memory of any device: the others can copy from it as well."""
+        for device in self.devices:
+            if (memory := device.host_memory.lend(nbytes)) is not None:
+                return memory
+        return None
+
+    def cores_for(self, stage: Stage[Any, Any]) -> Cores[Any, Any] | None:
+        """The cores for what the stage's kernels do, where they are wanted."""
+        if not self.cpu_threads:
+            return None
+        self._cores.append(Cores(stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu, self.cpu_threads))
+        return self._cores[-1]
+
+    def report(self) -> dict[str, Any]:
+        devices = [
+            {
+                "device": device.name,
+                "name": device.info.name,
+                "driver": device.info.driver,
+                "peak_vram_mb": device.peak_allocated >> 20,
+                "mapped_host_mb": device.mapped >> 20,
+                **device.timeline.summary(),
+            }
+            for device in self.devices
+        ]
+        batches = sum(device.timeline.items for device in self.devices)
+        by_cores = sum(cores.items for cores in self._cores)
+        fields = {"device": self.name, "device_reason": self.reason}
+        return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
+
+    def sees(self, path: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        for device in self.devices:
+            device.close()
+
+    def __enter__(self) -> CudaBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,238 @@
+"""Slots: a stream with its own pinned host memory, device arrays and events. Two slots a device overlap their work."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.streaming.clock import HOST
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
+
+#: a buffer that must grow grows by this factor, so that slowly growing batches do not reallocate each time
+GROWTH = 1.25
+_ALIGNMENT = 256
+#: bytes of what is copied once that are worth page-locked memory, which takes longer to get than they to copy
+_MOST_STAGED = 16 << 20
+
+
+class DeviceMemoryExceeded(Exception):
+    """A batch does not fit into the device's memory or its budget; the runner halves it."""
+
+
+def _check_layout(arguments: tuple[Any, ...]) -> None:
+    """PyCUDA packs a struct (a NumPy record or array) right behind what comes before it, CUDA at a multiple of eight.
+
+    Raises:
+        ValueError: the two differ: pass the structs before the scalars.
+    """
+    offset = 0
+    for argument in arguments:
+        if isinstance(argument, np.void | np.ndarray):
+            if offset % 8:
+                raise ValueError(f"a struct at byte {offset} of a kernel's arguments is not aligned")
+            offset += argument.nbytes
+        else:  # a number of its own size, or a pointer
+            size = argument.itemsize if isinstance(argument, np.generic) else 8
+            offset = -(-offset // size) * size + size
+
+
+class Slot:
+    """Everything one batch needs on a device. All methods run in the device's thread and none of them waits but
+    :meth:`wait`; a slot's buffers belong to its batch until its result has been collected.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._driver = device.driver
+        self.stream = self._driver.Stream()
+        self._pinned: dict[str, NDArray[np.uint8]] = {}
+        self._arrays: dict[str, tuple[Any, int]] = {}
+        self._owners: dict[str, object] = {}
+        self._marks: list[tuple[str, Any]] = []
+        self._spare_events: list[Any] = []
+        self._origin = device.resident("timeline origin", self._record_now)
+
+    # -- memory
+
+    def pinned(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A page-locked array under ``key``; its content is whatever was there."""
+        shape = (shape,) if isinstance(shape, int) else shape
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        buffer = self._pinned.get(key)
+        if buffer is None or buffer.nbytes < nbytes:
+            # one that is outgrown is kept for others, as the driver frees it only when the device is idle: so they must
+            # be few
+            self._mark("end")  # the device may be idle meanwhile
+            size = nbytes if buffer is None else max(nbytes, 2 * buffer.nbytes)
+            try:
+                buffer = self._pinned[key] = self.device.host_memory.make(size)
+            except self._driver.MemoryError as error:
+                raise DeviceMemoryExceeded(f"{nbytes} bytes of host memory cannot be page-locked") from error
+        return buffer[:nbytes].view(dtype).reshape(shape)
+
+    def part_with(self, key: str) -> NDArray[np.uint8] | None:
+        """The page-locked array under ``key``, None where there is none. It is not the slot's any more: its content
+        stays until nobody has a view of it, then it serves another batch.
+        """
+        return self._pinned.pop(key, None)
+
+    def device_array(self, key: str, nbytes: int) -> Any:
+        """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
+
+        Raises:
+            DeviceMemoryExceeded: the budget or the device has no room.
+        """
+        pointer, size = self._arrays.get(key, (None, 0))
+        if pointer is None or size < nbytes:
+            if pointer is not None:
+                self.device.retire(pointer, size)
+                del self._arrays[key]
+            pointer, size = self._allocate(self.device.allocate, nbytes, 2 * size)
+            self._arrays[key] = (pointer, size)
+        return pointer
+
+    @property
+    def held(self) -> int:
+        """Bytes of device memory."""
+        return sum(size for _, size in self._arrays.values())
+
+    def retire(self, key: str) -> None:
+        """Give back the device array ``key``, as soon as somebody needs the room."""
+        if key in self._arrays:
+            self.device.retire(*self._arrays.pop(key))
+
+    def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
+        self._mark("end")
+        exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
+        roomy = max(wanted, -(-int(exact * GROWTH) // _ALIGNMENT) * _ALIGNMENT)
+        try:
+            return allocate(roomy), roomy
+        except (self._driver.MemoryError, DeviceMemoryExceeded):
+            pass
+        try:
+            return allocate(exact), exact
+        except self._driver.MemoryError as error:
+            raise DeviceMemoryExceeded(f"{exact} bytes cannot be allocated") from error
+
+    # -- work on the stream
+
+    def upload(self, key: str, array: NDArray[Any], most_staged: float = math.inf) -> Any:
+        """Copy ``array`` to the device array ``key``, where it is not in pinned memory by way of that.
+
+        Args:
+            most_staged: bytes from which on the driver copies it from where it is, for which the host waits.
+
+        Returns:
+            The device pointer.
+        """
+        staged = array
+        if not is_lent(array) and array.nbytes <= most_staged:
+            staged = self.pinned(key, array.shape, array.dtype)
+            np.copyto(staged, array)
+        pointer = self.device_array(key, staged.nbytes)
+        if staged.nbytes:
+            self._mark("copy")
+            self._driver.memcpy_htod_async(pointer, staged, self.stream)
+            self.device.timeline.bytes_to_device += staged.nbytes
+        return pointer
+
+    def upload_once(self, key: str, array: NDArray[Any], owner: object) -> Any:
+        """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
+        if self._owners.get(key) is not owner:
+            self._owners.pop(key, None)
+            self.upload(key, array, _MOST_STAGED)
+            self._owners[key] = owner
+        return self.device_array(key, 0)
+
+    def download(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Copy the head of the device array ``key`` back; the returned pinned array is valid after :meth:`wait`."""
+        staged = self.pinned(key, shape, dtype)
+        if staged.nbytes:
+            self._mark("copy")
+            self._driver.memcpy_dtoh_async(staged, self._arrays[key][0], self.stream)
+            self.device.timeline.bytes_from_device += staged.nbytes
+        return staged
+
+    def clear(self, key: str, nbytes: int) -> Any:
+        """The device array ``key`` with its first ``nbytes`` bytes set to zero; returns the device pointer."""
+        pointer = self.device_array(key, nbytes)
+        self._mark("kernel")
+        self._driver.memset_d8_async(pointer, 0, nbytes, self.stream)
+        return pointer
+
+    def launch(
+        self, function: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], *arguments: Any, shared: int = 0
+    ) -> None:
+        """Enqueue a kernel. ``arguments``: device pointers and numpy scalars; ``shared``: dynamic bytes a block."""
+        grid = (grid,) if isinstance(grid, int) else grid
+        block = (block,) if isinstance(block, int) else block
+        if 0 in grid:
+            return
+        _check_layout(arguments)
+        self._mark("kernel")
+        function(
+            *arguments,
+            grid=(*grid, 1, 1)[:3],
+            block=(*block, 1, 1)[:3],
+            shared=shared,
+            stream=self.stream,
+        )
+
+    def submitted(self) -> None:
+        """Mark the end of a batch's work (the runner calls it after the kernel object's ``submit``)."""
+        self._mark("end")
+
+    def wait(self) -> None:
+        """Wait for all work of this slot, then note its intervals in the device's timeline."""
+        start = time.perf_counter()
+        with HOST.waiting():
+            self.stream.synchronize()
+        self.device.timeline.wait_s += time.perf_counter() - start
+        if self._marks:
+            times = [event.time_since(self._origin) * 1e-3 for _, event in self._marks]
+            for (kind, _), start, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
+                if kind != "end":
+                    self.device.timeline.add(kind, start, end)
+            self._spare_events += [event for _, event in self._marks]
+            self._marks.clear()
+
+    def _mark(self, kind: str) -> None:
+        """Record an event where the stream turns from one kind of work to another."""
+        if self._marks and self._marks[-1][0] == kind:
+            return
+        event = self._spare_events.pop() if self._spare_events else self._driver.Event()
+        event.record(self.stream)
+        self._marks.append((kind, event))
+
+    def _record_now(self) -> Any:
+        event = self._driver.Event()
+        event.record(self.stream)
+        event.synchronize()
+        self.device.timeline.origin = time.perf_counter()
+        return event
+
+    # -- the end
+
+    def release(self) -> None:
+        """Free the buffers; they grow again on demand."""
+        self.stream.synchronize()
+        for pointer, size in self._arrays.values():
+            self.device.free(pointer, size)
+        self._arrays.clear()
+        self._owners.clear()
+        self._pinned.clear()
+
+    def close(self) -> None:
+        """Release and drop the stream and events (in the device's thread, while the context lives)."""
+        self.release()
+        self._marks.clear()
+        self._spare_events.clear()
+        self._origin = None
+        self.stream = None

@@ -1,0 +1,237 @@
+"""From ``cuda/<name>.cu`` to machine code for one architecture: prebuilt, cached, or compiled now.
+
+The sources are hashed here, headers included, because PyCUDA's own cache runs the preprocessor at every start to
+learn the same. A kernel is looked for in three places: the package's prebuilt fat binaries (``make kernels``), the
+user's cache, and last the compiler, so nvcc is needed only when the first two do not have it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+
+from gpualign.ending import undone_at_the_end
+from gpualign.engine.gpu.driver import CompileError, compile_source
+from gpualign.errors import DeviceError
+from gpualign.params import available_cores
+
+#: a module and its macros
+Variant = tuple[str, Mapping[str, str]]
+
+#: flags of every compilation; part of the hash
+FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+#: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
+ARCHITECTURES = (70, 75, 80, 90, 100, 120)
+#: a lock for each module: what one device compiles, the others wait for
+_compiling: dict[Path, threading.Lock] = {}
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+
+
+def source_root() -> Path:
+    """The folder of the CUDA sources: in the package when installed, in the repository otherwise."""
+    packaged = Path(str(files("gpualign"))) / "cuda"
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "cuda"
+
+
+def modules() -> list[str]:
+    """Names of all ``cuda/*.cu`` files."""
+    return sorted(path.stem for path in source_root().glob("*.cu"))
+
+
+def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
+    """Hash of everything that decides what ``cuda/<source>.cu`` means: its text, its headers, flags, defines."""
+    return _key(_text_digest(source), defines or {})
+
+
+def _text_digest(source: str) -> bytes:
+    digest = hashlib.sha256()
+    for path, text in sorted(_sources(source_root() / f"{source}.cu").items()):
+        digest.update(f"{path}\0{len(text)}\0".encode())
+        digest.update(text)
+    return digest.digest()
+
+
+def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
+    return hashlib.sha256(text_digest + repr((FLAGS, sorted(defines.items()))).encode()).hexdigest()[:24]
+
+
+def compile_module(source: str, architecture: str, defines: Mapping[str, str] | None = None) -> bytes:
+    """Machine code of ``cuda/<source>.cu`` for one architecture.
+
+    Args:
+        source: name of the file without ".cu".
+        architecture: "sm_90".
+        defines: macros.
+
+    Returns:
+        a cubin, or a prebuilt fat binary that holds one.
+
+    Raises:
+        DeviceError: the kernel is neither prebuilt nor cached and there is no nvcc.
+        CompileError: nvcc refused the source.
+    """
+    key = source_key(source, defines)
+    prebuilt = prebuilt_path(source, key)
+    if prebuilt.is_file():
+        return prebuilt.read_bytes()
+    nvcc = find_nvcc()
+    cache = cache_directory()
+    if nvcc is None:
+        for cached in sorted(cache.glob(f"{source}-{key}-{architecture}-*.cubin")):
+            return cached.read_bytes()
+        raise DeviceError(
+            f"the kernel {source} is neither prebuilt nor cached for {architecture} and nvcc was not found "
+            "(install the CUDA toolkit, or set CUDA_HOME to where it is)"
+        )
+    compiler = hashlib.sha256(nvcc_version(nvcc).encode()).hexdigest()[:8]
+    cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
+    with _compiling.setdefault(cached, threading.Lock()):
+        with contextlib.suppress(OSError):
+            return cached.read_bytes()
+        code = _compile(source, nvcc, architecture, defines or {})
+        with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
+            _write_whole(cached, code)
+        return code
+
+
+def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:
+    """As :func:`compile_module` for each, side by side: a compiler runs on one core.
+
+    Raises:
+        as :func:`compile_module`.
+    """
+    if len(wanted) < 2:
+        return [compile_module(source, architecture, defines) for source, defines in wanted]
+    with ThreadPoolExecutor(min(len(wanted), available_cores())) as pool:
+        return list(pool.map(lambda variant: compile_module(variant[0], architecture, variant[1]), wanted))
+
+
+def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
+    """Whether machine code of a module is at hand with one of these, for whatever architecture: no driver is asked."""
+    try:
+        cached = {name.rsplit("-", 2)[0] for name in os.listdir(cache_directory()) if name.endswith(".cubin")}
+    except OSError:
+        cached = set()
+    text_digest = _text_digest(source)
+    keys = [_key(text_digest, defines) for defines in macros]
+    return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
+
+
+def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:
+    """Compile through PyCUDA's compiler where PyCUDA can be imported, else by running nvcc the same way."""
+    text = f'#include "{source}.cu"\n'
+    options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
+    code = compile_source(text, nvcc, options, architecture, str(source_root()))
+    return code if code is not None else run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
+
+
+def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
+    """Run nvcc on ``text`` with the kernels' include path; ``target`` is "cubin" or "fatbin".
+
+    Raises:
+        CompileError: with the compiler's own text.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder,
+        undone_at_the_end(lambda: shutil.rmtree(folder)),
+    ):
+        source, result = Path(folder) / "kernel.cu", Path(folder) / f"kernel.{target}"
+        source.write_text(text)
+        command = [nvcc, f"--{target}", *options, "-I", str(source_root()), "-o", str(result), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(f"nvcc failed: {done.stderr or done.stdout}")
+        return result.read_bytes()
+
+
+def find_nvcc() -> str | None:
+    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual place; None where there is none."""
+    found = shutil.which("nvcc")
+    if found:
+        return found
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if root and os.access(candidate := os.path.join(root, "bin", "nvcc"), os.X_OK):
+            return candidate
+    return None
+
+
+@functools.lru_cache
+def nvcc_version(nvcc: str) -> str:
+    """The text of ``nvcc --version``."""
+    return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def nvcc_architectures(nvcc: str) -> list[int]:
+    """Compute capabilities (90 for 9.0) that this nvcc can compile for, ascending."""
+    done = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True, check=False)
+    return sorted({int(number) for number in re.findall(r"compute_(\d+)\b", done.stdout)})
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: $GPUALIGN_CACHE_DIR, else the user's cache folder."""
+    named = os.environ.get("GPUALIGN_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "gpualign" / "kernels"
+
+
+def prebuilt_path(source: str, key: str) -> Path:
+    """Where ``make kernels`` puts a module's fat binary."""
+    return source_root() / "prebuilt" / f"{source}-{key}.fatbin"
+
+
+def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -> Path:
+    """Compile one module for every supported architecture and as PTX into the package; returns the file."""
+    known = [number for number in ARCHITECTURES if number in nvcc_architectures(nvcc)]
+    # machine code for each, and PTX of the oldest (any newer device can run it) and the newest (runs best there)
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in known]
+    targets += [f"-gencode=arch=compute_{number},code=compute_{number}" for number in {known[0], known[-1]}]
+    macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
+    code = run_nvcc(nvcc, f'#include "{source}.cu"\n', [*FLAGS, *macros, *targets], "fatbin")
+    path = prebuilt_path(source, source_key(source, defines))
+    _write_whole(path, code)
+    return path
+
+
+def _sources(path: Path) -> dict[str, bytes]:
+    """A source and the headers it reaches by #include "...", by path below the source folder."""
+    root, found, pending = source_root(), {}, [path]
+    while pending:
+        current = pending.pop()
+        name = os.path.relpath(current, root)
+        if name in found:
+            continue
+        try:
+            found[name] = current.read_bytes()
+        except OSError as error:
+            raise DeviceError(f"the kernel source {current} is missing (install gpualign again)") from error
+        for include in _INCLUDE.findall(found[name]):
+            beside, below = current.parent / include.decode(), root / include.decode()
+            pending.append(beside if beside.is_file() else below)
+    return found
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write under a private name and rename, so that two processes never see half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".kernel-")
+    try:
+        with undone_at_the_end(lambda: os.unlink(temporary)), os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

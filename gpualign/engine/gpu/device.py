@@ -1,0 +1,285 @@
+"""CUDA devices: which there are, and one context with one driving host thread for each that is used."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu.driver import load_driver
+from gpualign.engine.gpu.host_memory import HostMemory
+from gpualign.engine.gpu.timeline import Timeline
+from gpualign.errors import DeviceError
+from gpualign.streaming.clock import HOST
+
+Result = TypeVar("Result")
+
+#: oldest compute capability the kernels are compiled for
+OLDEST_CAPABILITY = (7, 0)
+#: device memory left to the driver and to other processes
+HEAD_ROOM_BYTES = 512 << 20
+#: share of the free memory taken when no limit is given
+FREE_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What a device says of itself.
+
+    Attributes:
+        index: number among the visible devices (CUDA_VISIBLE_DEVICES renumbers them).
+        name: product name.
+        capability: compute capability, (9, 0).
+        memory: bytes of device memory.
+        driver: CUDA version of the driver, "13.0".
+    """
+
+    index: int
+    name: str
+    capability: tuple[int, int]
+    memory: int
+    driver: str
+
+    @property
+    def architecture(self) -> str:
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+
+def list_devices() -> list[DeviceInfo]:
+    """All visible devices.
+
+    Raises:
+        DeviceError: as :func:`load_driver`.
+    """
+    driver = load_driver()
+    version = driver.get_driver_version()
+    text = f"{version // 1000}.{version % 1000 // 10}"
+    infos = []
+    for index in range(driver.Device.count()):
+        device = driver.Device(index)
+        capability = device.compute_capability()
+        infos.append(DeviceInfo(index, device.name(), (capability[0], capability[1]), int(device.total_memory()), text))
+    return infos
+
+
+def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return source, tuple(sorted((defines or {}).items()))
+
+
+class Device:
+    """One GPU: a context that lives in one host thread, its memory budget, modules and slots.
+
+    Every call that touches the device runs in that thread: :meth:`call`. All device objects are released there
+    before the context goes, which is what keeps PyCUDA quiet at the end of a process.
+
+    Args:
+        info: which device.
+        max_memory: bytes of device memory to use at most; None: a share of what is free.
+    """
+
+    def __init__(self, info: DeviceInfo, max_memory: int | None = None) -> None:
+        self.info = info
+        self.closing = threading.Event()
+        self.timeline = Timeline()
+        self.budget = 0
+        self.allocated = 0
+        self.peak_allocated = 0
+        self.mapped = 0
+        self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
+        self._slots: list[Any] = []
+        self._resident: dict[str, Any] = {}
+        self._retired: list[tuple[Any, int]] = []
+        self._context: Any = None
+        self.driver: Any = None
+        self.host_memory: HostMemory
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"gpualign-cuda{info.index}")
+        try:
+            self.call(self._open, max_memory).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    @property
+    def name(self) -> str:
+        """``cuda:0``."""
+        return f"cuda:{self.info.index}"
+
+    def call(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Run ``function(*arguments)`` in the device's thread."""
+        return self._thread.submit(function, *arguments)
+
+    def _open(self, max_memory: int | None) -> None:
+        self.driver = load_driver()
+        if self.info.capability < OLDEST_CAPABILITY:
+            raise DeviceError(
+                f"{self.name} ({self.info.name}) has compute capability {self.info.capability[0]}."
+                f"{self.info.capability[1]}; gpualign needs {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer"
+            )
+        try:
+            # a waiting host thread sleeps: the cores belong to parsing and writing
+            flags = self.driver.ctx_flags.SCHED_BLOCKING_SYNC
+            self._context = self.driver.Device(self.info.index).make_context(flags)
+        except self.driver.Error as error:
+            raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
+        free, _ = self.driver.mem_get_info()
+        usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
+        self.budget = min(usable, max_memory) if max_memory is not None else usable
+        self.host_memory = HostMemory(self.driver)
+        HOST.listen(self._host_waited)
+
+    def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
+        """The loaded module of ``cuda/<source>.cu`` (PyCUDA's Module: ``get_function``, ``get_global``).
+
+        Raises:
+            DeviceError: no machine code can be had, or the driver refuses it.
+        """
+        key = _module_key(source, defines)
+        if key not in self._modules:
+            self._load(source, defines, compiler.compile_module(source, self.info.architecture, defines))
+        return self._modules[key]
+
+    def prepare(self, wanted: Iterable[compiler.Variant]) -> None:
+        """Load modules that will be needed together: those without machine code are compiled side by side.
+
+        Raises:
+            DeviceError: as :meth:`module`.
+        """
+        by_key = {_module_key(*variant): variant for variant in wanted}
+        missing = [variant for key, variant in by_key.items() if key not in self._modules]
+        codes = compiler.compile_modules(missing, self.info.architecture)
+        for (source, defines), code in zip(missing, codes, strict=True):
+            self._load(source, defines, code)
+
+    def _load(self, source: str, defines: Mapping[str, str] | None, code: bytes) -> None:
+        try:
+            self._modules[_module_key(source, defines)] = self.driver.module_from_buffer(code)
+        except self.driver.Error as error:
+            raise DeviceError(
+                f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
+                f"the kernel {source}: {error} (a newer driver may be needed)"
+            ) from error
+
+    def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
+        """One kernel of a module."""
+        return self.module(source, defines).get_function(name)
+
+    def slots(self, count: int) -> Sequence[Any]:
+        """At least two streams' worth of buffers, made once and reused."""
+        from gpualign.engine.gpu.buffers import Slot
+
+        while len(self._slots) < count:
+            self._slots.append(Slot(self))
+        return self._slots[:count]
+
+    def resident(self, key: str, make: Callable[[], Any]) -> Any:
+        """Something that stays on the device between batches (a reference, an index): made once per ``key``."""
+        if key not in self._resident:
+            self._resident[key] = make()
+        return self._resident[key]
+
+    def allocate(self, size: int) -> Any:
+        """Device memory within the budget.
+
+        Raises:
+            DeviceMemoryExceeded: the budget or the device has no room.
+        """
+        from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
+
+        if self.allocated + size > self.budget:
+            self._free_retired()
+        if self.allocated + size > self.budget:
+            raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.budget} allow")
+        try:
+            pointer = self.driver.mem_alloc(size)
+        except self.driver.MemoryError as error:
+            self._free_retired()
+            raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
+        self.allocated += size
+        self.peak_allocated = max(self.peak_allocated, self.allocated)
+        return pointer
+
+    @property
+    def available(self) -> int:
+        """Bytes that :meth:`allocate` can give."""
+        return self.budget - self.allocated + sum(size for _, size in self._retired)
+
+    def mapped_memory(self, size: int) -> tuple[NDArray[np.uint8], int]:
+        """Page-locked host memory that kernels read over the bus, and its address there; it lives as long as the array,
+        which must go in the device's thread.
+
+        Raises:
+            DeviceMemoryExceeded: the host has no room.
+        """
+        from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
+
+        try:
+            memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
+        except self.driver.MemoryError as error:
+            raise DeviceMemoryExceeded(f"{size} bytes of host memory cannot be page-locked") from error
+        self.mapped += size
+        return memory, int(memory.base.get_device_pointer())
+
+    def free(self, pointer: Any, size: int) -> None:
+        """Give back what :meth:`allocate` gave."""
+        pointer.free()
+        self.allocated -= size
+
+    def retire(self, pointer: Any, size: int) -> None:
+        """As :meth:`free`, but not before the room is needed: to free memory waits for all kernels of the device."""
+        self._retired.append((pointer, size))
+
+    def _free_retired(self) -> None:
+        while self._retired:
+            self.free(*self._retired.pop())
+
+    def _host_waited(self, start: float, end: float) -> None:
+        self.timeline.host_waited(start, end)
+
+    def release_buffers(self) -> None:
+        """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
+        for slot in self._slots:
+            slot.release()
+        self._free_retired()
+        self.host_memory.clear()
+
+    def close(self) -> None:
+        """Stop the driving loop, release everything in the right order and end the thread. Safe to call twice."""
+        if not self.closing.is_set():
+            self.closing.set()
+            self.call(self._close).result()
+            self._thread.shutdown()
+
+    def _close(self) -> None:
+        HOST.leave(self._host_waited)
+        if self._context is None:
+            return
+        # behind a kernel that failed no call works, and what the device holds goes with its context
+        with contextlib.suppress(self.driver.Error):
+            for slot in self._slots:
+                slot.close()
+            self._free_retired()
+            for item in self._resident.values():
+                if hasattr(item, "free"):
+                    item.free()
+        self.host_memory.clear()
+        self._slots.clear()
+        self._resident.clear()
+        self._retired.clear()
+        self._modules.clear()
+        self.timeline.fold()
+        self._context.pop()
+        self._context.detach()
+        self._context = None
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,173 @@
+"""Arrays that stay on a device between batches."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
+
+#: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
+PAD_WORDS = 4
+#: of the device's budget for arrays that may stay on the host; batches need the rest
+_RESIDENT_SHARE = 0.7
+#: bytes of an array that goes by way of page-locked memory, its parts, and the threads that fill them: by itself the
+#: driver copies ordinary memory, such as an index's, at a fraction of the bus's speed
+_STAGED_BYTES = 1 << 29
+_PART_BYTES = 1 << 23
+_COPIERS = 8
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An array that is made where it goes, a part at a time.
+
+    Attributes:
+        nbytes: of all of it.
+        fill: (first byte, uint8 (n,)): write the n bytes from there on; called from several threads.
+    """
+
+    nbytes: int
+    fill: Callable[[int, NDArray[np.uint8]], None]
+
+    def whole(self) -> NDArray[np.uint8]:
+        memory = np.empty(self.nbytes, np.uint8)
+        self.fill(0, memory)
+        return memory
+
+
+class _Given:
+    """The same of an array that is there."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._bytes: NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self.nbytes = array.nbytes
+
+    def fill(self, start: int, buffer: NDArray[np.uint8]) -> None:
+        np.copyto(buffer, self._bytes[start : start + len(buffer)])
+
+    def whole(self) -> NDArray[np.uint8]:
+        return self._bytes
+
+
+class ResidentArrays:
+    """Copies of arrays on a device, all of them or none.
+
+    Args:
+        padding: bytes of zeros before and behind each.
+        beyond: arrays for which there is no room stay in page-locked host memory, where kernels read them over the bus.
+        owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
+
+    Attributes:
+        addresses: of each array's first byte.
+
+    Raises:
+        DeviceMemoryExceeded: there is no room.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *arrays: NDArray[Any] | Computed,
+        padding: int = 0,
+        beyond: bool = False,
+        owner: object = None,
+    ) -> None:
+        self._device, self._padding, self._beyond, self._owner = device, padding, beyond, owner
+        self._held: list[tuple[Any, int]] = []
+        self._mapped: list[NDArray[np.uint8]] = []
+        start = time.perf_counter()
+        try:
+            self.addresses = [self._upload(array if isinstance(array, Computed) else _Given(array)) for array in arrays]
+        except BaseException:
+            self.free()
+            raise
+        device.timeline.load_s += time.perf_counter() - start
+
+    def _upload(self, source: Computed | _Given) -> int:
+        size = max(1, source.nbytes + 2 * self._padding)
+        if self._beyond and self._device.allocated + size > _RESIDENT_SHARE * self._device.budget:
+            return self._map(source, size)
+        pointer = self._device.allocate(size)
+        self._held.append((pointer, size))
+        address, zeros = int(pointer) + self._padding, np.zeros(self._padding, np.uint8)
+        if self._padding:
+            self._device.driver.memcpy_htod(int(pointer), zeros)
+            self._device.driver.memcpy_htod(address + source.nbytes, zeros)
+        if source.nbytes:
+            self._copy(address, source)
+            self._device.timeline.bytes_to_device += source.nbytes
+        return address
+
+    def _copy(self, address: int, source: Computed | _Given) -> None:
+        driver, lender = self._device.driver, self._device.host_memory
+        buffers = []  # as many as run_ordered has under way
+        if source.nbytes >= _STAGED_BYTES:
+            with contextlib.suppress(driver.MemoryError):
+                buffers = [lender.make(_PART_BYTES) for _ in range(2 * _COPIERS)]
+        if len(buffers) < 2 * _COPIERS:
+            driver.memcpy_htod(address, source.whole())
+            return
+
+        def fill(start: int) -> tuple[int, NDArray[np.uint8]]:
+            stop = min(source.nbytes, start + _PART_BYTES)
+            buffer: NDArray[np.uint8] = buffers[start // _PART_BYTES % len(buffers)][: stop - start]
+            source.fill(start, buffer)
+            return start, buffer
+
+        for start, buffer in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+            driver.memcpy_htod(address + start, buffer)
+
+    def _map(self, source: Computed | _Given, size: int) -> int:
+        memory, address = self._device.mapped_memory(size)
+        content = memory[self._padding : self._padding + source.nbytes]
+        memory[: self._padding] = memory[self._padding + source.nbytes :] = 0
+
+        def fill(start: int) -> None:
+            source.fill(start, content[start : start + _PART_BYTES])
+
+        for _ in run_ordered(range(0, source.nbytes, _PART_BYTES), fill, _COPIERS):
+            pass
+        self._mapped.append(memory)
+        return address + self._padding
+
+    def free(self) -> None:
+        for pointer, size in self._held:
+            self._device.free(pointer, size)
+        self._held.clear()
+        self._mapped.clear()
+
+
+class ResidentText(ResidentArrays):
+    """A packed reference, padded at both ends.
+
+    Attributes:
+        text, known: addresses of the first base's word and of its known bit's.
+    """
+
+    def __init__(self, device: Device, reference: Reference, beyond: bool = False) -> None:
+        native = reference.native
+
+        def fill_known(start: int, buffer: NDArray[np.uint8]) -> None:
+            _native.fill_known_bits(native, start // 4, buffer.view(np.uint32))
+
+        known = Computed(4 * reference.known_words, fill_known)
+        super().__init__(device, reference.words, known, padding=4 * PAD_WORDS, beyond=beyond, owner=reference)
+        self.text, self.known = self.addresses
+
+
+def padded(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The words with :data:`PAD_WORDS` zeros on either side."""
+    padding = np.zeros(PAD_WORDS, np.uint32)
+    return np.concatenate([padding, words, padding])

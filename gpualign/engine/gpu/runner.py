@@ -1,0 +1,276 @@
+"""Items through several devices at once, results in input order.
+
+Each device's own thread takes items from one queue, so a faster device takes more of them; with two slots a device,
+the copies of one batch run beside the kernels of the other while the host threads parse and write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from typing import Any, Generic, Protocol, TypeVar
+
+from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
+from gpualign.engine.gpu.cores import Cores
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.work_queue import Pace, Tasks
+from gpualign.errors import GpualignError, OutOfMemoryError
+from gpualign.streaming.clock import HOST
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_KernelItem = TypeVar("_KernelItem", contravariant=True)
+_KernelResult = TypeVar("_KernelResult", covariant=True)
+
+#: batches under way on a device: one computes, one copies
+SLOTS = 2
+#: items between the oldest result and the newest item, in times of what equal devices need
+_MOST_HELD = 3
+
+
+class Kernel(Protocol[_KernelItem, _KernelResult]):
+    """A command's device side; made, used and dropped in one device's thread.
+
+    It may also have ``split(item) -> list of items`` and ``join(results) -> result``: then an item that does not
+    fit the device's memory is halved until it does.
+    """
+
+    def submit(self, slot: Slot, item: _KernelItem) -> None:
+        """Enqueue copies and kernels on ``slot``; must not wait for them."""
+
+    def collect(self, slot: Slot, item: _KernelItem) -> _KernelResult:
+        """The result, after the slot's work is done; must not keep views of pinned memory that is still the slot's."""
+
+
+class _Loops(Generic[Item, Result]):
+    """A run's queue and all that take from it: each device in its own thread, and the cores."""
+
+    def __init__(
+        self,
+        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        devices: Sequence[Device],
+        slots: int,
+        cores: Cores[Item, Result] | None,
+    ) -> None:
+        self.tasks: Tasks[Item, Result] = Tasks()
+        self._devices = len(devices)
+        self._loops: list[Future[None]] = [
+            device.call(_drive, device, make_kernel, self.tasks, slots) for device in devices
+        ]
+        if cores is None:
+            return
+        for loop in tuple(self._loops):
+            loop.add_done_callback(self._leave)
+        thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-cores")
+        self._loops.append(thread.submit(cores.drive, self.tasks))
+        thread.shutdown(wait=False)
+
+    def _leave(self, loop: Future[None]) -> None:
+        """The cores wait for what devices show of their speed: without any device they end as well."""
+        self._devices -= 1
+        if self._devices == 0:
+            self.tasks.closed.set()
+
+    def next_result(self, pending: deque[Future[Result]]) -> Result:
+        """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
+
+        Raises:
+            GpualignError: the loops have ended (their devices were closed) and will not take the item.
+        """
+        future = pending[0]
+        while not future.done():
+            with HOST.waiting(), contextlib.suppress(TimeoutError):
+                future.exception(timeout=1.0)
+            for loop in self._loops:
+                if loop.done() and loop.exception() is not None:
+                    loop.result()
+            if all(loop.done() for loop in self._loops) and not future.done():
+                raise GpualignError("the devices were closed before all work was done")
+        pending.popleft()
+        return future.result()
+
+    def finish(self) -> None:
+        """Wait for the end of all loops, and raise what one of them died of."""
+        for loop in self._loops:
+            loop.result()
+
+    def close(self) -> None:
+        """Wait for the items under way, and end the loops; the devices stay open."""
+        self.tasks.close()
+        for loop in self._loops:
+            loop.exception()
+
+
+def run_on_devices(
+    items: Iterable[Item],
+    make_kernel: Callable[[Device], Kernel[Item, Result]],
+    devices: Sequence[Device],
+    slots: int = SLOTS,
+    cores: Cores[Item, Result] | None = None,
+) -> Iterator[Result]:
+    """Yield each item's result in the order of ``items``; ``items`` is advanced in the calling thread.
+
+    Args:
+        make_kernel: called once per device in its thread.
+        slots: batches under way per device.
+        cores: also take items on the CPU (the same result).
+
+    Raises:
+        OutOfMemoryError: an item fits no device even when halved as far as it goes.
+        whatever ``items`` or a kernel raises, at its place in the order.
+    """
+    loops = _Loops(make_kernel, devices, slots, cores)
+    tasks = loops.tasks
+    least = len(devices) * (slots + 1)
+    pending: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            pending.append(tasks.put(item))
+            # a slow device must not hold up the results of faster ones
+            most = min(max(least, len(devices) + math.ceil(tasks.items_meanwhile(slots))), _MOST_HELD * least)
+            most += cores.ahead(tasks) if cores is not None else 0
+            while pending and (len(pending) >= most or pending[0].done()):
+                yield loops.next_result(pending)
+        tasks.end()
+        while pending:
+            yield loops.next_result(pending)
+        loops.finish()
+    finally:
+        for future in pending:
+            future.cancel()
+        loops.close()
+
+
+class DevicePool(Generic[Item, Result]):
+    """The same loops for callers that come one item at a time from many threads, in no order.
+
+    Args:
+        make_kernel, devices, slots, cores: as for :func:`run_on_devices`.
+    """
+
+    def __init__(
+        self,
+        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        devices: Sequence[Device],
+        cores: Cores[Item, Result] | None = None,
+        slots: int = SLOTS,
+    ) -> None:
+        self._loops = _Loops(make_kernel, devices, slots, cores)
+
+    def run(self, item: Item) -> Result:
+        """The item's result, whenever a device or the cores have computed it."""
+        return self._loops.next_result(deque([self._loops.tasks.put(item)]))
+
+    def close(self) -> None:
+        """Wait for the items under way and end the loops; the devices stay open."""
+        self._loops.close()
+
+
+@HOST.working()
+def _drive(
+    device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], tasks: Tasks[Item, Result], slots: int
+) -> None:
+    """The loop of one device's thread: fill free slots, else collect the oldest batch."""
+    try:
+        kernel = make_kernel(device)
+    except DeviceMemoryExceeded as error:
+        raise _out_of_memory(device, error) from error
+    pace = tasks.joined_by(kernel)
+    free = deque(device.slots(slots))
+    busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
+    while True:
+        task = tasks.get(wait=not busy, closing=device.closing) if free else None
+        if task is not None:
+            item, future = task
+            slot = free.popleft()
+            pace.begin()
+            try:
+                kernel.submit(slot, item)
+                slot.submitted()
+                busy.append((slot, item, future))
+                continue
+            except DeviceMemoryExceeded:
+                _collect_all(kernel, pace, busy, free)  # their buffers may be what is in the way
+                _settle(device, future, _run_in_parts, device, kernel, slot, item)
+            except BaseException as error:
+                _fail(device, future, error)
+            pace.end()
+            free.append(slot)
+        elif busy:
+            _collect(kernel, pace, busy, free)
+        elif tasks.ended.is_set() or device.closing.is_set():
+            return
+
+
+def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+    """Finish the oldest batch; where there is no room for what that takes, finish all others and run it again alone."""
+    slot, item, future = busy.popleft()
+    device = slot.device
+    try:
+        slot.wait()
+        result = kernel.collect(slot, item)
+        device.timeline.items += 1
+        future.set_result(result)
+    except DeviceMemoryExceeded:
+        _collect_all(kernel, pace, busy, free)
+        _settle(device, future, _run_in_parts, device, kernel, slot, item)
+    except BaseException as error:
+        _fail(device, future, error)
+    pace.end()
+    free.append(slot)
+
+
+def _collect_all(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
+    while busy:
+        _collect(kernel, pace, busy, free)
+
+
+def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
+    """One item's result, by a kernel made for it: for self-tests."""
+    return device.call(lambda: _run(make_kernel(device), device.slots(1)[0], item)).result()
+
+
+def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
+    kernel.submit(slot, item)
+    slot.submitted()
+    slot.wait()
+    slot.device.timeline.items += 1
+    return kernel.collect(slot, item)
+
+
+def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
+    """Run one item alone; where it does not fit, halve it as far as the kernel can."""
+    device.release_buffers()
+    try:
+        return _run(kernel, slot, item)
+    except DeviceMemoryExceeded as error:
+        slot.wait()
+        parts = kernel.split(item) if hasattr(kernel, "split") else [item]
+        if len(parts) < 2:
+            raise _out_of_memory(device, error) from error
+    return kernel.join([_run_in_parts(device, kernel, slot, part) for part in parts])
+
+
+def _out_of_memory(device: Device, error: DeviceMemoryExceeded) -> OutOfMemoryError:
+    return OutOfMemoryError(
+        f"{device.name} ({device.info.name}) has too little memory: {error} "
+        "(use a smaller --batch-size, a larger --max-gpu-mem or --device cpu)"
+    )
+
+
+def _settle(device: Device, future: Future[Result], function: Callable[..., Result], *arguments: Any) -> None:
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        _fail(device, future, error)
+
+
+def _fail(device: Device, future: Future[Any], error: BaseException) -> None:
+    traceback.clear_frames(error.__traceback__)  # device objects must not outlive their context in a traceback
+    if isinstance(error, device.driver.Error):
+        error = GpualignError(f"{device.name} ({device.info.name}) failed: {error}")
+    future.set_exception(error)

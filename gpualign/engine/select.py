@@ -1,0 +1,190 @@
+"""From ``--device`` to a backend."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpualign.engine.cpu import CpuBackend
+from gpualign.engine.stage import Backend
+from gpualign.engine.work import Work, start_seconds, worth_a_gpu
+from gpualign.errors import DeviceError, UsageError
+from gpualign.params import RunOptions
+from gpualign.report import warn
+
+if TYPE_CHECKING:
+    from gpualign.engine.cuda import CudaBackend
+
+
+@dataclass(frozen=True)
+class DeviceRequest:
+    """``--device`` taken apart.
+
+    Attributes:
+        cuda: GPUs are wanted.
+        indices: which of the visible ones; None: all.
+        cpu: the CPU takes items, alone or beside the GPUs.
+        automatic: fall back to the CPU where there is no usable GPU.
+    """
+
+    cuda: bool
+    indices: tuple[int, ...] | None
+    cpu: bool
+    automatic: bool = False
+
+
+def parse_device(text: str) -> DeviceRequest:
+    """Read "auto", "cpu", "cuda", "cuda:0,2" (or "cuda:0,cuda:2"), "cuda,cpu" or "cuda:0,2,cpu".
+
+    Raises:
+        UsageError: none of these.
+    """
+    if text == "auto":
+        return DeviceRequest(cuda=True, indices=None, cpu=False, automatic=True)
+    if text == "cpu":
+        return DeviceRequest(cuda=False, indices=None, cpu=True)
+    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(,cpu)?", text)
+    if match is None:
+        raise UsageError(f"device must be auto, cpu, cuda, cuda:0,1 or cuda,cpu, not {text!r}")
+    indices = tuple(int(number) for number in match[1].replace("cuda:", "").split(",")) if match[1] else None
+    if indices is not None and len(set(indices)) < len(indices):
+        raise UsageError(f"device {text!r} names a GPU twice")
+    return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
+
+
+def open_backend(options: RunOptions, command: str, work: Work | None = None) -> Backend:
+    """The backend that ``options.device`` and ``options.cluster`` ask for; use it in a ``with`` block.
+
+    Args:
+        work: with device "auto", what decides whether a GPU is worth its start; None: it is.
+
+    Raises:
+        UsageError: an unknown device.
+        DeviceError: GPUs were asked for by name and cannot be used.
+    """
+    request = parse_device(options.device)
+    if options.cluster is not None:
+        from gpualign.engine.cluster import open_cluster
+
+        return open_cluster(options, command)
+    if not request.cuda:
+        return CpuBackend(options.threads)
+    if request.automatic:
+        return _open_best(request, options, command, work)
+    return _open_cuda(request, options, work)
+
+
+def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
+    """A GPU where there is one and the work is worth it. Only a GPU that is there and cannot be used is a warning."""
+    from gpualign.engine.gpu.driver import gpu_is_there
+
+    reason = "work of unknown size"
+    try:
+        if work is not None:
+            cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.source)
+            if work.core_seconds is not None:
+                reason = f"about {work.core_seconds / options.threads:.2g} s of work for the cores"
+            if not worth_a_gpu(work, cold, options.threads):
+                start = start_seconds(work.source, cold)
+                return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
+            if cold:
+                _check_compiler(work.source)
+        backend = _open_cuda(request, options, work)
+    except DeviceError as error:
+        if gpu_is_there() and not options.quiet:
+            warn(command, f"no usable GPU ({error}); running on the CPU")
+        return CpuBackend(options.threads, f"no usable GPU ({error})")
+    backend.reason = reason
+    return backend
+
+
+def _compiled(source: str) -> bool:
+    from gpualign.engine.gpu import compiler, tuning
+
+    return compiler.any_compiled(source, [macros for module, macros in tuning.VARIANTS if module == source])
+
+
+def _check_compiler(source: str) -> None:
+    """Whether kernels that are not at hand can be compiled.
+
+    Raises:
+        DeviceError: there is no compiler.
+    """
+    from gpualign.engine.gpu import compiler
+
+    if compiler.find_nvcc() is None:
+        raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
+
+
+def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> RunOptions:
+    """The options, with the CPU for the device unless ``on_gpu``. A device asked for by name is not dropped without a
+    warning, of which ``what`` is the beginning.
+    """
+    request = parse_device(options.device)
+    if on_gpu or not request.cuda:
+        return options
+    if not (request.automatic or options.quiet):
+        warn(command, f"{what} on the CPU alone")
+    return replace(options, device="cpu")
+
+
+class Opening:
+    """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
+
+    Use it in a ``with`` block, which closes the backend at its end. Arguments as of :func:`open_backend`.
+    """
+
+    def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
+        self._future: Future[Backend] = Future()
+        self._here = options.cluster is None
+        request = parse_device(options.device)
+        self._on_gpu = None if request.automatic else request.cuda
+        if options.cluster is None and request.cuda:
+            thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
+            self._future = thread.submit(open_backend, options, command, work)
+            thread.shutdown(wait=False)
+        else:
+            self._future.set_result(open_backend(options, command, work))
+
+    def backend(self) -> Backend:
+        """The backend, once it is open.
+
+        Raises:
+            as :func:`open_backend`.
+        """
+        return self._future.result()
+
+    def on_gpu(self) -> bool:
+        """Whether a GPU will take items, at once where the request says so."""
+        return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
+
+    def workers_see(self, path: str) -> bool:
+        """Whether what runs the stages reads the file itself: threads do, and workers of a cluster where they can."""
+        return self._here or self.backend().sees(path)
+
+    def __enter__(self) -> Opening:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._future.exception() is None:
+            self._future.result().close()
+
+
+def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
+    from gpualign.engine.cuda import CudaBackend
+    from gpualign.engine.gpu.device import list_devices
+
+    infos = list_devices()
+    if not infos:
+        raise DeviceError("the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES empty?)")
+    if request.indices is not None:
+        for index in request.indices:
+            if index >= len(infos):
+                visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
+                raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
+        infos = [infos[index] for index in request.indices]
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads)
+    backend.prepare(work.modules if work is not None else ())
+    return backend

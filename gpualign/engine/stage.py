@@ -1,0 +1,90 @@
+"""What a command hands to a backend, and what a backend is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
+    from gpualign.engine.gpu.runner import Kernel
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Self = TypeVar("Self")
+
+#: bytes -> a page-locked uint8 array of that many, or None where there is none at present
+Lend = Callable[[int], "NDArray[np.uint8] | None"]
+
+
+@dataclass(frozen=True)
+class Stage(Generic[Item, Result]):
+    """One step of a command in both forms; the two give equal results for every item.
+
+    Attributes:
+        cpu: item -> result; releases the GIL in native code.
+        make_kernel: device -> kernel object, called once in each device's thread.
+        slots: batches under way on a device.
+    """
+
+    cpu: Callable[[Item], Result]
+    make_kernel: Callable[[Device], Kernel[Item, Result]]
+    slots: int = field(default=2, kw_only=True)
+
+
+@dataclass(frozen=True)
+class HostedStage(Stage[Item, Result]):
+    """A stage with the host's work around it: host threads take an item from input to output and wait for the device.
+
+    Attributes:
+        cpu: item -> result, all of it.
+        make_kernel: device -> kernel object for the items that ``staged`` makes.
+        before: item -> (what ``after`` needs, what is to be staged).
+        staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
+        cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
+        after: (what ``before`` left for it, the kernel's result) -> result.
+        slots: some batches compute while others end with a few slow items, and one copies.
+    """
+
+    make_kernel: Callable[[Device], Kernel[Any, Any]]
+    before: Callable[[Item], tuple[Any, Any]]
+    cpu_kernel: Callable[[Any], Any]
+    after: Callable[[Any, Any], Result]
+    staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
+    slots: int = field(default=4, kw_only=True)
+
+    def around(self, run: Callable[[Any], Any], item: Item) -> Result:
+        """One item from input to output; ``run`` gives the kernel's result, wherever it is computed."""
+        kept, prepared = self.before(item)
+        return self.after(kept, run(prepared))
+
+
+class Backend(Protocol):
+    """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices."""
+
+    @property
+    def name(self) -> str:
+        """What the summary and the report call it: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu"."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """True when a GPU takes items."""
+
+    def run(self, items: Iterable[Item], stage: Stage[Item, Result]) -> Generator[Result, None, None]:
+        """Yield the stage's result for each item, in order. Close what was not read to its end before the backend."""
+
+    def report(self) -> dict[str, Any]:
+        """Fields for the JSON report: device, and per GPU bytes copied, kernel, copy and wall seconds."""
+
+    def sees(self, path: str) -> bool:
+        """Whether all workers can read the file at this path."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self: Self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -1,1 +1,0 @@
-"""Kernel objects: the device side of each command."""

@@ -1,0 +1,36 @@
+"""``gpualign index``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.options import seed_options
+from gpualign.params import RunOptions
+
+
+@click.command("index")
+@click.argument("reference", metavar="REF")
+@click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index.")
+@seed_options
+@click.option(
+    "-t",
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="INT",
+    help="Host threads; never changes the output.  [default: all cores]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error.")
+@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
+    """Build the minimizer index of a reference and save it for `map` and `mems`.
+
+    \b
+    Examples:
+      gpualign index ref.fa -d ref.gpi
+      gpualign map ref.gpi reads.fq.gz -o out.sam
+    """
+    from gpualign.index.run import IndexCommandParams, run_index
+
+    run_index(IndexCommandParams(**values), RunOptions(threads=threads or 0).threads, quiet)

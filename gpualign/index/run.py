@@ -1,0 +1,80 @@
+"""`index`: a reference's minimizer index, chosen, built, saved and opened again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpualign.errors import InputError, counted
+from gpualign.index.file import check_index_path, is_index, load_index, save_index
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.io.paths import check_paths
+from gpualign.params import RunOptions
+from gpualign.report import Report
+from gpualign.sequences.reference import read_reference
+
+
+def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
+    """Seeds for mapping reads onto a reference of ``bases`` bases.
+
+    Long seeds hit few places by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
+    which finds reads that share no more than 11 bases in a row with it; a chromosome wants one k-mer in four or five.
+    """
+    if bases < 1 << 20:
+        best = (11, 1)
+    elif bases < 1 << 25:
+        best = (15, 5)
+    else:
+        best = (19, 8)
+    k, w = best[0] if k is None else k, best[1] if w is None else w
+    return IndexParams(k, w)
+
+
+def open_index(reference: str, k: int | None, w: int | None, threads: int) -> MinimizerIndex:
+    """A saved index, or one built from a reference file.
+
+    Raises:
+        InputError: unreadable input, or a saved index of other parameters than those asked for.
+    """
+    if is_index(reference):
+        index = load_index(reference, threads)
+        for name, wanted, found in (("k", k, index.params.k), ("w", w, index.params.w)):
+            if wanted is not None and wanted != found:
+                raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)
+        return index
+    packed = read_reference(reference)
+    return build_index(packed, choose_index_params(packed.bases, k, w), threads)
+
+
+@dataclass(frozen=True)
+class IndexCommandParams:
+    """What `index` builds.
+
+    Attributes:
+        reference: FASTA, GenBank or EMBL file.
+        output: where to save the index.
+        k, w: minimizer parameters; None: chosen from the reference's size.
+    """
+
+    reference: str
+    output: str
+    k: int | None = None
+    w: int | None = None
+
+    def __post_init__(self) -> None:
+        check_index_path(self.output)
+        if self.k is not None or self.w is not None:
+            IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
+
+
+def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
+    """Build an index and save it."""
+    check_paths((params.reference,), (params.output,))
+    report = Report("index", RunOptions(threads=threads, quiet=quiet))
+    packed = read_reference(params.reference)
+    index = build_index(packed, choose_index_params(packed.bases, params.k, params.w), threads)
+    save_index(index, params.output)
+    size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
+    report.finish(
+        f"{counted(len(packed.names), 'contig')}, {counted(packed.bases, 'base')}, k = {index.params.k}, "
+        f"w = {index.params.w}, {counted(len(index.entries), 'minimizer')}, {size / packed.bases:.2f} bytes a base"
+    )

@@ -1,0 +1,189 @@
+"""What the API takes for sequences, and how it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.work import letters_of
+from gpualign.errors import InputError, UsageError
+from gpualign.io.fastx import Chunk, parse
+from gpualign.io.mates import single_items
+from gpualign.io.reads import ReadSource
+from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.sequences.reference import Reference
+
+#: a path of a FASTA or FASTQ file, what :func:`read_sequences` returns, or the sequences themselves
+Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
+Letters = Literal["nucleotide", "any"]
+
+#: bases of files read at a time; records of SAM, BAM and CRAM come all at once
+_BATCH, _WHOLE = 1 << 23, 1 << 62
+_NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
+
+
+def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide") -> SequenceBatch:
+    """All records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
+
+    Args:
+        path: the file.
+        alphabet: "nucleotide" checks the letters, makes them upper case and writes U as T; "any" leaves them.
+
+    Returns:
+        A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays that are described at
+        :class:`gpualign.sequences.batch.SequenceBatch`.
+
+    Raises:
+        InputError: the file cannot be read or is invalid.
+    """
+    with ReadSource(os.fspath(path)) as source:
+        items = source.items(_WHOLE if source.header is not None else _BATCH)
+        return join_batches([parse(item, alphabet) if isinstance(item, Chunk) else item for item in items])
+
+
+def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> SequenceBatch:
+    """Sequences of any accepted form as a batch; those without a name get their number.
+
+    Raises:
+        InputError: an unreadable file, or a letter that is no nucleotide code where nucleotides are wanted.
+        UsageError: what is given are no sequences.
+    """
+    if isinstance(sequences, SequenceBatch):
+        return sequences
+    if isinstance(sequences, str | os.PathLike):
+        return read_sequences(sequences, alphabet)
+    sequences = list(_checked(sequences))
+    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in sequences]  # as files have it
+    letters, offsets = join_bytes(texts)
+    if alphabet == "nucleotide":
+        letters = _nucleotides(letters, offsets)
+    names, name_offsets = join_bytes([str(number).encode() for number in range(len(texts))])
+    return SequenceBatch(names, name_offsets, letters, offsets)
+
+
+def batches_of(
+    sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide"
+) -> Iterator[SequenceBatch]:
+    """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
+
+    Nothing but the batch under way is held of a file or an iterator.
+    """
+    first = 0
+    for batch in _unnumbered(sequences, bases, letters):
+        names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
+        first += len(batch)
+        yield replace(batch, names=names, name_offsets=offsets)
+
+
+def _unnumbered(sequences: Sequences | ReadSource, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+    if isinstance(sequences, ReadSource):
+        for item in single_items(sequences, bases):
+            yield parse(item, letters) if isinstance(item, Chunk) else item
+        return
+    if isinstance(sequences, str | os.PathLike):
+        with closing(ReadSource(os.fspath(sequences))) as source:
+            for item in source.items(bases):
+                yield parse(item, letters) if isinstance(item, Chunk) else item
+        return
+    if isinstance(sequences, SequenceBatch):
+        first = 0
+        while first < len(sequences):
+            behind = int(np.searchsorted(sequences.base_offsets, sequences.base_offsets[first] + bases))
+            last = min(len(sequences), max(first + 1, behind))
+            yield sequences.part(first, last)
+            first = last
+        return
+    some: list[str | bytes] = []
+    taken = 0
+    for text in _checked(sequences):
+        some.append(text)
+        taken += len(text)
+        if taken >= bases:
+            yield as_batch(some, letters)
+            some, taken = [], 0
+    if some:
+        yield as_batch(some, letters)
+
+
+def letters_in(*sequences: Sequences | None) -> float | None:
+    """About how many letters there are; None where only reading them would tell."""
+    known = [_letters(some) for some in sequences if some is not None]
+    return None if None in known else sum(letters for letters in known if letters is not None)
+
+
+def _letters(sequences: Sequences) -> float | None:
+    if isinstance(sequences, str | os.PathLike):
+        return letters_of(os.fspath(sequences))
+    if isinstance(sequences, SequenceBatch):
+        return float(sequences.base_offsets[-1])
+    return (
+        float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
+        if isinstance(sequences, list | tuple)
+        else None
+    )
+
+
+def _checked(sequences: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    """The same, each of them found to be text."""
+    if isinstance(sequences, bytes | bytearray | memoryview):
+        raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
+    if not isinstance(sequences, Iterable):
+        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(sequences).__name__}")
+    for number, text in enumerate(sequences):
+        if not isinstance(text, str | bytes | bytearray | memoryview):
+            raise UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
+        yield text
+
+
+def packed(batch: SequenceBatch) -> Reference:
+    """Sequences as a reference, two bits a base.
+
+    Raises:
+        UsageError: they have more bases together than 32 bits count.
+    """
+    packer = _native.ReferencePacker()
+    try:
+        packer.append(batch.bases)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
+
+
+def _nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Upper case, U as T."""
+    table = np.zeros(256, np.uint8)
+    for letter in _NUCLEOTIDES:
+        table[[letter, ord(chr(letter).lower())]] = ord("T") if letter == ord("U") else letter
+    translated = table[letters]
+    bad = np.flatnonzero(translated == 0)
+    if bad.size:
+        record = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+        wrong = letters[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
+        raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
+    return translated
+
+
+def run_options(device: str, threads: int) -> RunOptions:
+    """How an API call runs: silently."""
+    return RunOptions(device=device, threads=threads, progress=False, quiet=True)
+
+
+def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
+    """int32 (n,) numbers of sequences.
+
+    Raises:
+        UsageError: a number below 0, or not below ``count``.
+    """
+    numbers = np.asarray(values, np.int64).reshape(-1)
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if wrong.size:
+        raise UsageError(f"there is no {what} {wrong[0]} (there are {count}, counted from 0)")
+    return numbers.astype(np.int32)

@@ -1,0 +1,1 @@
+"""`lcs-filter`: ranking by longest common subsequences."""

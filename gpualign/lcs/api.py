@@ -1,0 +1,94 @@
+"""``gpualign.lcs_filter``: the subjects that share the longest common subsequence with a query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.select import open_backend
+from gpualign.engine.work import Work, product
+from gpualign.errors import proteins_want
+from gpualign.io.in_memory import Letters, Sequences, as_batch, batches_of, letters_in, run_options
+from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
+from gpualign.lcs.query import Alphabet
+from gpualign.lcs.run import LcsFilter, strands_of
+
+_FIELDS = [("subject", "i8"), ("lcs", "i4"), ("length", "i4"), ("strand", "U1")]
+LCS_DTYPE = np.dtype(_FIELDS)
+_WITH_SUBSEQUENCE = np.dtype([*_FIELDS, ("subsequence", "O")])
+#: letters of subjects handed to the backend at once
+_BATCH = 1 << 22
+
+
+def lcs_filter(
+    query: str | bytes,
+    subjects: Sequences,
+    *,
+    top: int = LcsFilterParams.top,
+    keep_ties: bool = False,
+    min_length: int = 0,
+    min_ratio: float = 0.0,
+    ratio_of: RatioOf = LcsFilterParams.ratio_of,
+    alphabet: Alphabet = "dna",
+    strand: Strand = LcsFilterParams.strand,
+    subsequence: bool = False,
+    device: str = "auto",
+    threads: int = 0,
+) -> NDArray[Any]:
+    """Rank subjects by the length of their longest common subsequence (not substring) with a query.
+
+    >>> rows = lcs_filter("GATTACA", ["CCCC", "GCATGCT", "GATTTACCA"], top=2, subsequence=True)
+    >>> rows.tolist()
+    [(2, 7, 9, '+', b'GATTACA'), (1, 4, 7, '+', b'GATT')]
+
+    Args:
+        query: the sequence itself.
+        subjects: sequences: a file, a batch, or strings.
+        top: how many to keep; 0: all.
+        keep_ties: keep also those that equal the last kept one.
+        min_length, min_ratio: least LCS, in letters and as a share (0 to 1) of what ``ratio_of`` names: "query",
+            "subject", "shorter" or "longer".
+        alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
+        strand: "both": the better of the query and its reverse complement, plus when they are equal.
+        subsequence: also give the one that is leftmost in the query, in its letters.
+        device, threads: as for :func:`gpualign.verify`.
+
+    Returns:
+        Structured (kept,), best first, equal ones in input order: ``subject`` (its number), ``lcs``, ``length`` (of the
+        subject), ``strand``, and with ``subsequence`` that (bytes). Bit-parallel after Crochemore et al. (2001);
+        subsequences after Hirschberg (1975).
+
+    Raises:
+        UsageError: a parameter out of range.
+        InputError: a letter that is no nucleotide code with "dna", a file that cannot be read.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    params = LcsFilterParams(
+        query="",
+        subjects=("",),
+        top=top,
+        keep_ties=keep_ties,
+        min_length=min_length,
+        min_ratio=min_ratio,
+        ratio_of=ratio_of,
+        alphabet=alphabet,
+        strand=strand,
+        subsequence=subsequence,
+    )
+    letters: Letters = "nucleotide" if alphabet == "dna" else "any"
+    options = run_options(device, threads)
+    work = Work.of("lcs", product((letters_in([query]), letters_in(subjects))))
+    with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
+        one = as_batch([query], letters)
+        lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
+        for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
+            pass  # everything is ranked
+        hits = [hit for _, _, hit in lcs.ranked(backend)]
+    rows = np.empty(len(hits), _WITH_SUBSEQUENCE if subsequence else LCS_DTYPE)
+    rows["subject"], rows["lcs"] = [hit.place for hit in hits], [hit.lcs for hit in hits]
+    rows["length"], rows["strand"] = [hit.length for hit in hits], [hit.strand for hit in hits]
+    if subsequence:
+        rows["subsequence"] = [hit.subsequence for hit in hits]
+    return rows

@@ -1,0 +1,100 @@
+"""``gpualign lcs-filter``: the command line of the longest-common-subsequence filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.io.paths import listed_files
+from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterParams
+from gpualign.lcs.query import ALPHABETS
+from gpualign.options import default_of, run_options, take_run_options
+
+
+def _default(name: str) -> Any:
+    return default_of(LcsFilterParams, name)
+
+
+@click.command(name="lcs-filter", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("subjects", nargs=-1, required=True, metavar="SUBJECTS.fa...")
+@click.option("-Q", "--query", required=True, metavar="FILE", help="The query: a file of exactly one record.")
+@click.option(
+    "-n",
+    "--top",
+    type=int,
+    default=_default("top"),
+    show_default=True,
+    metavar="N",
+    help="Keep the N best subjects, ties in input order; 0 keeps all.",
+)
+@click.option("--keep-ties", is_flag=True, help="Keep every subject that equals the one at rank N as well.")
+@click.option(
+    "--min-length",
+    type=int,
+    default=_default("min_length"),
+    show_default=True,
+    metavar="INT",
+    help="Least length of the common subsequence.",
+)
+@click.option(
+    "--min-ratio",
+    type=float,
+    default=_default("min_ratio"),
+    show_default=True,
+    metavar="FLOAT",
+    help="Least length divided by the query's (see --ratio-of), 0 to 1.",
+)
+@click.option(
+    "--ratio-of",
+    type=click.Choice(RATIOS_OF),
+    default=_default("ratio_of"),
+    show_default=True,
+    help="Whose length --min-ratio divides by.",
+)
+@click.option("--invert", is_flag=True, help="Keep the subjects below the cut.")
+@click.option(
+    "--alphabet",
+    type=click.Choice(ALPHABETS),
+    help="dna: A C G T only, U as T, any case; protein: letters in any case, X matches nothing; bytes: as they are.  "
+    "[default: dna; with --lines bytes]",
+)
+@click.option(
+    "--strand",
+    type=click.Choice(STRANDS),
+    default=_default("strand"),
+    show_default=True,
+    help="both: the better of the query and its reverse complement.",
+)
+@click.option(
+    "--subsequence",
+    is_flag=True,
+    help="Add a column with the longest common subsequence itself, the leftmost in the query.",
+)
+@click.option("--fasta", is_flag=True, help="Write the kept records instead of a table, lcs= and rank= behind them.")
+@click.option("--input-order", is_flag=True, help="Write in the subjects' order instead of by rank.")
+@click.option("--multi-query", is_flag=True, help="Take every record of the query file, one ranking each.")
+@click.option("--lines", is_flag=True, help="Read plain text, one sequence a line, named by its line number.")
+@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
+@run_options
+def command(**values: Any) -> None:
+    """Rank subjects by their longest common subsequence (not substring) with a query.
+
+    A common subsequence keeps the order of its letters but may skip any of them in both sequences; `gpualign mems`
+    finds common substrings. Columns: rank, query, subject, lcs (length), qlen, slen, qcov and scov (lcs as percent of
+    the query and of the subject), strand with --strand both. With -n 0 --input-order subjects are written as they are
+    scored, in constant memory, and rank is '*'.
+
+    \b
+    Examples:
+      gpualign lcs-filter -Q gene.fa amplicons.fa.gz -n 100 -o best.tsv
+      gpualign lcs-filter -Q protein.fa --alphabet protein --min-ratio 0.5 -n 0 proteome.fa
+      gpualign lcs-filter -Q signature.txt --lines server.log -n 20 --subsequence
+    """
+    from gpualign.lcs.run import run_lcs_filter
+
+    options = take_run_options(values)
+    header = not values.pop("no_header")
+    values["subjects"] = tuple(file for text in values["subjects"] for file in listed_files(text))
+    run_lcs_filter(LcsFilterParams(header=header, **values), options)

@@ -1,0 +1,120 @@
+"""Longest common subsequences on a GPU: a warp for each subject that won."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.runner import run_alone
+from gpualign.errors import DeviceError
+from gpualign.lcs.device.lengths import query_masks
+from gpualign.lcs.query import common_subsequences, cut_subsequences, encode_query
+from gpualign.lcs.stage import Winners, score_on_cpu
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.buffers import Slot
+    from gpualign.engine.gpu.device import Device
+
+_WARP = 32
+_ALIGNMENT = 16
+#: of cuda/algo/lcs/trace.hpp: query positions and symbols of a tile; bytes kept of one: a row of it and its carries
+_TILE_COLUMNS, _TILE_SYMBOLS = 128, 32
+_ROW_BYTES, _CARRY_BYTES = 16, 4
+#: shared memory that a block has without asking
+_PLAIN_SHARED = 48 << 10
+
+
+class LcsTraceKernel:
+    """The kernel object of :mod:`gpualign.engine.gpu.runner`; an item is a :class:`Winners`, a result their subsequences.
+
+    Everything goes to the device in one copy and comes back in one: there is little of it, and each call costs more.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def submit(self, slot: Slot, item: Winners) -> None:
+        count, query = len(item.subjects), item.query
+        if not count:
+            return
+        tiles = _WARP * -(-len(query) // (_WARP * _TILE_COLUMNS))
+        bases, offsets = join_bytes(item.subjects)
+        blocks, ends = np.zeros((2, count + 1), np.int64)
+        np.cumsum(-(-np.diff(offsets) // _TILE_SYMBOLS), out=blocks[1:])
+        np.cumsum(item.lengths, out=ends[1:])
+        masks, letters = query_masks(query, _TILE_COLUMNS // 32 * tiles), np.frombuffer(query.text, np.uint8)
+        sections = self._upload(slot, masks, query.table.astype(np.uint8), letters, bases, offsets, blocks, ends)
+        traced = int(slot.device_array("traced", 4 * count + int(ends[-1])))
+        shared = _WARP * _ROW_BYTES * max(query.symbols + 1, _TILE_SYMBOLS)
+        function = self.device.function("lcs_trace", "lcs_trace")
+        if shared > _PLAIN_SHARED:
+            function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        slot.launch(
+            function,
+            count,
+            _WARP,
+            *sections,
+            slot.device_array("codes", _TILE_SYMBOLS * int(blocks[-1])),
+            slot.device_array("kept rows", _ROW_BYTES * tiles * int(blocks[-1])),
+            slot.device_array("kept carries", _CARRY_BYTES * tiles * int(blocks[-1])),
+            np.uint64(traced + 4 * count),
+            np.uint64(traced),
+            np.uint32(len(query)),
+            np.uint32(query.symbols),
+            np.uint32(tiles),
+            shared=shared,
+        )
+        slot.download("traced", 4 * count + int(ends[-1]), np.uint8)
+
+    def collect(self, slot: Slot, item: Winners) -> list[bytes]:
+        count, letters = len(item.subjects), sum(item.lengths)
+        if not count:
+            return []
+        traced = slot.pinned("traced", 4 * count + letters, np.uint8)
+        return cut_subsequences(item.query, item.lengths, traced[: 4 * count].view(np.int32), traced[4 * count :])
+
+    @staticmethod
+    def _upload(slot: Slot, *arrays: NDArray[np.generic]) -> list[np.uint64]:
+        """Copy arrays side by side; returns where each lies."""
+        ends = np.cumsum([0, *(-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays)])
+        staged = slot.pinned("winners", int(ends[-1]), np.uint8)
+        for array, start in zip(arrays, ends, strict=False):
+            staged[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+        base = int(slot.upload("winners", staged))
+        return [np.uint64(base + start) for start in ends[:-1].tolist()]
+
+    def split(self, item: Winners) -> list[Winners]:
+        """Halves of the winners."""
+        middle = len(item.subjects) // 2
+        halves = ((item.subjects[:middle], item.lengths[:middle]), (item.subjects[middle:], item.lengths[middle:]))
+        return [Winners(item.query, *half) for half in halves] if middle else [item]
+
+    def join(self, results: Sequence[list[bytes]]) -> list[bytes]:
+        """The halves' subsequences as those of all."""
+        return [text for result in results for text in result]
+
+
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs_trace", {}),)
+
+
+def self_test(device: Device) -> None:
+    """Compare a few subsequences with the CPU backend's.
+
+    Raises:
+        DeviceError: they differ.
+    """
+    rng = np.random.default_rng(0)
+    query = encode_query("self-test", rng.integers(65, 69, 1500, dtype=np.uint8).tobytes(), "bytes")
+    subjects = [rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 2000, 97)]
+    bases, offsets = join_bytes(subjects)
+    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+    winners = Winners(query, subjects, score_on_cpu([query], "crochemore", batch).lengths[0].tolist())
+
+    if run_alone(device, LcsTraceKernel, winners) != common_subsequences(query, subjects, winners.lengths):
+        raise DeviceError("common subsequences differ from the CPU's")

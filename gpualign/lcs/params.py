@@ -1,0 +1,93 @@
+"""What ``lcs-filter`` computes: its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gpualign.errors import UsageError
+from gpualign.lcs.query import ALPHABETS, Alphabet
+
+Strand = Literal["plus", "both"]
+RatioOf = Literal["query", "subject", "shorter", "longer"]
+Formulation = Literal["crochemore", "allison-dix"]
+STRANDS: tuple[Strand, ...] = get_args(Strand)
+RATIOS_OF: tuple[RatioOf, ...] = get_args(RatioOf)
+FORMULATIONS: tuple[Formulation, ...] = get_args(Formulation)
+
+
+@dataclass(frozen=True)
+class LcsFilterParams:
+    """What to compare and what to keep.
+
+    Attributes:
+        query: file of the query.
+        subjects: files of the subjects, "-" for standard input.
+        top: keep this many subjects a query; 0: all.
+        keep_ties: keep every subject that equals the last kept one.
+        min_length: least LCS length.
+        min_ratio: least LCS length divided by the length that ``ratio_of`` names, 0 to 1.
+        ratio_of: "query", "subject", "shorter" or "longer" of the two.
+        invert: keep the subjects below the cut instead.
+        alphabet: "dna", "protein" or "bytes"; None: dna, with ``lines`` bytes.
+        strand: "plus", or "both": the better of the query and its reverse complement.
+        subsequence: write the common subsequence itself.
+        fasta: write the kept records instead of a table.
+        input_order: write in the subjects' order instead of by rank.
+        multi_query: the query file may hold several records.
+        lines: read plain text, one sequence a line.
+        header: begin the table with a line of column names.
+        formulation: which bit-parallel recurrence; never changes the result.
+    """
+
+    query: str
+    subjects: tuple[str, ...]
+    top: int = 10
+    keep_ties: bool = False
+    min_length: int = 0
+    min_ratio: float = 0.0
+    ratio_of: RatioOf = "query"
+    invert: bool = False
+    alphabet: Alphabet | None = None
+    strand: Strand = "plus"
+    subsequence: bool = False
+    fasta: bool = False
+    input_order: bool = False
+    multi_query: bool = False
+    lines: bool = False
+    header: bool = True
+    formulation: Formulation = "crochemore"
+
+    def __post_init__(self) -> None:
+        if not self.subjects:
+            raise UsageError("name at least one file of subjects")
+        if self.top < 0:
+            raise UsageError(f"top must be 0 (all) or more, not {self.top}")
+        if self.min_length < 0:
+            raise UsageError(f"min length must not be negative, not {self.min_length}")
+        if not 0.0 <= self.min_ratio <= 1.0:
+            hint = " (a ratio, not a percentage)" if 1.0 < self.min_ratio <= 100.0 else ""
+            raise UsageError(f"min ratio must be from 0 to 1, not {self.min_ratio:g}{hint}")
+        if self.ratio_of not in RATIOS_OF:
+            raise UsageError(f"ratio of must be one of {', '.join(RATIOS_OF)}, not {self.ratio_of!r}")
+        if self.invert and not (self.min_length or self.min_ratio):
+            raise UsageError("--invert needs a cut: give --min-length or --min-ratio")
+        if self.alphabet is None:
+            object.__setattr__(self, "alphabet", "bytes" if self.lines else "dna")
+        if self.alphabet not in ALPHABETS:
+            raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
+        if self.strand not in STRANDS:
+            raise UsageError(f"strand must be plus or both, not {self.strand!r}")
+        if self.strand == "both" and self.alphabet != "dna":
+            raise UsageError(f"only dna has another strand: --strand both does not go with --alphabet {self.alphabet}")
+        if self.formulation not in FORMULATIONS:
+            raise UsageError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {self.formulation!r}")
+        if (self.query, *self.subjects).count("-") > 1:
+            raise UsageError("standard input can be read only once")
+        if self.fasta and self.subsequence:
+            raise UsageError("--fasta writes whole records: it does not go with --subsequence")
+
+    @property
+    def streams(self) -> bool:
+        """Nothing is ranked, so every subject is written as soon as it is scored."""
+        return self.top == 0 and self.input_order

@@ -1,0 +1,316 @@
+"""``lcs-filter``: subjects streamed past a few queries, the best kept, their subsequences traced at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.select import Opening
+from gpualign.engine.stage import Backend
+from gpualign.engine.top_n import TopN
+from gpualign.engine.work import Work, letters_of, product
+from gpualign.errors import InputError, check_count, counted, proteins_want
+from gpualign.io.fastx import Chunk, parse, read_batches
+from gpualign.io.files import InputFile, open_output
+from gpualign.io.lines import parse_lines, read_line_chunks
+from gpualign.io.paths import check_paths
+from gpualign.io.reads import reader_of
+from gpualign.lcs.output import Hit, LcsWriter, Row
+from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
+from gpualign.lcs.stage import ScoredBatch, Winners, lcs_stage, trace_stage
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.ordered import run_ordered
+
+_PROTEINS = "--alphabet protein"
+#: a GPU wants more subjects at once than a core: batches of this many --batch-size
+GPU_BATCH_FACTOR = 8
+#: enough to keep ahead of one GPU; more would only hold more batches in memory
+MOST_PARSERS = 6
+#: subjects traced in one call of a core, and in one batch of a GPU
+MOST_TRACED, MOST_TRACED_ON_GPU = 64, 4096
+
+
+@dataclass(frozen=True)
+class QueryStrands:
+    """One query with the strands it is compared on: plus, and for both strands minus behind it."""
+
+    name: str
+    length: int
+    strands: tuple[LcsQuery, ...]
+
+
+def read_queries(params: LcsFilterParams) -> list[QueryStrands]:
+    """The query file's records, encoded.
+
+    Raises:
+        InputError: no record, or several without ``multi_query``.
+    """
+    if params.lines:
+        with InputFile(params.query) as file:
+            batches = [parse_lines(chunk) for chunk in read_line_chunks(file, 1 << 24)]
+    else:
+        with proteins_want(_PROTEINS):
+            batches = list(read_batches(params.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
+    count = sum(len(batch) for batch in batches)
+    if count == 0:
+        raise InputError("no query (expected one record)", params.query)
+    if count > 1 and not params.multi_query:
+        raise InputError(f"{count} queries (expected one; --multi-query takes them all)", params.query)
+    return [strands_of(batch.name(i), batch.sequence(i), params) for batch in batches for i in range(len(batch))]
+
+
+def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
+    """A query, encoded on the strands that the parameters ask for."""
+    assert params.alphabet is not None
+    texts = [text, reverse_complement(text)] if params.strand == "both" else [text]
+    return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
+
+
+class Collector:
+    """What becomes of one query's scores: the cut, the better strand, the ranking."""
+
+    def __init__(self, query: QueryStrands, params: LcsFilterParams) -> None:
+        self.query, self.params = query, params
+        self.kept = 0
+        self.top: TopN[Hit] = TopN(params.top, params.keep_ties)
+        self._whole_records = params.fasta or params.subsequence
+
+    def best_strand(self, lengths: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """(strands, n) lengths to the better strand's (n,) and whether that is minus; equal ones are plus."""
+        if len(lengths) == 1:
+            return lengths[0], np.zeros(lengths.shape[1], bool)
+        return np.maximum(lengths[0], lengths[1]), lengths[1] > lengths[0]
+
+    def wanted(self, best: NDArray[np.int32], subject_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool (n,): which subjects are on the side of the cut that is asked for."""
+        query_length = np.int64(self.query.length)
+        of = {
+            "query": np.broadcast_to(query_length, best.shape),
+            "subject": subject_lengths,
+            "shorter": np.minimum(subject_lengths, query_length),
+            "longer": np.maximum(subject_lengths, query_length),
+        }[self.params.ratio_of]
+        # 0.7 of 10 must let 7 pass, although 0.7 * 10 in binary may be a little more than 7
+        passes: NDArray[np.bool_] = (best >= self.params.min_length) & (best >= self.params.min_ratio * of - 1e-9)
+        return ~passes if self.params.invert else passes
+
+    def hit(self, scored: ScoredBatch, first: int, best: Any, minus: Any, i: int) -> Hit:
+        batch, comment = scored.batch, ""
+        if batch.comments is not None and batch.comment_offsets is not None:
+            start, end = batch.comment_offsets[i : i + 2]
+            comment = batch.comments[start:end].tobytes().decode("latin-1")
+        return Hit(
+            lcs=int(best[i]),
+            place=first + (i if scored.places is None else int(scored.places[i])),
+            strand="-" if minus[i] else "+",
+            name=batch.name(i),
+            comment=comment,
+            length=int(batch.base_offsets[i + 1] - batch.base_offsets[i]),
+            sequence=batch.sequence(i) if self._whole_records else None,
+        )
+
+    def candidates(self, batch: SequenceBatch, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The subjects of a batch that can become hits, whatever others there are."""
+        best, _ = self.best_strand(lengths)
+        chosen = np.flatnonzero(self.wanted(best, batch.lengths))
+        return chosen if self.params.streams else self.top.best(best, chosen)
+
+    def add(self, scored: ScoredBatch, first: int, lengths: NDArray[np.int32]) -> Iterator[Hit]:
+        """Take a batch; yields its hits at once where nothing is ranked."""
+        best, minus = self.best_strand(lengths)
+        wanted = self.wanted(best, scored.batch.lengths)
+        make = partial(self.hit, scored, first, best, minus)
+        if self.params.streams:
+            yield from (make(int(i)) for i in np.flatnonzero(wanted))
+        else:
+            self.top.add(best, wanted, first, make)
+
+    def ranked(self) -> list[tuple[int, Hit]]:
+        """(rank, hit) in the order of output."""
+        rows = list(enumerate(self.top.ranked(), start=1))
+        return sorted(rows, key=lambda row: row[1].place) if self.params.input_order else rows
+
+
+class LcsFilter:
+    """Queries and what they have found so far.
+
+    Args:
+        remote: subjects are scored elsewhere, and only those that count come back.
+
+    Attributes:
+        subjects, residues: how many have been compared.
+    """
+
+    def __init__(
+        self, params: LcsFilterParams, queries: list[QueryStrands], threads: int, remote: bool = False
+    ) -> None:
+        self.params, self.queries, self._remote = params, queries, remote
+        self.subjects = self.residues = 0
+        self._collectors = [Collector(query, params) for query in queries]
+        self._trace = partial(_trace, threads) if params.subsequence else _keep
+
+    def run(
+        self, backend: Backend, items: Iterable[Any], read: Callable[[Any], SequenceBatch]
+    ) -> Iterator[tuple[list[Row], int]]:
+        """Compare; yields for each item, in order, the rows to be written at once and the residues it had.
+
+        Args:
+            items: what ``read`` turns into batches of subjects.
+        """
+        strands = [strand for query in self.queries for strand in query.strands]
+        wanted = partial(_candidates, self._collectors) if self._remote else None
+        for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read, wanted)):
+            check_count("subjects", len(scored.batch), scored.lengths.shape[1])
+            groups = [
+                (collector.query, list(collector.add(scored, self.subjects, rows)))
+                for collector, rows in _rows_of(self._collectors, scored)
+            ]
+            rows = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
+            self.subjects += scored.subjects
+            self.residues += scored.residues
+            yield sorted(rows, key=lambda row: row[2].place), scored.residues  # by subject, then by query
+
+    def ranked(self, backend: Backend | None = None) -> Iterator[Row]:
+        """The rows that had to wait for the last subject, query by query.
+
+        Args:
+            backend: what :meth:`run` had, when that has ended: its GPUs trace the subsequences.
+        """
+        for collector in self._collectors:
+            ranked = collector.ranked()
+            traced = self._trace(backend, collector.query, [hit for _, hit in ranked])
+            for (rank, _), hit in zip(ranked, traced, strict=True):
+                yield rank, collector.query, hit
+
+    @property
+    def cells(self) -> int:
+        """Residues compared, for each letter of each query's strands."""
+        return self.residues * sum(len(strand) for query in self.queries for strand in query.strands)
+
+
+def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, Any]:
+    """Run the filter and write its output.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        InputError: a file cannot be read or is invalid.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    report = Report("lcs-filter", options)
+    check_paths((params.query, *params.subjects), (options.output, options.json))
+    work = Work.of("lcs", product((letters_of(params.query), letters_of(*params.subjects))))
+    with Opening(options, "lcs-filter", work) as opening, open_output(options.output, options.threads) as out:
+        lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
+        if not options.quiet:
+            _warn_of_nothing_to_match(lcs.queries)
+        writer = LcsWriter(out, params)
+        backend = opening.backend()
+        read, items = _items(params, options, backend)
+        with Progress(options, "bases") as progress:
+            for rows, residues in lcs.run(backend, items, read):
+                writer.write(rows)
+                progress.update(residues)
+        writer.write(list(lcs.ranked(backend)))
+        report.fields |= backend.report()
+    if lcs.subjects == 0 and not options.quiet:
+        warn("lcs-filter", "there are no subjects")
+    report.fields |= {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
+    report.fields |= {"cells": lcs.cells, "written": writer.rows}
+    compared = f"{counted(lcs.subjects, 'subject')}, {counted(lcs.residues, 'residue')}"
+    report.finish(f"{compared}, {writer.rows:,} written, on {backend.name}")
+    return report.fields
+
+
+def _warn_of_nothing_to_match(queries: list[QueryStrands]) -> None:
+    for query in queries:
+        if not any(strand.symbols for strand in query.strands):
+            warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
+
+
+def _rows_of(collectors: Iterable[Collector], scored: ScoredBatch) -> Iterator[tuple[Collector, NDArray[np.int32]]]:
+    """Each query with its rows of lengths."""
+    row = 0
+    for collector in collectors:
+        strands = len(collector.query.strands)
+        yield collector, scored.lengths[row : row + strands]
+        row += strands
+
+
+def _candidates(collectors: Iterable[Collector], scored: ScoredBatch) -> NDArray[np.int64]:
+    """The subjects that any query may want: all that need to travel."""
+    chosen = [collector.candidates(scored.batch, rows) for collector, rows in _rows_of(collectors, scored)]
+    return np.unique(np.concatenate(chosen))
+
+
+def _keep(backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+    return hits
+
+
+def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+    """The hits with their subsequences: from the GPUs if there are any, else a share of them by each thread."""
+    on_strands = [
+        (strand, [i for i, hit in enumerate(hits) if hit.strand == sign])
+        for sign, strand in zip("+-", query.strands, strict=False)
+    ]
+
+    def shares(most: int, least: int) -> Iterator[tuple[list[int], Winners]]:
+        for strand, places in on_strands:
+            share = min(most, max(1, -(-len(places) // least)))
+            for start in range(0, len(places), share):
+                chosen = places[start : start + share]
+                yield chosen, Winners(strand, [hits[i].sequence or b"" for i in chosen], [hits[i].lcs for i in chosen])
+
+    stage, jobs = trace_stage(), list(shares(MOST_TRACED_ON_GPU, 1))
+    if backend is not None and backend.on_gpu and all(winners.fit_devices for _, winners in jobs):
+        results: Iterator[list[bytes]] = backend.run([winners for _, winners in jobs], stage)
+    else:
+        jobs = list(shares(MOST_TRACED, threads))
+        results = run_ordered([winners for _, winners in jobs], stage.cpu, min(threads, len(jobs)))
+    traced = list(hits)
+    for (places, _), texts in zip(jobs, results, strict=True):
+        for i, text in zip(places, texts, strict=True):
+            traced[i] = hits[i].with_subsequence(text)
+    return traced
+
+
+def _items(
+    params: LcsFilterParams, options: RunOptions, backend: Backend
+) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
+    """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
+    read = partial(_parse_chunk, params)
+    if not backend.on_gpu:
+        # a file is closed behind its last chunk, which threads may still have to read; what travels names it
+        by_parser = backend.sees if options.cluster is not None else lambda path: False
+        return read, _chunks(params, options.batch_size, by_parser)
+    chunks = _chunks(params, GPU_BATCH_FACTOR * options.batch_size)
+    return lambda batch: batch, run_ordered(chunks, read, min(MOST_PARSERS, options.threads))
+
+
+def _chunks(
+    params: LcsFilterParams, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
+) -> Iterator[Chunk]:
+    for path in params.subjects:
+        with InputFile(path) as file:
+            yield from (read_line_chunks if params.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)
+
+
+def _parse_chunk(params: LcsFilterParams, chunk: Chunk) -> SequenceBatch:
+    if params.lines:
+        return parse_lines(chunk, f"{chunk.path}:" if len(params.subjects) > 1 else "")
+    if params.alphabet == "dna":
+        with proteins_want(_PROTEINS):
+            batch = parse(chunk, "nucleotide")
+        if not params.fasta:
+            return batch
+        # checked above; what is written must be the record as it was
+    return parse(chunk, "any", comments=params.fasta)

@@ -1,0 +1,242 @@
+"""``gpualign map``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from gpualign.io.paths import listed_files
+from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group
+from gpualign.map.presets import PRESETS
+from gpualign.map.run import ALL_PLACES, MapParams
+from gpualign.options import default_of, run_options, seed_options, take_run_options
+
+_DEFAULT = click.core.ParameterSource.DEFAULT
+
+
+@click.command("map")
+@click.argument("reference", metavar="REF")
+@click.argument("reads", metavar="READS", required=False)
+@click.argument("mates", metavar="[READS2]", required=False)
+@click.option(
+    "-1", "first_ends", metavar="FILE", multiple=True, help="First ends of pairs, instead of READS; repeatable."
+)
+@click.option("-2", "second_ends", metavar="FILE", multiple=True, help="Second ends, as many files as -1 has.")
+@click.option(
+    "-x",
+    "--preset",
+    type=click.Choice(tuple(PRESETS)),
+    default="sr",
+    show_default=True,
+    help="Kind of reads: sets the options that 'Presets' above lists; an explicit option wins.",
+)
+@click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs, others single.")
+@click.option(
+    "-I",
+    "--insert-size",
+    metavar="MEAN[,SD[,MAX[,MIN]]]",
+    help="Insert size of pairs, outer distance in bases.  [default: estimated from the first pairs]",
+)
+@click.option("--fr", is_flag=True, help="The ends of a pair face each other (default).")
+@click.option("--rf", is_flag=True, help="They face away from each other.")
+@click.option("--ff", is_flag=True, help="They lie on one strand.")
+@click.option("--no-check-names", is_flag=True, help="Take pairs as they come, whatever their names.")
+@click.option(
+    "-e",
+    "--error-rate",
+    type=float,
+    default=default_of(MapParams, "error_rate"),
+    show_default=True,
+    metavar="RATE",
+    help="Edits allowed in a read aligned as a whole, as a share of its length, rounded down.",
+)
+@seed_options
+@click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index; give it as REF next time.")
+@click.option(
+    "-A",
+    "--match",
+    type=int,
+    default=default_of(MapParams, "match"),
+    show_default=True,
+    metavar="INT",
+    help="Score of a match.",
+)
+@click.option(
+    "-B",
+    "--mismatch",
+    type=int,
+    default=default_of(MapParams, "mismatch"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of a mismatch.",
+)
+@click.option(
+    "-O",
+    "--gap-open",
+    type=int,
+    default=default_of(MapParams, "gap_open"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of a gap: a gap of length l costs O + l * E.",
+)
+@click.option(
+    "-E",
+    "--gap-extend",
+    type=int,
+    default=default_of(MapParams, "gap_extend"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of each base of a gap.",
+)
+@click.option(
+    "-L",
+    "--clip",
+    type=int,
+    default=default_of(MapParams, "clip"),
+    show_default=True,
+    metavar="INT",
+    help="Penalty of clipping an end of the read.",
+)
+@click.option(
+    "--max-hits",
+    "most_hits",
+    type=int,
+    default=default_of(MapParams, "most_hits"),
+    show_default=True,
+    metavar="INT",
+    help="Seed hits followed per read, rarest seeds first.",
+)
+@click.option(
+    "--max-candidates",
+    "most_candidates",
+    type=int,
+    default=default_of(MapParams, "most_candidates"),
+    show_default=True,
+    metavar="INT",
+    help="Places verified per read.",
+)
+@click.option(
+    "--sensitivity",
+    type=click.Choice(("default", "full")),
+    default="default",
+    show_default=True,
+    help="full: find every place within the error limit, by an index of which the reads say k and w, and all its hits; "
+    "slow in repeats.",
+)
+@click.option(
+    "--end-to-end",
+    is_flag=True,
+    help="Leave reads unmapped that fit nowhere as a whole, instead of aligning their parts.",
+)
+@click.option(
+    "-N",
+    "secondary",
+    type=int,
+    default=default_of(MapParams, "secondary"),
+    show_default=True,
+    metavar="INT",
+    help="Report up to that many further places of a read, best first, as secondary records.",
+)
+@click.option("--secondary", "five", is_flag=True, help="The same as -N 5.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Report all places within the error limit.")
+@click.option(
+    "--strata",
+    type=int,
+    metavar="INT",
+    help="Of further places, those with up to INT edits more than the best one; without -N, all of them.",
+)
+@click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
+@click.option(
+    "-Y",
+    "--soft-supplementary",
+    is_flag=True,
+    help="Clip supplementary records softly: they keep the whole sequence.",
+)
+@click.option(
+    "--secondary-seq", "secondary_sequence", is_flag=True, help="Write sequence and qualities of secondary records too."
+)
+@record_options
+@output_options
+@run_options
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    preset: str,
+    no_check_names: bool,
+    sensitivity: str,
+    five: bool,
+    everywhere: bool,
+    **values: Any,
+) -> None:
+    """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
+
+    REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
+    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Lanes are
+    given with commas between their files, or by repeating -1 and -2, and mapped as one. Every
+    candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
+    aligned in parts where it has any. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont
+    but with the scores of short ones, and without a mate's help. Output is in the order of the input and the same for
+    any number of threads.
+
+    \b
+    Presets:
+      sr            short reads: the defaults below
+      sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
+      hifi          long reads of few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
+      ont           long reads of many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
+    By chaining: reads may be clipped at both ends or fall into parts, -e does not apply, and --max-hits holds for
+    each 500 bases of a read. A saved index keeps its own -k and -w, which must be the preset's.
+
+    \b
+    Examples:
+      gpualign map ref.fa reads.fq.gz -o out.sam
+      gpualign map -x ont ref.fa reads.fq.gz -o out.sam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
+    """
+    options, layout = take_run_options(values), take_layout(values)
+    values["read_group"] = take_read_group(values)
+    command_line = shlex.join(["gpualign", *sys.argv[1:]])
+    from gpualign.map.run import run_map
+
+    given_secondary = context.get_parameter_source("secondary") != _DEFAULT
+    if everywhere and given_secondary:
+        raise click.UsageError("-a reports all places, -N some: choose one")
+    if everywhere or (values["strata"] is not None and not given_secondary and not five):
+        values["secondary"] = ALL_PLACES
+    elif five and not given_secondary:
+        values["secondary"] = 5
+    values["reads"], values["mates"] = _take_files(values)
+    values["full"] = sensitivity == "full"
+    values["orientation"] = _take_orientation(values)
+    by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
+    given = {name: value for name, value in values.items() if name not in by_default}
+    params = MapParams.of_preset(preset, command_line=command_line, check_names=not no_check_names, **given)
+    run_map(params, options, layout)
+
+
+def _take_orientation(values: dict[str, Any]) -> str:
+    given = [name for name in ("fr", "rf", "ff") if values.pop(name)]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+    return given[0] if given else str(default_of(MapParams, "orientation"))
+
+
+def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """The files of reads, or of first and second ends."""
+    named = [text for text in (values["reads"], values["mates"]) if text is not None]
+    ends = values.pop("first_ends"), values.pop("second_ends")
+    if not any(ends):
+        if not named:
+            raise click.UsageError("Missing argument 'READS'.")
+        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else None
+    if named:
+        raise click.UsageError("the reads are named by READS or by -1 and -2, not by both")
+    if not all(ends):
+        raise click.UsageError("-1 and -2 go together")
+    first, second = (tuple(file for text in files for file in listed_files(text)) for files in ends)
+    return first, second

@@ -1,0 +1,68 @@
+"""Seeds for `map --sensitivity full`: an index that shares one with every place of the reads at hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import UsageError
+from gpualign.index.minimizers import IndexParams
+from gpualign.io.fastx import Chunk
+from gpualign.io.mates import PairedParts, to_reads
+from gpualign.sequences.batch import SequenceBatch
+
+if TYPE_CHECKING:
+    from gpualign.map.run import MapParams
+
+Item = TypeVar("Item", bound=Chunk | PairedParts | SequenceBatch)
+#: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches
+_SAMPLE_READS = 10_000
+#: shorter seeds occur so often that searching the whole reference costs less
+_LEAST_PIECE = 7
+#: with a longer window fewer k-mers are kept, and each is more likely to be the reference's alone
+_MOST_W = 16
+
+
+def first_lengths(items: Iterator[Item]) -> tuple[NDArray[np.int64], Iterator[Item | SequenceBatch]]:
+    """Bases of each of the first reads, and all items, from the first one on."""
+    held: list[SequenceBatch] = []
+    lengths = np.zeros(0, np.int64)
+    while len(lengths) < _SAMPLE_READS and (item := next(items, None)) is not None:
+        held.append(to_reads(item))
+        lengths = np.concatenate((lengths, held[-1].lengths))
+    return lengths[:_SAMPLE_READS], itertools.chain(held, items)
+
+
+def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
+    """Bases that a place of every one of these reads has in a row without an edit.
+
+    Of limit + 1 pieces of a read one is free of edits (the pigeonhole principle). Where that is too little for a seed,
+    the read is looked for all over the reference and needs none.
+    """
+    pieces = params.pieces(lengths[params.promised(lengths) & (lengths > 0)])
+    return max(_LEAST_PIECE, int(pieces.min()) if len(pieces) else 0)
+
+
+def choose_seeds(params: MapParams, piece: int) -> tuple[int, int]:
+    """k and w, as far as they are not given, so that w + k - 1 bases in a row have a seed; long ones occur less often
+    by chance."""
+    k = params.k or next(k for k in (19, 15, 13, 11, 9, 7) if piece >= {19: 23, 15: 17}.get(k, k))
+    return k, params.w or min(_MOST_W, max(1, piece - k + 1))
+
+
+def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
+    """Refuse an index in which places of these reads may have no seed.
+
+    Raises:
+        UsageError: with seeds that do.
+    """
+    if index.w + index.k - 1 > piece:
+        k, w = choose_seeds(params, piece) if params.k is None and params.w is None else (piece - 1 + piece % 2, 1)
+        raise UsageError(
+            f"--sensitivity full needs k + w - 1 of at most {piece} for these reads and -e {params.error_rate:g}, "
+            f"and the index has k = {index.k} and w = {index.w} (-k {k} -w {w} will do)"
+        )

@@ -1,0 +1,104 @@
+"""The options of ``gpualign map`` that say in what form its output is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.io.alignment_output import FORMATS, AlignmentLayout
+from gpualign.options import SIZE, F, default_of, shown_size
+
+
+def output_options(command: F) -> F:
+    """Add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`."""
+    memory = default_of(AlignmentLayout, "sort_memory")
+    decorators = [
+        click.option(
+            "--output-format",
+            type=click.Choice(FORMATS, case_sensitive=False),
+            help="Form of the output.  [default: by the extension of -o, else sam]",
+        ),
+        click.option("--bam", is_flag=True, help="The same as --output-format bam."),
+        click.option("--paf", is_flag=True, help="The same as --output-format paf; it has no unmapped reads."),
+        click.option("--sort", is_flag=True, help="Write in order of coordinates."),
+        click.option(
+            "--sort-memory",
+            type=SIZE,
+            default=memory,
+            metavar="SIZE",
+            help="Records held for sorting; more go to temporary files beside the output.  "
+            f"[default: {shown_size(memory)}]",
+        ),
+        click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai beside the output."),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def take_layout(values: dict[str, Any]) -> AlignmentLayout:
+    """Remove these options from the command's keyword arguments and make them an :class:`AlignmentLayout`."""
+    forms = {name for name in ("bam", "paf") if values.pop(name)} | {values.pop("output_format")} - {None}
+    if len(forms) > 1:
+        raise click.UsageError(f"only one form of output can be written, not {' and '.join(sorted(forms))}")
+    return AlignmentLayout(
+        format=next(iter(forms), None),
+        sort=values.pop("sort"),
+        sort_memory=values.pop("sort_memory"),
+        write_index=values.pop("write_index"),
+    )
+
+
+def record_options(command: F) -> F:
+    """Add the options of :class:`MapParams` that choose and complete records."""
+    decorators = [
+        click.option(
+            "-C", "--copy-comments", is_flag=True, help="Comments that are SAM tags (XX:T:value) become tags."
+        ),
+        click.option(
+            "-U",
+            "--no-unal",
+            "--sam-hit-only",
+            "no_unmapped",
+            is_flag=True,
+            help="Leave unmapped reads out; a pair only where both ends are.",
+        ),
+        click.option(
+            "--un",
+            "unmapped_reads",
+            metavar="FILE",
+            help="Write unmapped reads here as FASTQ (.gz: compressed), pairs without any mapped end interleaved.",
+        ),
+        click.option(
+            "--al",
+            "mapped_reads",
+            metavar="FILE",
+            help="Write mapped reads here in the same way, pairs with a mapped end.",
+        ),
+        click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as a page with plots."),
+        click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
+        click.option("--rg-id", metavar="ID", help="Read group's ID, as another way of -R."),
+        click.option(
+            "--rg",
+            "rg_fields",
+            metavar="TAG:VALUE",
+            multiple=True,
+            help="A field of it, such as SM:y; may be given again.",
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def take_read_group(values: dict[str, Any]) -> str | None:
+    """Remove the options that name a read group and make them one @RG line."""
+    line, identifier, rg_fields = (values.pop(name) for name in ("read_group", "rg_id", "rg_fields"))
+    if identifier is None and not rg_fields:
+        return line  # type: ignore[no-any-return]
+    if line is not None:
+        raise click.UsageError("give the read group by -R or by --rg-id and --rg, not both")
+    if identifier is None:
+        raise click.UsageError("--rg wants --rg-id")
+    return "\t".join(["@RG", f"ID:{identifier}", *rg_fields])

@@ -1,0 +1,146 @@
+"""The pairs of `map`: what a library of pairs looks like, given or estimated from its first pairs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import UsageError
+from gpualign.io.mates import PairedParts, to_reads
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.ordered import run_ordered
+
+#: how the ends of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
+ORIENTATIONS = ("fr", "rf", "ff")
+#: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches
+_SAMPLE_PAIRS = 5000
+_LEAST_PAIRS = 25
+_SAMPLE_MAPQ = 20
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Insert sizes (outer distances of the two ends) in bases, and what a pair that does not fit costs.
+
+    Attributes:
+        mean, sd: of the insert sizes.
+        min, max: bounds of a proper pair.
+        orientation: one of :data:`ORIENTATIONS`.
+        unpaired: score that places which are no proper pair must make good.
+    """
+
+    mean: float = 300.0
+    sd: float = 100.0
+    min: int = 1
+    max: int = 1000
+    orientation: str = "fr"
+    unpaired: int = 17
+
+    def __post_init__(self) -> None:
+        if self.orientation not in ORIENTATIONS:
+            raise UsageError(f"orientation must be one of {', '.join(ORIENTATIONS)}, not {self.orientation!r}")
+        if self.mean <= 0 or self.sd <= 0 or not 0 <= self.min <= self.max:
+            raise UsageError("insert size needs mean and sd above 0 and min at most max")
+        if self.max > 1 << 20:
+            raise UsageError(f"insert size must be at most {1 << 20:,}, not {self.max:,}")
+
+    @property
+    def native(self) -> tuple[float, float, int, int, int, int]:
+        return (self.mean, self.sd, self.min, self.max, ORIENTATIONS.index(self.orientation), self.unpaired)
+
+
+def parse_insert_size(text: str, orientation: str, unpaired: int) -> PairModel:
+    """``mean[,sd[,max[,min]]]`` as in bwa's -I; sd is a tenth of the mean, max and min four sd away where not given.
+
+    Raises:
+        UsageError: not one to four numbers.
+    """
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 4:
+        raise UsageError(f"insert size must be MEAN[,SD[,MAX[,MIN]]], not {text!r}")
+    mean = numbers[0]
+    sd = numbers[1] if len(numbers) > 1 else mean / 10
+    longest = numbers[2] if len(numbers) > 2 else mean + 4 * sd
+    shortest = numbers[3] if len(numbers) > 3 else mean - 4 * sd
+    return PairModel(mean, sd, max(1, int(shortest)), int(longest), orientation, unpaired)
+
+
+def estimate_pairs(
+    items: Iterator[PairedParts | SequenceBatch],
+    map_alone: Callable[[SequenceBatch], Alignments],
+    orientation: str,
+    unpaired: int,
+    threads: int = 1,
+) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
+    """Insert sizes from the first pairs whose ends are both placed with confidence, each by itself.
+
+    Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
+    as in bwa mem: mean and sd from the sizes within two interquartile ranges of the quartiles, a proper pair within
+    three, and at least four sd from the mean.
+
+    Returns:
+        The model, None where too few pairs could be placed, and the items from the first one on.
+    """
+    held: list[SequenceBatch] = []
+    pairs = 0
+    sizes: list[NDArray[np.int64]] = []
+
+    def sizes_of(part: SequenceBatch) -> NDArray[np.int64]:
+        return _sizes(part, map_alone(part), orientation)
+
+    for item in items:
+        held.append(to_reads(item))
+        sample = _first_pairs(held[-1], _SAMPLE_PAIRS - pairs)
+        pairs += _count(sample)
+        sizes += run_ordered(_cut(sample, threads), sizes_of, threads)
+        if pairs >= _SAMPLE_PAIRS:
+            break
+    found = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
+    return _fit(found, orientation, unpaired), itertools.chain(held, items)
+
+
+def _count(batch: SequenceBatch) -> int:
+    return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
+
+
+def _first_pairs(batch: SequenceBatch, most: int) -> SequenceBatch:
+    assert batch.mates is not None
+    seconds = np.flatnonzero(batch.mates == 2)
+    return batch if len(seconds) <= most else batch.part(0, int(seconds[most - 1]) + 1)
+
+
+def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
+    """About equal parts, pairs whole."""
+    assert batch.mates is not None
+    starts = np.append(np.flatnonzero(batch.mates != 2), len(batch))
+    cuts = starts[np.linspace(0, len(starts) - 1, parts + 1).astype(np.int64)].tolist()
+    return (batch.part(start, end) for start, end in itertools.pairwise(cuts) if end > start)
+
+
+def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray[np.int64]:
+    sizes: NDArray[np.int64] = _native.insert_sizes(
+        batch.mates, found.native, _SAMPLE_MAPQ, ORIENTATIONS.index(orientation)
+    )
+    return sizes
+
+
+def _fit(sizes: NDArray[np.int64], orientation: str, unpaired: int) -> PairModel | None:
+    if len(sizes) < _LEAST_PAIRS:
+        return None
+    # the quartile itself, not an interpolation: the same number on every machine
+    lower, upper = (int(np.sort(sizes)[len(sizes) * share // 4]) for share in (1, 3))
+    spread = max(1, upper - lower)
+    inside = sizes[(sizes >= lower - 2 * spread) & (sizes <= upper + 2 * spread)]
+    mean, sd = float(inside.mean()), max(1.0, float(inside.std()))
+    shortest = min(lower - 3 * spread, mean - 4 * sd)
+    longest = max(upper + 3 * spread, mean + 4 * sd)
+    return PairModel(mean, sd, max(1, int(shortest)), min(1 << 20, int(longest)), orientation, unpaired)

@@ -1,0 +1,39 @@
+"""What `map -x` sets: fields of MapParams, by the kind of the reads. An explicit option wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
+
+#: Scores of the long-read presets weigh a gap less against a mismatch than those of short reads: most errors of such
+#: reads are gaps. Ends are clipped without a penalty, as adapters and foreign sequence are common there.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "sr": {},
+    "sr-sensitive": {"error_rate": 0.12, "most_hits": 10_000, "most_candidates": 512},
+    "hifi": {
+        "k": 19,
+        "w": 19,
+        "match": 1,
+        "mismatch": 4,
+        "gap_open": 6,
+        "gap_extend": 2,
+        "clip": 0,
+        "most_hits": LONG_READ_HITS,
+        "long_reads": True,
+        "chaining": LONG_READS,
+    },
+    "ont": {
+        "k": 15,
+        "w": 10,
+        "match": 2,
+        "mismatch": 4,
+        "gap_open": 4,
+        "gap_extend": 2,
+        "clip": 0,
+        "most_hits": LONG_READ_HITS,
+        "long_reads": True,
+        "chaining": LONG_READS,
+    },
+}

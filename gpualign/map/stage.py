@@ -1,0 +1,94 @@
+"""The steps of `map` for a chunk of reads: parse, map, format; on the CPU all of them, beside GPUs the host's part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpualign.engine.stage import HostedStage, Lend
+from gpualign.errors import check_count
+from gpualign.io.fastx import Chunk
+from gpualign.io.mates import PairedParts, to_reads
+from gpualign.map.cpu import map_batch
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.kernel import DeviceRecords, MapKernel
+from gpualign.map.output import MappedText, RecordFormatter
+from gpualign.map.records import Alignments
+from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
+from gpualign.sequences.batch import SequenceBatch
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.device import Device
+
+Mapped = tuple[MappedText, MapStatistics]
+
+
+class Mapping:
+    """What a run does with each chunk; pickles with the index."""
+
+    def __init__(self, formatter: RecordFormatter) -> None:
+        self.formatter = formatter
+
+    @property
+    def stage(self) -> HostedStage[Chunk | PairedParts | SequenceBatch, Mapped]:
+        return HostedStage(
+            cpu=self.map_chunk,
+            make_kernel=self.make_kernel,
+            before=self.parse,
+            staged=self.staged,
+            cpu_kernel=self.map_staged,
+            after=self.write,
+        )
+
+    def map_chunk(self, item: Chunk | PairedParts | SequenceBatch) -> Mapped:
+        """From text to text on the CPU."""
+        (batch, clock), _ = self.parse(item)
+        return self._format(batch, self.map_on_cpu(batch), clock, 0)
+
+    def parse(self, item: Chunk | PairedParts | SequenceBatch) -> tuple[tuple[SequenceBatch, StepClock], SequenceBatch]:
+        clock = StepClock()
+        batch = to_reads(item)
+        clock.ended("parse")
+        return (batch, clock), batch
+
+    def staged(self, batch: SequenceBatch, lend: Lend) -> MapBatch:
+        return MapBatch.of(batch, self.formatter.pairs is not None, lend)
+
+    def make_kernel(self, device: Device) -> MapKernel:
+        return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
+
+    def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
+        return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
+
+    def map_staged(self, item: MapBatch) -> Alignments:
+        return self.map_on_cpu(item.batch)
+
+    def write(self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceRecords) -> Mapped:
+        """What a device found, or a thread beside it, as text."""
+        batch, clock = parsed
+        clock.ended("wait")
+        if isinstance(found, Alignments):
+            return self._format(batch, found, clock, 0)
+        paired = self.formatter.pairs is not None
+        alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
+        return self._format(batch, alignments, clock, len(batch) - found.left_count)
+
+    def _format(self, batch: SequenceBatch, alignments: Alignments, clock: StepClock, on_gpu: int) -> Mapped:
+        formatter, params = self.formatter, self.formatter.params
+        clock.ended("map")
+        text, invalid_comments = formatter(batch, alignments)
+        clock.ended("format")
+        statistics = statistics_of(batch, alignments, formatter.pairs)
+        primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
+        check_count("reads", len(batch), primary)
+        unsure = ~params.promised(batch.lengths) if params.full else np.zeros(0, np.bool_)
+        return text, replace(
+            statistics,
+            invalid_comments=invalid_comments,
+            not_guaranteed=int(np.count_nonzero(unsure)),
+            long_reads=int(np.count_nonzero(params.chained_as_long(batch.lengths))),
+            on_gpu=on_gpu,
+            seconds=clock.seconds,
+        )

@@ -1,0 +1,153 @@
+"""What `map` counts of a run, for its summary line and report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import counted
+from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+
+#: bins of the report's histograms: share of a read's length, bases
+ERROR_RATE_BIN = 0.01
+INSERT_SIZE_BIN = 10
+#: quality of both ends of the pairs in the histogram of insert sizes
+_SURE_MAPQ = 20
+
+
+#: of a chunk of reads on a thread; "wait" is for a GPU, "map" then what is left to the CPU
+STEPS = ("parse", "wait", "map", "format")
+
+
+class StepClock:
+    """Seconds of a chunk's steps."""
+
+    def __init__(self) -> None:
+        self.seconds = np.zeros(len(STEPS))
+        self._last = time.perf_counter()
+
+    def ended(self, step: str) -> None:
+        """What ran since the last call, or since the start, was ``step``."""
+        now = time.perf_counter()
+        self.seconds[STEPS.index(step)] += now - self._last
+        self._last = now
+
+
+def _none() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class MapStatistics:
+    """Counts; two add up to those of both.
+
+    Attributes:
+        bases: of all reads.
+        properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
+        invalid_comments: comments that are no SAM tags, where tags were wanted.
+        not_guaranteed: reads for which ``MapParams.full`` promises nothing.
+        long_reads: reads that a preset of short reads chains as the long ones they are.
+        mapqs: reads by the quality of their primary record, mapped ones.
+        distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
+        error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
+        insert_sizes: pairs that lie as the library's should, both ends with :data:`_SURE_MAPQ`, in bins.
+        on_gpu: reads that a GPU mapped.
+        seconds: float64, of each of :data:`STEPS`, summed over threads.
+    """
+
+    reads: int = 0
+    bases: int = 0
+    mapped: int = 0
+    properly_paired: int = 0
+    secondary: int = 0
+    supplementary: int = 0
+    invalid_comments: int = 0
+    not_guaranteed: int = 0
+    long_reads: int = 0
+    edits: int = 0
+    edited_bases: int = 0
+    mapqs: NDArray[np.int64] = field(default_factory=_none)
+    distances: NDArray[np.int64] = field(default_factory=_none)
+    error_rates: NDArray[np.int64] = field(default_factory=_none)
+    insert_sizes: NDArray[np.int64] = field(default_factory=_none)
+    on_gpu: int = 0
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(STEPS)))
+
+    def __add__(self, other: MapStatistics) -> MapStatistics:
+        def total(name: str) -> Any:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if not isinstance(mine, np.ndarray):
+                return mine + theirs
+            longer, shorter = (mine, theirs) if len(mine) >= len(theirs) else (theirs, mine)
+            summed = longer.copy()
+            summed[: len(shorter)] += shorter
+            return summed
+
+        return MapStatistics(**{entry.name: total(entry.name) for entry in fields(self)})
+
+    @property
+    def mean_mapq(self) -> float:
+        return float(np.dot(np.arange(len(self.mapqs)), self.mapqs)) / max(1, self.mapped)
+
+    def summary(self, pairs: PairModel | None) -> str:
+        """One clause for the last line."""
+        share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
+        text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
+        if pairs is None:
+            return text
+        return f"{text}, {self.properly_paired:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})"
+
+    def report(self) -> dict[str, Any]:
+        """Fields of the JSON report."""
+        return {
+            "reads": self.reads,
+            "mapped": self.mapped,
+            "unmapped": self.reads - self.mapped,
+            "properly_paired": self.properly_paired,
+            "secondary": self.secondary,
+            "supplementary": self.supplementary,
+            "mean_mapq": round(self.mean_mapq, 3),
+            "bases": self.bases,
+            "error_rate": round(self.edits / max(1, self.edited_bases), 6),
+            "mapq_histogram": self.mapqs.tolist(),
+            "edit_distance_histogram": self.distances.tolist(),
+            "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
+            "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
+            "thread_seconds": {step: round(s, 3) for step, s in zip(STEPS, self.seconds.tolist(), strict=True)},
+        }
+
+
+def statistics_of(batch: SequenceBatch, alignments: Alignments, pairs: PairModel | None) -> MapStatistics:
+    """Those that the reads and records of one batch tell."""
+    mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
+        alignments.native, batch.base_offsets, round(1 / ERROR_RATE_BIN)
+    )
+    return MapStatistics(
+        reads=len(batch),
+        bases=int(batch.base_offsets[-1] - batch.base_offsets[0]),
+        mapped=mapped,
+        properly_paired=proper,
+        secondary=secondary,
+        supplementary=supplementary,
+        edits=edits,
+        edited_bases=edited_bases,
+        mapqs=mapqs,
+        distances=distances,
+        error_rates=rates,
+        insert_sizes=_none() if pairs is None else _insert_sizes(batch, alignments, pairs),
+    )
+
+
+def _insert_sizes(batch: SequenceBatch, alignments: Alignments, pairs: PairModel) -> NDArray[np.int64]:
+    orientation = ORIENTATIONS.index(pairs.orientation)
+    counts: NDArray[np.int64] = _native.count_insert_sizes(
+        batch.mates, alignments.native, _SURE_MAPQ, orientation, pairs.max, INSERT_SIZE_BIN
+    )
+    return counts

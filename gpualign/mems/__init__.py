@@ -1,0 +1,1 @@
+"""`mems`: maximal exact matches."""

@@ -1,0 +1,131 @@
+"""``gpualign mems``: MUMmer's command line, with single or double dashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from gpualign.errors import UsageError
+from gpualign.io.paths import listed_files
+from gpualign.mems.params import MemsParams
+from gpualign.options import default_of, run_options, take_run_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KINDS = {
+    "mumreference": ("mumcand",),
+    "mum": (),
+    "maxmatch": (),
+}
+
+
+def _kind(name: str, text: str) -> Callable[[F], F]:
+    spellings = [f"{dash}{word}" for word in (name, *_KINDS[name]) for dash in ("-", "--")]
+    return click.option(*spellings, f"kind_{name}", is_flag=True, help=text)
+
+
+class _EitherDash(click.Command):
+    """Takes one-letter options with two dashes too; the longer ones name both spellings."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [re.sub("^--([A-Za-z])$", r"-\1", word) for word in args])
+
+
+@click.command(
+    name="mems",
+    cls=_EitherDash,
+    context_settings={"help_option_names": ["-h", "-help", "--help"], "max_content_width": 100},
+)
+@click.argument("reference", metavar="REF")
+@click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
+@_kind("mumreference", "Matches that are unique in the reference (the default).")
+@_kind("mum", "Matches that are unique in the reference and in the strand of the query record.")
+@_kind("maxmatch", "All maximal matches.")
+@click.option(
+    "-l",
+    "min_length",
+    type=int,
+    default=default_of(MemsParams, "min_length"),
+    show_default=True,
+    metavar="INT",
+    help="Minimum length of a match.",
+)
+@click.option(
+    "-max-occ",
+    "--max-occ",
+    type=int,
+    metavar="INT",
+    help="With -maxmatch: leave out matches whose string occurs more often than this in the reference.",
+)
+@click.option("-b", "both", is_flag=True, help="Match the forward and the reverse strand of the queries.")
+@click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries.")
+@click.option(
+    "-n", "only_acgt", is_flag=True, help="Match only a, c, g and t: always so; without -n, warn where it matters."
+)
+@click.option("-F", "four_columns", is_flag=True, help="Four columns even with one reference record.")
+@click.option("-L", "lengths", is_flag=True, help="Show the length of the query in the header line.")
+@click.option("-s", "strings", is_flag=True, help="Show the matching strings.")
+@click.option(
+    "-c", "forward_coordinates", is_flag=True, help="Reverse matches by their position on the forward strand."
+)
+@click.option("-tsv", "--tsv", "table", is_flag=True, help="Write a table: 1-based forward coordinates, strand column.")
+@click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
+@click.option(
+    "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead)."
+)
+@click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
+@click.option(
+    "-dotplot", "--dotplot", metavar="FILE", help="Draw the matches, at most the 20,000 longest, too: .png or .svg."
+)
+@click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
+@click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
+@run_options
+def command(**values: Any) -> None:
+    """Every maximal exact match between REF and the queries: a drop-in for mummer.
+
+    By default matches must be unique in REF, as in MUMmer; -maxmatch gives all of them. Options may have one dash or
+    two. Letters other than A, C, G and T never match, U counts as T, letter case is ignored. Files may be compressed;
+    '-' is standard input; queries may be FASTA, FASTQ or BAM.
+
+    Matches come in order of query record, strand, query start, reference record and position. Positions are 1-based;
+    those of reverse matches count on the reverse strand unless -c is given, which gives the forward position of the
+    match's right-most base.
+
+    \b
+    Examples:
+      gpualign mems -maxmatch -b -l 50 ref.fa query.fa > matches.txt
+      gpualign mems -mum -b -c genome1.fa genome2.fa
+      gpualign mems --tsv -maxmatch -l 30 -o matches.tsv ref.fa reads.fq.gz
+    """
+    threads = values.pop("qthreads")
+    if threads is not None and values["threads"] is None:
+        values["threads"] = threads
+    options = take_run_options(values)
+    reference = values.pop("reference")
+    queries = tuple(file for text in values.pop("queries") for file in listed_files(text))
+    params = _take_params(values)
+    from gpualign.mems.run import run_mems
+
+    run_mems(reference, queries, params, options)
+
+
+def _take_params(values: dict[str, Any]) -> MemsParams:
+    from gpualign.report import warn
+
+    kinds = [name for name in _KINDS if values.pop(f"kind_{name}")]
+    if len(kinds) > 1:
+        raise UsageError(f"-{kinds[0]} and -{kinds[1]} exclude each other")
+    both, reverse = values.pop("both"), values.pop("reverse")
+    if both and reverse:
+        raise UsageError("-b and -r exclude each other")
+    if values.pop("sampling") is not None:
+        warn("mems", "-k is ignored: the index's sampling follows from -l and never changes the result")
+    return MemsParams(
+        kind=kinds[0] if kinds else default_of(MemsParams, "kind"),
+        strands="both" if both else "reverse" if reverse else default_of(MemsParams, "strands"),
+        header=not values.pop("no_header"),
+        **values,
+    )

@@ -1,0 +1,357 @@
+"""Maximal exact matches on a GPU: count a tile's matches, number them, write and order them.
+
+The reference's index stays on the device when it fits; else its pages pass by for every piece of the queries.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.runner import run_alone
+from gpualign.engine.gpu.tuning import MemsShape, choose_mems_shape
+from gpualign.errors import DeviceError
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.pages import Page, cut_pages, index_bytes
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.search import (
+    Columns,
+    Matches,
+    Piece,
+    Search,
+    index_for,
+    join_columns,
+    sort_columns,
+    sort_tiles,
+)
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.buffers import Slot
+    from gpualign.engine.gpu.device import Device
+
+WARP = 32
+#: bytes of a match: before and after it is put in order, and as it is written down while they are counted
+_FILLED_BYTES, FOUND_BYTES = 12, 20
+#: parts of tiles with many hits, and what a search leaves behind beside its matches (LeftOver of cuda/mems.cu)
+_MOST_PARTS = 4096
+LEFT_OVER_HEAD = np.dtype([("found", "u8"), ("total", "u8"), ("part_count", "u4"), ("unused", "u4")])
+LEFT_OVER_BYTES = LEFT_OVER_HEAD.itemsize + 8 * _MOST_PARTS
+#: of the kernels that number matches and move them to their places
+_SCAN_THREADS, _SCAN_VALUES, _PLACE_THREADS = 256, 2048, 256
+#: blocks of kernels whose work only the device knows
+_PART_BLOCKS, _PLACE_BLOCKS = 1024, 1024
+#: more matches than there are
+_ALL = np.uint64(2**64 - 1)
+#: of the device's memory, what an index may take that stays
+RESIDENT_SHARE = 0.6
+#: and, as a divisor, what the matches written at a time may take
+_SLICE_SHARE = 16
+
+serial = itertools.count()
+
+
+@dataclass(frozen=True)
+class _PageArrays:
+    """A page's arrays on the device, as the kernels' arguments."""
+
+    page: Page
+    arguments: tuple[Any, ...]
+
+
+class MemsKernel:
+    """The kernel object of :mod:`gpualign.engine.gpu.runner`; an item is a :class:`Piece`, a result its :class:`Matches`."""
+
+    def __init__(self, device: Device, search: Search) -> None:
+        assert isinstance(search.index, MinimizerIndex)
+        self.device, self.search = device, search
+        self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
+        defines = self.shape.defines
+        self.load(lambda name: device.function("mems", name, defines))
+        share = int(device.budget * RESIDENT_SHARE)
+        if index_bytes(search.index) > share:
+            share //= 4  # each of two slots holds a page, and builds on it
+        self.pages = cut_pages(search.index, share, search.params.min_length, search.threads)
+        self._natives = [search.native_of(page.index) for page in self.pages]
+        self._key = f"mems reference {next(serial)}"
+
+    def load(self, function: Callable[[str], Any]) -> None:
+        """Take the kernels by name."""
+        self._count, self._count_parts, self._count_unique = (
+            function(f"mems_{name}") for name in ("count", "count_parts", "count_unique")
+        )
+        self._sum, self._number, self._place, self._fill, self._order = (
+            function(f"mems_{name}") for name in ("sum", "number", "place", "fill", "order")
+        )
+
+    # -- the runner's interface
+
+    def submit(self, slot: Slot, item: Piece) -> None:
+        # it is whole there for each of its pieces: a match may go on behind them
+        slot.upload_once("text words", item.source.text.words, item.source)
+        slot.upload_once("text breaks", item.source.text.breaks, item.source)
+        if len(self.pages) == 1:
+            self._launch(slot, item, self._on_device(slot, 0))
+
+    def collect(self, slot: Slot, item: Piece) -> Matches:
+        if len(self.pages) == 1:
+            columns, complete_to = self._fetch(slot, item, self._on_device(slot, 0))
+            return self._result(item, columns, complete_to)
+        parts, complete_to = [], item.stop
+        for number, page in enumerate(self.pages):
+            arrays = self._on_device(slot, number)
+            self._launch(slot, item, arrays)
+            slot.wait()
+            columns, reached = self._fetch(slot, item, arrays)
+            complete_to = min(complete_to, reached)
+            _native.complete_mems(self.search.native, item.source.text, *columns, page.end)
+            parts.append(columns)
+        joined = join_columns(parts)
+        sort_columns(joined)
+        return self._result(item, joined, complete_to)
+
+    def split(self, item: Piece) -> list[Piece]:
+        middle = (item.start + item.stop) // 2
+        if item.stop - item.start <= self.shape.tile:
+            return [item]
+        return [Piece(item.source, item.start, middle), Piece(item.source, middle, item.stop)]
+
+    def join(self, results: list[Matches]) -> Matches:
+        first, last = results
+        piece = Piece(first.piece.source, first.piece.start, last.piece.stop)
+        if first.reached < first.piece.stop:
+            return Matches(piece, first.reached, columns=first.columns)
+        assert first.columns is not None
+        assert last.columns is not None
+        return Matches(piece, last.reached, columns=join_columns([first.columns, last.columns]))
+
+    # -- the reference
+
+    def _on_device(self, slot: Slot, number: int) -> _PageArrays:
+        page = self.pages[number]
+        native = self._natives[number]
+        arrays = (
+            page.index.offsets,
+            page.index.entries,
+            page.index.reference.words,
+            native.near_break,
+            native.segment_starts,
+            native.segment_ends,
+        )
+        if len(self.pages) == 1:
+            resident = self.device.resident(self._key, lambda: ResidentArrays(self.device, *arrays))
+            pointers = [np.uint64(address) for address in resident.addresses]
+        else:
+            pointers = [slot.upload(f"page array {i}", array) for i, array in enumerate(arrays)]
+        offsets, entries, words, near_break, segment_starts, segment_ends = pointers
+        return _PageArrays(
+            page,
+            (
+                offsets,
+                entries,
+                np.int32(page.index.bucket_bits),
+                words,
+                near_break,
+                segment_starts,
+                segment_ends,
+                np.uint32(len(native.segment_starts)),
+                np.uint32(page.index.reference.bases),
+                np.uint32(page.own_begin),
+                np.uint32(page.own_end),
+                np.int32(page.index.params.k),
+                np.int32(page.index.params.w),
+                np.uint32(self.search.params.min_length),
+            ),
+        )
+
+    # -- the kernels
+
+    def _tiles(self, item: Piece) -> tuple[int, int]:
+        """The tiles that hold a piece's starts."""
+        return item.start // self.shape.tile, -(-item.stop // self.shape.tile)
+
+    def _task(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Any, ...]:
+        text = (slot.device_array("text words", 0), slot.device_array("text breaks", 0))
+        return (*text, np.uint64(item.source.text.length), *arrays.arguments)
+
+    def _launch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
+        """All that a page's matches take, where there is room for them."""
+        first, last = self._tiles(item)
+        tiles, capacity = last - first, self._capacity(item)
+        units = tiles + _MOST_PARTS
+        counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
+        found = slot.device_array("found", FOUND_BYTES * capacity)
+        task = self._task(slot, item, arrays)
+        tile_numbers, room = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
+        by_warps = -(-tiles // self.shape.warps), WARP * self.shape.warps
+        left_over = slot.clear("left over", LEFT_OVER_BYTES)
+        counting = (*task, *tile_numbers, counts, totals, room, found, left_over)
+        slot.launch(self._count, *by_warps, *counting)
+        slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)
+        self._number_and_place(slot, tiles, units, capacity, arrays.page.begin)
+        slot.launch(
+            self._order, *by_warps,
+            np.uint32(first), np.uint32(0), np.uint32(tiles), slot.device_array("offsets", 0), left_over, room,
+            np.uint64(0), room, *(slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered")),
+        )  # fmt: skip
+        slot.download("left over", 1, LEFT_OVER_HEAD)
+
+    def _number_and_place(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
+        """Move counted matches to their units' places, if there was room for all of them."""
+        blocks = -(-units // _SCAN_VALUES)
+        counts, totals, found, left_over = (
+            slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
+        )
+        sums, offsets = slot.device_array("sums", 8 * blocks), slot.device_array("offsets", 8 * units)
+        filled = slot.device_array("filled", _FILLED_BYTES * capacity)
+        slot.launch(self._sum, blocks, _SCAN_THREADS, totals, np.uint32(units), sums)
+        slot.launch(
+            self._number, blocks, _SCAN_THREADS,
+            totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
+        )  # fmt: skip
+        slot.launch(
+            self._place, _PLACE_BLOCKS, _PLACE_THREADS,
+            found, left_over, np.uint32(tiles), counts, offsets, np.uint64(capacity), np.uint32(page_begin), filled,
+        )  # fmt: skip
+
+    def _capacity(self, item: Piece) -> int:
+        """Matches that are written down while they are counted: more than a piece without repeats has."""
+        by_memory = self.device.budget // _SLICE_SHARE // (FOUND_BYTES + 2 * _FILLED_BYTES)
+        return int(min(self.search.slice_matches, by_memory, 4096 + 64 * (item.stop - item.start)))
+
+    def _fetch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
+        """The matches of a page whose kernels have ended, and up to which start they are complete."""
+        left_over = slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]
+        total = int(left_over["total"])
+        if total == 0:
+            return join_columns([]), item.stop
+        if total > self._capacity(item):
+            return self._fill_all(slot, item, arrays, int(left_over["part_count"]))
+        return self._download(slot, total), item.stop
+
+    def _download(self, slot: Slot, count: int, name: str = "ordered") -> Columns:
+        """The matches in order, in page-locked memory that is the slot's no more. Waits for the device."""
+        columns = slot.download(name, (len(Columns._fields), count), np.uint32)
+        slot.submitted()
+        slot.wait()
+        slot.part_with(name)
+        return Columns(*columns)
+
+    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
+        """As :meth:`_fetch`, of more matches than there was room for: search again, a part of them at a time."""
+        first, last = self._tiles(item)
+        offsets = slot.download("offsets", last - first + 1, np.uint64)
+        slot.submitted()
+        slot.wait()
+        tiles, complete_to = last - first, item.stop
+        keep = int(np.searchsorted(offsets, np.uint64(self.search.most_matches), "right")) - 1
+        if keep < tiles:  # too many to hold: whole tiles, the rest is left to the caller
+            complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
+        total = int(offsets[keep])
+        columns = join_columns([]) if total == 0 else Columns(*(np.empty(total, np.uint32) for _ in range(3)))
+        by_memory = self.device.budget // _SLICE_SHARE // (2 * _FILLED_BYTES)
+        most = max(1, min(total, self.search.slice_matches, by_memory))
+        parts = (tiles, tiles + min(part_count, _MOST_PARTS))
+        for start in range(0, total, most):
+            span = (start, min(start + most, total))
+            begin = int(np.searchsorted(offsets, np.uint64(span[0]), "right")) - 1
+            end = min(int(np.searchsorted(offsets, np.uint64(span[1]), "left")), keep)
+            for units in ((begin, end), parts):
+                self._launch_fill(slot, item, arrays, units, span)
+            self._launch_order(slot, item, (begin, end), span)
+            for column, part in zip(columns, self._download(slot, span[1] - span[0]), strict=True):
+                column[span[0] : span[1]] = part
+        if most < total:  # some tiles were written in two parts
+            sort_tiles(columns, offsets[: keep + 1].astype(np.int64), self.search.threads)
+        return columns, complete_to
+
+    def _launch_fill(
+        self, slot: Slot, item: Piece, arrays: _PageArrays, units: tuple[int, int], span: tuple[int, int]
+    ) -> None:
+        """The matches numbered ``span`` that the units [units[0], units[1]) have."""
+        first, last = self._tiles(item)
+        slot.launch(
+            self._fill,
+            -(-(units[1] - units[0]) // self.shape.warps),
+            WARP * self.shape.warps,
+            *self._task(slot, item, arrays),
+            np.uint32(first),
+            np.uint32(last - first),
+            *(slot.device_array(name, 0) for name in ("left over", "counts", "offsets")),
+            np.uint32(units[0]),
+            np.uint32(units[1]),
+            np.uint64(span[0]),
+            np.uint64(span[1]),
+            np.uint32(arrays.page.begin),
+            slot.device_array("filled", _FILLED_BYTES * (span[1] - span[0])),
+        )
+
+    def _launch_order(self, slot: Slot, item: Piece, tiles: tuple[int, int], span: tuple[int, int]) -> None:
+        """The filled matches numbered ``span`` of the tiles [tiles[0], tiles[1]), counted from the piece's first."""
+        slot.launch(
+            self._order,
+            -(-(tiles[1] - tiles[0]) // self.shape.warps),
+            WARP * self.shape.warps,
+            np.uint32(self._tiles(item)[0]),
+            np.uint32(tiles[0]),
+            np.uint32(tiles[1]),
+            slot.device_array("offsets", 0),
+            slot.device_array("left over", 0),
+            _ALL,
+            np.uint64(span[0]),
+            np.uint64(span[1]),
+            *(slot.device_array(name, _FILLED_BYTES * (span[1] - span[0])) for name in ("filled", "ordered")),
+        )
+
+    def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
+        """Without the starts of neighbouring pieces that share a tile."""
+        # of the columns' own type: NumPy would turn all of them into what the two have in common
+        bounds = np.array([item.start, complete_to], columns.starts.dtype)
+        begin, end = np.searchsorted(columns.starts, bounds, "left").tolist()
+        return Matches(item, complete_to, columns=columns.part(begin, end))
+
+
+_TESTED_LETTERS, _TESTED_MATCH = 20_000, 12
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_LETTERS).w).defines),
+)
+
+
+def self_test(device: Device) -> None:
+    """Compare a small search with the CPU backend.
+
+    Raises:
+        DeviceError: the matches differ.
+    """
+    from gpualign.mems.device_unique import kernel_for
+
+    generator = np.random.default_rng(0)
+    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
+    packer = _native.ReferencePacker()
+    packer.append(text)
+    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
+    changed = text.copy()
+    changed[::97] = ord("A")
+    query = changed.tobytes().decode()
+    queries = SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
+    for kind in ("maxmatch", "mumreference"):
+        params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
+        search = Search(index_for(reference, params), params)
+        source = search.prepare(queries)
+        piece = Piece(source, 0, source.text.length)
+        found = run_alone(device, partial(kernel_for, search=search), piece).columns
+        expected = search.find(piece).columns
+        assert found is not None
+        assert expected is not None
+        if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+            raise DeviceError("maximal exact matches differ from the CPU's")

@@ -1,0 +1,78 @@
+"""Host side of the search for matches that are unique in the reference: a thread decides about a start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.tuning import choose_mems_shape
+from gpualign.index.sorted_positions import SortedPositions
+from gpualign.mems import device as mems
+from gpualign.mems.device import MemsKernel
+from gpualign.mems.search import Matches, Piece, Search, join_columns
+
+if TYPE_CHECKING:
+    from gpualign.engine.gpu.buffers import Slot
+    from gpualign.engine.gpu.device import Device
+
+
+def kernel_for(device: Device, search: Search) -> MemsKernel:
+    """What searches the index that a search has."""
+    return (UniqueMemsKernel if isinstance(search.index, SortedPositions) else MemsKernel)(device, search)
+
+
+class UniqueMemsKernel(MemsKernel):
+    """As :class:`MemsKernel`, in sorted positions. A device that cannot hold them leaves the search to the CPU."""
+
+    def __init__(self, device: Device, search: Search) -> None:
+        assert isinstance(search.index, SortedPositions)
+        self.device, self.search, self.index = device, search, search.index
+        self.shape = choose_mems_shape(device.info.capability, 1)
+        self.load(lambda name: device.function("mems", name, self.shape.defines))
+        self.fits = self.index.nbytes <= device.budget * mems.RESIDENT_SHARE
+        self._key = f"mems reference {next(mems.serial)}"
+
+    def submit(self, slot: Slot, item: Piece) -> None:
+        if not self.fits:
+            return
+        slot.upload_once("text words", item.source.text.words, item.source)
+        slot.upload_once("text breaks", item.source.text.breaks, item.source)
+        first, last = self._tiles(item)
+        tiles = last - first
+        units, capacity = tiles + 1, tiles * self.shape.tile  # a start has one match at most
+        counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
+        found = slot.device_array("found", mems.FOUND_BYTES * capacity)
+        left_over = slot.clear("left over", mems.LEFT_OVER_BYTES)
+        slot.launch(
+            self._count_unique, -(-units // self.shape.warps), mems.WARP * self.shape.warps,
+            slot.device_array("text words", 0), slot.device_array("text breaks", 0),
+            np.uint64(item.source.text.length), *self._reference(),
+            np.uint32(first), np.uint32(tiles), counts, totals, found, left_over,
+        )  # fmt: skip
+        self._number_and_place(slot, tiles, units, capacity, 0)
+        slot.download("left over", 1, mems.LEFT_OVER_HEAD)
+
+    def collect(self, slot: Slot, item: Piece) -> Matches:
+        if not self.fits:
+            return self.search.find(item)
+        total = int(slot.pinned("left over", 1, mems.LEFT_OVER_HEAD)[0]["total"])
+        columns = self._download(slot, total, "filled") if total else join_columns([])
+        return self._result(item, columns, item.stop)
+
+    def _reference(self) -> tuple[np.generic, ...]:
+        """The sorted positions on the device and the least length, as the kernel's arguments."""
+        native, reference = self.search.native, self.index.reference
+        arrays = (
+            self.index.offsets,
+            self.index.positions,
+            reference.words,
+            native.near_break,
+            native.segment_starts,
+            native.segment_ends,
+        )
+        resident = self.device.resident(self._key, lambda: ResidentArrays(self.device, *arrays))
+        offsets, positions, *others = (np.uint64(address) for address in resident.addresses)
+        numbers = np.uint32(len(native.segment_starts)), np.uint32(reference.bases)
+        return (offsets, positions, np.int32(self.index.k), *others, *numbers, np.uint32(self.search.params.min_length))

@@ -1,0 +1,133 @@
+"""Queries of `mems`: batches of records, packed as the text that is matched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.fastx import Chunk, LongRecord, parse
+from gpualign.io.reads import ReadSource
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.prefetch import Ahead
+
+#: read of a long record at a time
+_PART_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class QueryText:
+    """The names of a batch of query records and the packed text of their strands.
+
+    Attributes:
+        names, name_offsets: as in :class:`SequenceBatch`.
+        bases: of all records.
+        text: native packed text; its positions number the strands one behind the other.
+    """
+
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    bases: int
+    text: Any
+
+    @property
+    def records(self) -> int:
+        return len(self.name_offsets) - 1
+
+
+#: records still to be parsed, or packed, or both
+Batch = Chunk | SequenceBatch | QueryText
+
+
+def pack_batch(batch: Batch, strands: int) -> QueryText:
+    """Parse and pack, where that is not done yet.
+
+    Args:
+        strands: 1 forward, 2 reverse, 3 both.
+
+    Raises:
+        InputError: a malformed record, or one too long.
+    """
+    if isinstance(batch, QueryText):
+        return batch
+    records = parse(batch) if isinstance(batch, Chunk) else batch
+    longest = int(records.lengths.max(initial=0))
+    if longest > _native.LONGEST_MEM_QUERY:
+        raise InputError(_too_long(longest))
+    text = _native.pack_mem_text(records.bases, records.base_offsets, strands)
+    return QueryText(records.names, records.name_offsets, len(records.bases), text)
+
+
+def pack_record(record: LongRecord, strands: int) -> QueryText:
+    """Read, parse and pack a long record, without ever holding its text.
+
+    Raises:
+        InputError: malformed, or too long.
+    """
+    builder = _native.MemTextBuilder()
+    for part in record.parts(_PART_BYTES):
+        try:
+            builder.append(part.bases)
+        except ValueError:
+            raise InputError(_too_long(builder.length + len(part.bases)), record.path, record.line) from None
+    return QueryText(part.names, part.name_offsets, builder.length, builder.finish(strands))
+
+
+def _too_long(bases: int) -> str:
+    return f"a query record has {bases} bases or more, the limit is {_native.LONGEST_MEM_QUERY} (cut it)"
+
+
+def bases_of(batch: Chunk | SequenceBatch) -> int:
+    """About how many."""
+    return len(batch.data) // 2 if isinstance(batch, Chunk) else len(batch.bases)
+
+
+@dataclass(frozen=True)
+class QueryFiles:
+    """What to read.
+
+    Attributes:
+        paths: "-" is standard input.
+        strands: as for :func:`pack_batch`.
+        batch_bases: tells how many bases a batch should have, about.
+        by_parser: tells of a path whether whoever parses its records reads them from the file.
+    """
+
+    paths: Sequence[str]
+    strands: int
+    batch_bases: Callable[[], int]
+    by_parser: Callable[[str], bool]
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """The records in batches; those larger than a batch are packed.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        for path in self.paths:
+            with ReadSource(path, by_parser=self.by_parser(path)) as source:
+                most = self.batch_bases()
+                for item in source.items(most, long_records=True):
+                    if isinstance(item, LongRecord):
+                        yield pack_record(item, self.strands)
+                    else:
+                        yield item if bases_of(item) <= 2 * most else pack_batch(item, self.strands)
+
+
+@contextmanager
+def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
+    """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
+    be stopped; and not of files that must be open as long as their last batch is under way.
+    """
+    if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
+        with closing(Ahead(files.batches())) as ahead:
+            yield iter(ahead)
+    else:
+        yield files.batches()

@@ -1,0 +1,253 @@
+"""The search of `mems` on batches of queries: pieces of work, and their matches on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.index.minimizers import MinimizerIndex, build_index
+from gpualign.index.sorted_positions import SortedPositions, choose_prefix, sort_positions
+from gpualign.io.fastx import Chunk
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.queries import QueryText, pack_batch
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
+
+#: bytes of text after which a piece's search pauses until they are written
+_PAUSE_BYTES = 8 << 20
+#: and matches, where they are kept as such
+_PAUSE_MATCHES = 1 << 20
+#: matches that a picture shows
+MOST_DOTS = 20_000
+#: what match_mems takes for "never pause"
+_UNLIMITED = 2**62
+
+
+class Columns(NamedTuple):
+    """Matches, uint32 each, in order of start and reference position.
+
+    Attributes:
+        starts: positions in the query text.
+        references: positions in the concatenated reference.
+        lengths: bases.
+    """
+
+    starts: NDArray[np.uint32]
+    references: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+
+    def part(self, begin: int, end: int) -> Columns:
+        return Columns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
+
+
+class Dots(NamedTuple):
+    """The longest of some matches, for a picture, in no order.
+
+    Attributes:
+        queries: uint64, the left end on the query's forward strand, in a batch's records laid end to end.
+        references: uint32, positions in the concatenated reference.
+        lengths: uint32, bases.
+        reverse: uint8, 1 where the query's reverse strand matches.
+        total: of how many matches.
+    """
+
+    queries: NDArray[np.uint64]
+    references: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    reverse: NDArray[np.uint8]
+    total: int
+
+
+class Printed(NamedTuple):
+    """Text as it goes to the output.
+
+    Attributes:
+        text: uint8, whole lines.
+        headers: lines in it that begin a strand of a record.
+        dots: the longest of its matches, where they are wanted.
+    """
+
+    text: NDArray[np.uint8]
+    headers: int
+    dots: Dots | None
+
+
+#: no ends of matches
+NO_ENDS = np.empty(0, np.uint64)
+
+
+def join_columns(parts: list[Columns]) -> Columns:
+    """Parts one behind the other."""
+    if not parts:
+        return Columns(*(np.empty(0, np.uint32) for _ in range(3)))
+    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def sort_columns(columns: Columns) -> None:
+    """Put matches in order, in place."""
+    _native.sort_mems(*columns, np.array([0, len(columns.starts)], np.int64))
+
+
+def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
+    """Put the matches of each tile in order, in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
+    shares = np.linspace(0, offsets[-1], 4 * threads + 1)
+    edges = np.unique(np.searchsorted(offsets, shares)).tolist()
+    parts = [offsets[first : last + 1] for first, last in pairwise(edges)]
+    for _ in run_ordered(parts, lambda bounds: _native.sort_mems(*columns, bounds), threads):
+        pass
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Text positions [start, stop) of a batch: a unit of work. It yields the matches that start there."""
+
+    source: QueryText
+    start: int
+    stop: int
+
+    @property
+    def whole(self) -> bool:
+        return self.start == 0 and self.stop == self.source.text.length
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Matches of a piece up to where its search paused.
+
+    Attributes:
+        piece: the piece.
+        reached: the first position that was not searched; ``piece.stop`` at the end.
+        printed: as they go to the output; or None, and
+        columns: the matches.
+    """
+
+    piece: Piece
+    reached: int
+    printed: Printed | None = None
+    columns: Columns | None = None
+
+
+def _printed(text: NDArray[np.uint8], headers: int, dots: tuple[Any, ...] | None) -> Printed:
+    return Printed(text, headers, None if dots is None else Dots(*dots))
+
+
+#: what a search looks matches up in
+MemsIndex = MinimizerIndex | SortedPositions
+
+
+def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> MemsIndex:
+    """Build what suits the matches that are looked for."""
+    if params.by_sorted_positions:
+        return sort_positions(reference, choose_prefix(params.min_length, reference.bases), threads)
+    return build_index(reference, choose_index(params.min_length, reference.bases), threads)
+
+
+class Search:
+    """An index and what is looked for in it; every method may run in any thread."""
+
+    #: matches of a piece that a device's result holds; the CPU goes on from there
+    most_matches = 1 << 26
+    #: matches that a device writes at a time
+    slice_matches = 1 << 23
+
+    def __init__(self, index: MemsIndex, params: MemsParams, threads: int = 1) -> None:
+        self.index, self.params, self.threads = index, params, threads
+        self.most_occurrences = params.most_occurrences
+        # matches that come from a device are still to be reduced to those that occur so often; 0: they are not
+        self.most_of_devices = 0 if isinstance(index, SortedPositions) else self.most_occurrences
+        self.unique_in_query = params.kind == "mum"
+        self.strands = params.strand_bits
+        self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
+        self.most_dots = MOST_DOTS if params.dotplot is not None else 0
+        self.style = params.style(len(index.reference.names))
+        self.native = self.native_of(index)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Search, (self.index, self.params, self.threads)
+
+    @staticmethod
+    def native_of(index: MemsIndex) -> Any:
+        """The native view of an index."""
+        if isinstance(index, SortedPositions):
+            return _native.MemIndex(
+                index.reference.native, index.offsets, index.positions, index.k, index.reference.shown_names
+            )
+        return _native.MemIndex(*index.native, index.reference.shown_names)
+
+    def prepare(self, batch: Chunk | SequenceBatch) -> QueryText:
+        """As :func:`pack_batch`."""
+        return pack_batch(batch, self.strands)
+
+    def match(self, piece: Piece) -> Matches:
+        """Search a piece on the CPU; it pauses when its result grows large.
+
+        The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
+        """
+        source = piece.source
+        if self.unique_in_query and not piece.whole:
+            return self.find(piece, self.most_occurrences)
+        printed, reached = _native.match_mems(
+            self.native,
+            source.text,
+            source.names,
+            source.name_offsets,
+            piece.start,
+            piece.stop,
+            self.params.min_length,
+            self.most_occurrences,
+            self.unique_in_query,
+            self.style,
+            _UNLIMITED if self.unique_in_query else _PAUSE_BYTES,  # at most one match a base is unique
+            self.most_dots,
+        )
+        return Matches(piece, reached, printed=_printed(*printed))
+
+    def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
+        """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
+        reference; of sorted positions always those that are unique in it.
+        """
+        *columns, reached = _native.find_mems(
+            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, most, limit
+        )
+        return Matches(piece, reached, columns=Columns(*columns))
+
+    def report(self, piece: Piece, columns: Columns, most: int = 0, ends: NDArray[np.uint64] = NO_ENDS) -> Printed:
+        """The text of matches that start in a piece.
+
+        Args:
+            most: leave out those whose string occurs more often in the reference; 0: none.
+            ends: the largest ends of matches that start before the piece, for that.
+        """
+        source = piece.source
+        printed = _native.report_mems(
+            self.native,
+            source.text,
+            source.names,
+            source.name_offsets,
+            piece.start,
+            piece.stop,
+            *columns,
+            most,
+            ends,
+            self.unique_in_query,
+            self.style,
+            self.most_dots,
+        )
+        return _printed(*printed)
+
+    @cached_property
+    def matches_by_chance(self) -> float:
+        """Matches a text position gives where the sequences have nothing in common."""
+        chance = float(self.index.reference.bases * 0.25**self.params.min_length)
+        return min(chance, 1.0) if isinstance(self.index, SortedPositions) else chance
+
+    def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
+        """Of matches that are unique in the reference, those that are so in their strand of their record."""
+        return Columns(*_native.keep_unique(source.text, *columns, self.threads))

@@ -1,0 +1,399 @@
+// Many (pattern, text window) pairs: one pair per lane of a machine vector, patterns striped (algo/common/myers_striped.hpp).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "algo/common/myers_striped.hpp"
+#include "index/reference.hpp"
+#include "simd/vector.hpp"
+#include "common/myers_profiles.hpp"
+
+namespace gpualign {
+
+enum class VerifyMode : int { infix = 0, prefix = 1, global = 2 };
+
+// A pattern against the reference's bases [begin, begin + columns), read forward or, complemented, backward.
+struct VerifyTask {
+    uint32_t begin, columns;
+    uint32_t profile;  // query * 2 + strand
+    int32_t limit;     // errors of interest; cells that only lead beyond it may be left out
+};
+
+// Best distance (exact when at most the limit) and the text letters used when it is first, or last, reached.
+struct VerifyBest {
+    int32_t distance, end;
+};
+
+class VerifyBatch {
+public:
+    VerifyBatch(const ReferenceView& reference, VerifyProfiles& profiles) : reference_(reference), profiles_(profiles) {}
+
+    // results[i] belongs to tasks[i]; the order in which tasks are taken does not show. `backward`: the text is read
+    // from its end, complemented, and of equal ends the last counts (this finds starts). Patterns and texts hold at
+    // least one letter.
+    void run(const std::vector<VerifyTask>& tasks, VerifyMode mode, bool backward, std::vector<VerifyBest>& results) {
+        mode_ = mode;
+        backward_ = backward;
+        results.resize(tasks.size());
+        keys_.resize(tasks.size());
+        order_.resize(tasks.size());
+        std::iota(order_.begin(), order_.end(), 0u);
+        for (size_t i = 0; i < tasks.size(); i++) {
+            const VerifyTask& t = tasks[i];
+            const bool runs = reference_.has_run(t.begin, uint64_t(t.begin) + t.columns);
+            keys_[i] = uint64_t(VerifyProfiles::words(profiles_.length(t.profile))) << 33 | uint64_t(runs) << 32 | t.columns;
+        }
+        if (!std::is_sorted(keys_.begin(), keys_.end()))
+            std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return keys_[a] < keys_[b]; });
+        for (size_t at = 0; at < order_.size();) {
+            const uint64_t group = keys_[order_[at]] >> 32;
+            size_t stop = at + 1;
+            while (stop < order_.size() && stop - at < size_t(2 * kLanes) && keys_[order_[stop]] >> 32 == group) stop++;
+            run_group(tasks, results, order_.data() + at, int(stop - at), int(group >> 1), group & 1);
+            at = stop;
+        }
+    }
+
+private:
+    using Word = Vec<uint64_t>;
+    using Score = Vec<int64_t>;
+    static constexpr int kLanes = Word::lanes;
+    static constexpr int kTile = VerifyProfiles::kTileWords;
+
+    struct Lanes {
+        const VerifyTask* tasks[kLanes];
+        int count, words;
+        int64_t shortest, longest;  // columns
+        Score columns;
+    };
+
+    // Score and column in one number, so that one minimum keeps both: the score above bit 32, the column below.
+    struct Best {
+        Score score, key, column_step;
+    };
+
+    // Up to two vectors of pairs. A column's operations depend on each other, so patterns of few words leave the processor
+    // idle: two vectors side by side fill it.
+    void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
+                   int count, int words, bool runs) {
+        const int first = std::min(count, kLanes), second = count - first;
+        if (second > 0 && words <= kMostPairedWords) {
+            const Lanes lanes[2] = {load_lanes(tasks, members, first, words, runs, 0),
+                                    load_lanes(tasks, members + first, second, words, runs, 1)};
+            Best best[2];
+            if (runs) dispatch_two<true>(lanes, best);
+            else dispatch_two<false>(lanes, best);
+            store(results, members, first, best[0]);
+            store(results, members + first, second, best[1]);
+            return;
+        }
+        for (int at = 0; at < count; at += kLanes) {
+            const int n = std::min(count - at, kLanes);
+            const Lanes lanes = load_lanes(tasks, members + at, n, words, runs, 0);
+            store(results, members + at, n, runs ? dispatch<true>(lanes) : dispatch<false>(lanes));
+        }
+    }
+
+    Lanes load_lanes(const std::vector<VerifyTask>& tasks, const uint32_t* members, int count, int words, bool runs,
+                     int group) {
+        Lanes lanes;
+        lanes.count = count;
+        lanes.words = words;
+        lanes.shortest = INT64_MAX;
+        lanes.longest = 0;
+        lanes.columns = Score(0);
+        for (int lane = 0; lane < count; lane++) {
+            lanes.tasks[lane] = &tasks[members[lane]];
+            const int64_t columns = lanes.tasks[lane]->columns;
+            lanes.columns.set(lane, columns);
+            lanes.shortest = std::min(lanes.shortest, columns);
+            lanes.longest = std::max(lanes.longest, columns);
+        }
+        load_text(lanes, runs, text_[group], bases_[group]);
+        return lanes;
+    }
+
+    void store(std::vector<VerifyBest>& results, const uint32_t* members, int count, const Best& best) const {
+        for (int lane = 0; lane < count; lane++) {
+            const int64_t key = best.key[lane];
+            const int64_t column = backward_ ? kLastColumn - (key & 0xFFFFFFFF) : key & 0xFFFFFFFF;
+            results[members[lane]] = {int32_t(key >> 32), int32_t(column)};
+        }
+    }
+
+    static constexpr int kMostPairedWords = 3;  // of a pattern; longer ones keep the processor busy alone
+
+    template <bool Runs>
+    void dispatch_two(const Lanes* lanes, Best* best) {
+        switch (lanes[0].words) {
+            case 1: search_two<1, Runs>(lanes, best); break;
+            case 2: search_two<2, Runs>(lanes, best); break;
+            default: search_two<3, Runs>(lanes, best);
+        }
+    }
+
+    template <bool Runs>
+    Best dispatch(const Lanes& lanes) {
+        switch (lanes.words) {
+            case 1: return search<1, Runs>(lanes);
+            case 2: return search<2, Runs>(lanes);
+            case 3: return search<3, Runs>(lanes);
+            case 4: return search<4, Runs>(lanes);
+            case 5: return search<5, Runs>(lanes);
+            case 6: return search<6, Runs>(lanes);
+            case 7: return search<7, Runs>(lanes);
+            case 8: return search<8, Runs>(lanes);
+            default: return search_tiled<Runs>(lanes);
+        }
+    }
+
+    // 32 letters of the text from column `column` on.
+    uint64_t letters_at(const VerifyTask& t, int64_t column) const {
+        if (!backward_) return packed_window(reference_.words, t.begin + uint64_t(column));
+        const int64_t first = int64_t(t.begin) + t.columns - column - kBasesPerWord;
+        if (first >= 0) return reverse_complement(packed_window(reference_.words, uint64_t(first)));
+        // the window would begin before the reference: what is shifted in lies behind the last column
+        return reverse_complement(reference_.words[0] << (2 * -first));
+    }
+
+    // Word t of lane l at t * lanes + l; where a window touches a run, also which of its letters are bases.
+    void load_text(const Lanes& lanes, bool runs, std::vector<uint64_t>& text, std::vector<uint64_t>& bases) {
+        const size_t words = size_t(lanes.longest / kBasesPerWord + 1);
+        text.assign(words * kLanes, 0);
+        for (int lane = 0; lane < lanes.count; lane++) {
+            const VerifyTask& t = *lanes.tasks[lane];
+            for (size_t i = 0; i * kBasesPerWord < t.columns; i++)
+                text[i * kLanes + size_t(lane)] = letters_at(t, int64_t(i * kBasesPerWord));
+        }
+        if (runs) load_runs(lanes, words, bases);
+    }
+
+    void load_runs(const Lanes& lanes, size_t words, std::vector<uint64_t>& bases) {
+        bases.assign(words * kLanes, ~uint64_t(0));
+        for (int lane = 0; lane < lanes.count; lane++) {
+            const VerifyTask& t = *lanes.tasks[lane];
+            const uint64_t end = uint64_t(t.begin) + t.columns;
+            for (size_t r = reference_.first_run(t.begin); r < reference_.runs && reference_.run_starts[r] < end; r++)
+                for (uint64_t i = std::max<uint64_t>(t.begin, reference_.run_starts[r]);
+                     i < std::min<uint64_t>(end, reference_.run_ends[r]); i++) {
+                    const uint64_t j = backward_ ? end - 1 - i : i - t.begin;
+                    bases[j / kBasesPerWord * kLanes + size_t(lane)] &= ~(uint64_t(1) << (2 * (j % kBasesPerWord)));
+                }
+        }
+    }
+
+    template <int W>
+    struct Pattern {
+        Word low[W], high[W], known[W], padding[W], rows[W];
+    };
+
+    // Words [first, first + W) of the patterns' planes, which are tile first / W.
+    template <int W>
+    void load_pattern(const Lanes& lanes, int first, Pattern<W>& p) {
+        uint64_t low[W][kLanes] = {}, high[W][kLanes] = {}, known[W][kLanes] = {}, rows[W][kLanes] = {};
+        for (int lane = 0; lane < lanes.count; lane++) {
+            const uint32_t profile = lanes.tasks[lane]->profile;
+            const VerifyProfiles::Planes* planes = profiles_.planes(profile) + first;
+            const int64_t pad = int64_t(lanes.words) * 64 - profiles_.length(profile) - int64_t(first) * 64;
+            for (int w = 0; w < W; w++) {
+                low[w][lane] = planes[w].low;
+                high[w][lane] = planes[w].high;
+                known[w][lane] = planes[w].known;
+                rows[w][lane] = striped_rows<uint64_t>(w, W, pad);
+            }
+        }
+        for (int w = 0; w < W; w++) {
+            p.low[w] = Word::load(low[w]);
+            p.high[w] = Word::load(high[w]);
+            p.known[w] = Word::load(known[w]);
+            p.rows[w] = Word::load(rows[w]);
+            p.padding[w] = mode_ == VerifyMode::infix ? ~p.rows[w] : Word(0);
+        }
+    }
+
+    static constexpr int64_t kLastColumn = 0x7FFFFFFF;  // columns backward count down from it, so that the last is the least
+
+    Best start(const Lanes& lanes) {
+        Best b;
+        b.score = Score(0);
+        for (int lane = 0; lane < lanes.count; lane++) b.score.set(lane, profiles_.length(lanes.tasks[lane]->profile));
+        b.score = b.score << 32;
+        const int64_t zero_columns = backward_ ? kLastColumn : 0;
+        b.key = mode_ == VerifyMode::global ? Score(INT64_MAX) : b.score + Score(zero_columns);
+        b.score = b.score + Score(zero_columns);
+        b.column_step = Score(backward_ ? -1 : 1);
+        return b;
+    }
+
+    // The last row's difference of the column that brings the text to `columns` letters.
+    GPUALIGN_HD void note(Best& b, const Lanes& lanes, int64_t columns, Word up, Word down) const {
+        const Score change = (up >> 63).template as<int64_t>() - (down >> 63).template as<int64_t>();
+        b.score = b.score + (change << 32) + b.column_step;
+        if (mode_ == VerifyMode::global) {
+            if (columns >= lanes.shortest) b.key = select(lanes.columns == Score(columns), b.score, b.key);
+        } else if (columns <= lanes.shortest) {
+            b.key = min(b.key, b.score);
+        } else {
+            b.key = select(lanes.columns < Score(columns), b.key, min(b.key, b.score));
+        }
+    }
+
+    // Rows that match the letter in the two low bits of `letters`.
+    template <int W, bool Runs>
+    static GPUALIGN_HD void match(const Pattern<W>& p, Word letters, Word bases, Word* eq) {
+        const Word low = Word(0) - (letters & Word(1)), high = Word(0) - (letters >> 1 & Word(1));
+        const Word known = Runs ? Word(0) - (bases & Word(1)) : Word(0);
+        for (int w = 0; w < W; w++) {
+            const Word rows = Runs ? p.known[w] & known : p.known[w];
+            eq[w] = andnot_or(rows, (p.low[w] ^ low) | (p.high[w] ^ high), p.padding[w]);
+        }
+    }
+
+    template <int W, bool Runs>
+    Best search(const Lanes& lanes) {
+        Pattern<W> p;
+        load_pattern<W>(lanes, 0, p);
+        StripedColumn<Word, W> column;
+        column.start(p.rows);
+        Best b = start(lanes);
+        const Word above(mode_ == VerifyMode::infix ? 0 : 1);
+        for (int64_t j = 0; j < lanes.longest;) {
+            const size_t word = size_t(j / kBasesPerWord) * kLanes;
+            Word letters = Word::load(&text_[0][word]), bases = Runs ? Word::load(&bases_[0][word]) : Word(0);
+            const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
+            for (; j < stop; j++) {
+                Word eq[W], up, down;
+                match<W, Runs>(p, letters, bases, eq);
+                column.step(eq, above, Word(0), up, down);
+                note(b, lanes, j + 1, up, down);
+                letters = letters >> 2;
+                if (Runs) bases = bases >> 2;
+            }
+        }
+        return b;
+    }
+
+    template <int W, bool Runs>
+    void search_two(const Lanes* lanes, Best* best) {
+        Pattern<W> p[2];
+        StripedColumn<Word, W> column[2];
+        const int64_t longest = std::max(lanes[0].longest, lanes[1].longest);
+        for (int g = 0; g < 2; g++) {
+            load_pattern<W>(lanes[g], 0, p[g]);
+            column[g].start(p[g].rows);
+            best[g] = start(lanes[g]);
+            // columns behind a vector's last change nothing: its lanes' best stay as they are
+            const size_t words = size_t(longest / kBasesPerWord + 1) * kLanes;
+            text_[g].resize(words);
+            if (Runs) bases_[g].resize(words);
+        }
+        Best b[2] = {best[0], best[1]};
+        const Word above(mode_ == VerifyMode::infix ? 0 : 1);
+        for (int64_t j = 0; j < longest;) {
+            const size_t word = size_t(j / kBasesPerWord) * kLanes;
+            Word letters[2], bases[2];
+            for (int g = 0; g < 2; g++) {
+                letters[g] = Word::load(&text_[g][word]);
+                bases[g] = Runs ? Word::load(&bases_[g][word]) : Word(0);
+            }
+            const int64_t stop = std::min<int64_t>(longest, j + kBasesPerWord);
+            for (; j < stop; j++) {
+                for (int g = 0; g < 2; g++) {
+                    Word eq[W], up, down;
+                    match<W, Runs>(p[g], letters[g], bases[g], eq);
+                    column[g].step(eq, above, Word(0), up, down);
+                    note(b[g], lanes[g], j + 1, up, down);
+                    letters[g] = letters[g] >> 2;
+                    if (Runs) bases[g] = bases[g] >> 2;
+                }
+            }
+        }
+        best[0] = b[0];
+        best[1] = b[1];
+    }
+
+    // Patterns of several tiles: the horizontal differences of a tile's last row are handed to the next, a bit each.
+    // Cells farther from the start and end diagonals than the limit cannot lie on an alignment within it (Ukkonen 1985):
+    // a tile only looks at the columns between them, and takes +1 from above where the tile above did not look.
+    template <bool Runs>
+    Best search_tiled(const Lanes& lanes) {
+        constexpr int W = kTile, kRows = W * 64;
+        ups_.assign(size_t(lanes.longest) * kLanes, mode_ == VerifyMode::infix ? 0 : 1);
+        downs_.assign(size_t(lanes.longest) * kLanes, 0);
+        const int tiles = lanes.words / W;
+        Best b = start(lanes);
+        Score bottom(0);  // D of the last row of the tile above, before the first column it looked at
+        int64_t above_first = 0, above_last = lanes.longest;
+        for (int tile = 0; tile < tiles; tile++) {
+            Pattern<W> p;
+            load_pattern<W>(lanes, tile * W, p);
+            StripedColumn<Word, W> column;
+            column.start(p.rows);
+            const auto [first, last] = columns_of(lanes, tile, tiles, kRows);
+            for (int64_t j = above_last; j < last; j++) {
+                Word(1).store(&ups_[size_t(j) * kLanes]);
+                Word(0).store(&downs_[size_t(j) * kLanes]);
+            }
+            for (int64_t j = above_first; j < first; j++)
+                bottom = bottom + Word::load(&ups_[size_t(j) * kLanes]).template as<int64_t>() -
+                         Word::load(&downs_[size_t(j) * kLanes]).template as<int64_t>();
+            for (int lane = 0; lane < lanes.count; lane++) {
+                const int64_t pad = int64_t(lanes.words) * 64 - profiles_.length(lanes.tasks[lane]->profile) - int64_t(tile) * kRows;
+                bottom.set(lane, bottom[lane] + std::min<int64_t>(kRows, std::max<int64_t>(0, kRows - pad)));
+            }
+            if (tile == tiles - 1) b.score = (bottom << 32) + Score((backward_ ? kLastColumn - first : first));
+            if (tile == tiles - 1) run_tile<Runs, true>(lanes, p, column, first, last, b);
+            else run_tile<Runs, false>(lanes, p, column, first, last, b);
+            above_first = first;
+            above_last = last;
+        }
+        return b;
+    }
+
+    template <bool Runs, bool Last>
+    void run_tile(const Lanes& lanes, const Pattern<kTile>& p, StripedColumn<Word, kTile>& column, int64_t first,
+                  int64_t last, Best& b) {
+        for (int64_t j = first; j < last; j++) {
+            const int shift = 2 * int(j % kBasesPerWord);
+            const size_t word = size_t(j / kBasesPerWord) * kLanes, at = size_t(j) * kLanes;
+            Word eq[kTile], up, down;
+            match<kTile, Runs>(p, Word::load(&text_[0][word]) >> shift, Runs ? Word::load(&bases_[0][word]) >> shift : Word(0), eq);
+            column.step(eq, Word::load(&ups_[at]), Word::load(&downs_[at]), up, down);
+            if (Last) {
+                note(b, lanes, j + 1, up, down);
+            } else {
+                (up >> 63).store(&ups_[at]);
+                (down >> 63).store(&downs_[at]);
+            }
+        }
+    }
+
+    // Columns that any lane needs for a tile. Row i meets column j on an alignment with at most k errors only where
+    // -k <= j - i <= n - m + k (infix: the free start lies within that too; prefix and global: j - i <= k).
+    std::pair<int64_t, int64_t> columns_of(const Lanes& lanes, int tile, int tiles, int64_t rows) const {
+        int64_t first = lanes.longest, last = 0;
+        for (int lane = 0; lane < lanes.count; lane++) {
+            const VerifyTask& t = *lanes.tasks[lane];
+            const int64_t length = profiles_.length(t.profile), limit = std::min<int64_t>(t.limit, length);
+            const int64_t pad = int64_t(lanes.words) * 64 - length;
+            const int64_t top = std::max<int64_t>(0, tile * rows - pad), bottom = std::max<int64_t>(0, (tile + 1) * rows - pad);
+            const int64_t right = mode_ == VerifyMode::infix ? std::max<int64_t>(0, t.columns - length) + limit : limit;
+            first = std::min(first, std::max<int64_t>(0, top - limit - 1));
+            last = std::max(last, std::min<int64_t>(t.columns, bottom + right + 1));
+        }
+        if (tile == tiles - 1 && mode_ == VerifyMode::global) last = lanes.longest;
+        return {std::min(first, last), last};
+    }
+
+    const ReferenceView& reference_;
+    VerifyProfiles& profiles_;
+    VerifyMode mode_ = VerifyMode::infix;
+    bool backward_ = false;
+    std::vector<uint32_t> order_;
+    std::vector<uint64_t> keys_, ups_, downs_;
+    std::vector<uint64_t> text_[2], bases_[2];  // of the vectors at work
+};
+
+}  // namespace gpualign

@@ -1,0 +1,185 @@
+// Packing a reference, building its minimizer index, sorting its positions.
+#include <cstdlib>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "index/builder.hpp"
+#include "index/base_packer.hpp"
+#include "index/position_sorter.hpp"
+#include "index/reference.hpp"
+#include "index/reference_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+// Packs contigs as they are read, so that the text is never held whole.
+class ReferencePacker {
+public:
+    void append(Input<uint8_t> letters) {
+        const uint8_t* p = letters.data();
+        const size_t n = letters.size();
+        nb::gil_scoped_release release;
+        if (bases_ + n > kMostBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
+        words_.resize((bases_ + n) / kBasesPerWord + 2);
+        size_t i = 0;
+        for (; i + kBasesPerWord <= n; i += kBasesPerWord) {
+            uint32_t others;
+            const uint64_t codes = LetterPacker::word(p + i, others);
+            if (others) put_letters(p + i, kBasesPerWord);
+            else put_word(codes);
+        }
+        put_letters(p + i, n - i);
+    }
+
+    nb::tuple finish() {
+        words_.resize(bases_ / kBasesPerWord + 2);
+        return nb::make_tuple(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
+                              to_numpy(std::move(letters_)));
+    }
+
+private:
+    void put_word(uint64_t codes) {
+        const uint64_t shift = 2 * (bases_ % kBasesPerWord);
+        uint64_t* word = &words_[bases_ / kBasesPerWord];
+        word[0] |= codes << shift;
+        if (shift) word[1] |= codes >> (64 - shift);
+        bases_ += kBasesPerWord;
+    }
+
+    void put_letters(const uint8_t* letters, size_t count) {
+        for (size_t i = 0; i < count; i++) {
+            const uint8_t code = base_code(letters[i]);
+            if (code == kNoBase) {
+                extend_run(letters[i]);
+            } else {
+                words_[bases_ / kBasesPerWord] |= uint64_t(code) << (2 * (bases_ % kBasesPerWord));
+            }
+            bases_++;
+        }
+    }
+
+    void extend_run(uint8_t letter) {
+        const uint32_t at = uint32_t(bases_);
+        if (!ends_.empty() && ends_.back() == at && letters_.back() == letter) {
+            ends_.back() = at + 1;
+        } else {
+            starts_.push_back(at);
+            ends_.push_back(at + 1);
+            letters_.push_back(letter);
+        }
+    }
+
+    uint64_t bases_ = 0;
+    std::vector<uint64_t> words_;
+    std::vector<uint32_t> starts_, ends_;
+    std::vector<uint8_t> letters_;
+};
+
+template <class Seed>
+nb::tuple build_index_of(const ReferenceView& reference, int k, int w, int threads) {
+    IndexBuilder<Seed> builder(reference, k, w, threads);
+    {
+        nb::gil_scoped_release release;
+        builder.build();
+    }
+    uint64_t* entries = builder.entries.release();
+    nb::capsule owner(entries, [](void* p) noexcept { std::free(p); });
+    return nb::make_tuple(to_numpy(std::move(builder.offsets)), Output<uint64_t>(entries, {builder.size()}, owner),
+                          builder.bucket_bits());
+}
+
+nb::tuple build_index(const ReferenceArrays& reference, int k, int w, int threads) {
+    if (k < 1 || k > kMaxKmer || k % 2 == 0) throw nb::value_error("k must be odd and between 1 and 31");
+    if (w < 1) throw nb::value_error("w must be at least 1");
+    const auto build = seed_partition_bits(k) + NarrowSeed::kRestBits >= 2 * k ? build_index_of<NarrowSeed> : build_index_of<WideSeed>;
+    return build(reference.view(), k, w, std::max(1, threads));
+}
+
+nb::tuple sort_positions(const ReferenceArrays& reference, int k, int threads) {
+    if (k < 1 || k > 15) throw nb::value_error("k must be between 1 and 15");
+    const MemSegments segments(reference.view());
+    PositionSorter sorter(segments, k, std::max(1, threads));
+    {
+        nb::gil_scoped_release release;
+        sorter.build();
+    }
+    const size_t size = sorter.size();
+    uint32_t* positions = sorter.positions.release();
+    nb::capsule owner(positions, [](void* p) noexcept { std::free(p); });
+    return nb::make_tuple(to_numpy(std::move(sorter.offsets)), Output<uint32_t>(positions, {size}, owner));
+}
+
+// An index file is untrusted: everything that is used as a subscript is checked once, here.
+std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int bucket_bits,
+                        int threads) {
+    if (k < 1 || k > kMaxKmer || k % 2 == 0) return "k is not odd or not between 1 and 31";
+    if (bucket_bits < 0 || bucket_bits > std::min(2 * k, 30)) return "the number of bucket bits is impossible";
+    if (offsets.size() != (size_t(1) << bucket_bits) + 1) return "the bucket table has the wrong size";
+    const uint32_t* o = offsets.data();
+    const uint64_t* e = entries.data();
+    const size_t buckets = offsets.size() - 1, n = entries.size();
+    const uint64_t bases = reference.view().bases;
+    nb::gil_scoped_release release;
+    if (o[0] != 0 || o[buckets] != n) return "the bucket table does not span the entries";
+    std::atomic<bool> ordered{true}, inside{true};
+    const auto check = [&](size_t count, std::atomic<bool>& holds, auto&& good) {
+        constexpr size_t kPart = size_t(1) << 20;
+        parallel_for(threads, (count + kPart - 1) / kPart, [&](size_t part, int) {
+            bool all = true;
+            const size_t end = std::min(count, (part + 1) * kPart);
+            for (size_t i = part * kPart; i < end; i++) all &= good(i);
+            if (!all) holds = false;
+        });
+    };
+    check(buckets, ordered, [&](size_t b) { return o[b] <= o[b + 1]; });
+    check(n, inside, [&](size_t i) { return uint64_t(entry_position(e[i])) + uint64_t(k) <= bases; });
+    if (!ordered) return "the bucket table is not in order";
+    if (!inside) return "an entry lies outside the reference";
+    return "";
+}
+
+nb::tuple scan_minimizers(Input<uint8_t> letters, int k, int w) {
+    std::vector<uint8_t> codes(letters.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+    std::vector<uint64_t> hashes;
+    std::vector<uint32_t> positions;
+    std::vector<uint8_t> reverse;
+    MinimizerScanner(k, w).scan(codes.data(), int64_t(codes.size()), [&](const Minimizer& m) {
+        hashes.push_back(m.hash);
+        positions.push_back(m.position);
+        reverse.push_back(uint8_t(m.reverse));
+    });
+    return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
+}
+
+nb::bytes reference_letters(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
+    if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
+    std::string text(end - begin, 'N');
+    reference.view().letters(begin, end, text.data());
+    return nb::bytes(text.data(), text.size());
+}
+
+}  // namespace
+
+void bind_index(nb::module_& m) {
+    nb::class_<ReferencePacker>(m, "ReferencePacker", "Packs contigs as they are read.")
+        .def(nb::init<>())
+        .def("append", &ReferencePacker::append, nb::arg("letters"), "Add letters (uint8 ASCII) of the current contig.")
+        .def("finish", &ReferencePacker::finish, "(words, run_starts, run_ends, run_letters)");
+    nb::class_<ReferenceArrays>(m, "ReferenceArrays", "A packed reference; keeps its arrays alive.")
+        .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
+             nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),
+             nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
+    m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("threads"),
+          "(offsets uint32, entries uint64, bucket_bits)");
+    m.def("sort_positions", &sort_positions, nb::arg("reference"), nb::arg("k"), nb::arg("threads"),
+          "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
+    m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
+          nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
+    m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),
+          "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+    m.def("reference_letters", &reference_letters, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
+}
+
+}  // namespace gpualign

@@ -1,0 +1,135 @@
+// The reference's positions in order of what follows them (cuda/algo/mems/unique_mem.hpp): counted and placed by their first k
+// bases, then each group sorted by the bases behind, a word at a time, as far as there are equals.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "algo/mems/unique_mem.hpp"
+#include "index/builder.hpp"
+#include "mems/reference.hpp"
+
+namespace gpualign {
+
+class PositionSorter {
+public:
+    PositionSorter(const MemSegments& segments, int k, int threads)
+        : reference_(segments.view()), k_(k), threads_(threads), offsets((size_t(1) << (2 * k)) + 1, 0) {}
+
+    void build() {
+        cut_segments();
+        each_position([&](uint32_t& count, uint32_t) { take(count); });
+        uint32_t sum = 0;
+        for (uint32_t& offset : offsets) {
+            const uint32_t count = offset;
+            offset = sum;
+            sum += count;
+        }
+        positions.reset(static_cast<uint32_t*>(std::malloc(std::max<size_t>(sum, 1) * sizeof(uint32_t))));
+        if (!positions) throw std::bad_alloc();
+        each_position([&](uint32_t& next, uint32_t position) { positions[take(next)] = position; });
+        // each offset has moved to the end of its group
+        std::copy_backward(offsets.begin(), offsets.end() - 1, offsets.end());
+        offsets[0] = 0;
+        sort_groups();
+    }
+
+    size_t size() const { return offsets.back(); }
+
+private:
+    const SegmentedReference reference_;
+    const int k_, threads_;
+
+public:
+    struct Free {
+        void operator()(uint32_t* p) const { std::free(p); }
+    };
+    std::vector<uint32_t> offsets;
+    std::unique_ptr<uint32_t[], Free> positions;  // never touched before they are written
+
+private:
+    struct Span {
+        uint32_t begin, end;
+    };
+    struct Part {  // positions that agree in the first `depth` bases
+        uint32_t begin, end, depth;
+    };
+    struct Key {
+        uint64_t bases;
+        uint64_t rest;  // how many of them there are, then the position
+        bool operator<(const Key& other) const { return bases != other.bases ? bases < other.bases : rest < other.rest; }
+        bool whole() const { return rest >> 32 == uint64_t(kBasesPerWord); }
+    };
+
+    // Stretches of positions that have k bases behind them, for threads to share.
+    void cut_segments() {
+        constexpr uint32_t kMost = 1u << 18;
+        for (uint32_t i = 0; i < reference_.segments; i++) {
+            const uint32_t begin = reference_.segment_starts[i], end = reference_.segment_ends[i];
+            if (end - begin < uint32_t(k_)) continue;
+            const uint32_t last = end - uint32_t(k_) + 1;
+            for (uint32_t p = begin; p < last; p += std::min(kMost, last - p)) spans_.push_back({p, p + std::min(kMost, last - p)});
+        }
+    }
+
+    template <class Visit>
+    void each_position(Visit&& visit) {
+        parallel_for(threads_, spans_.size(), [&](size_t i, int) {
+            for (uint32_t p = spans_[i].begin; p < spans_[i].end; p++)
+                visit(offsets[packed_window(reference_.words, p) & kmer_mask(k_)], p);
+        });
+    }
+
+    uint32_t take(uint32_t& counter) const {
+        return threads_ > 1 ? __atomic_fetch_add(&counter, 1u, __ATOMIC_RELAXED) : counter++;
+    }
+
+    void sort_groups() {
+        const size_t groups = offsets.size() - 1, most = std::max<size_t>(1, groups >> 10);
+        parallel_for(threads_, (groups + most - 1) / most, [&](size_t i, int) {
+            std::vector<Key> keys;
+            std::vector<Part> parts;
+            for (size_t g = i * most; g < std::min(groups, (i + 1) * most); g++) {
+                if (offsets[g + 1] - offsets[g] > 1) parts.push_back({offsets[g], offsets[g + 1], uint32_t(k_)});
+                while (!parts.empty()) {
+                    const Part part = parts.back();
+                    parts.pop_back();
+                    sort_part(part, keys, parts);
+                }
+            }
+        });
+    }
+
+    // Sorts by the next word; those that agree in it too become parts.
+    void sort_part(const Part& part, std::vector<Key>& keys, std::vector<Part>& parts) {
+        keys.clear();
+        for (uint32_t i = part.begin; i < part.end; i++) keys.push_back(key_of(positions[i], part.depth));
+        if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+        const uint32_t depth = part.depth + uint32_t(kBasesPerWord);
+        const bool deeper = depth < uint32_t(k_) + kSortedBases;
+        for (size_t i = 0, first = 0; i < keys.size(); i++) {
+            positions[part.begin + i] = uint32_t(keys[i].rest);
+            if (keys[i].bases != keys[first].bases || !keys[first].whole()) first = i;
+            const bool last = i + 1 == keys.size() || keys[i + 1].bases != keys[i].bases;
+            if (deeper && last && i > first && keys[first].whole())
+                parts.push_back({part.begin + uint32_t(first), part.begin + uint32_t(i) + 1, depth});
+        }
+    }
+
+    // The word `depth` bases behind a position, its first base on top, as far as the segment goes.
+    Key key_of(uint32_t position, uint32_t depth) const {
+        const uint32_t at = position + depth;
+        const uint32_t n = reference_.bases > at ? std::min(reference_.bases - at, uint32_t(kBasesPerWord)) : 0;
+        const uint32_t have = clip_right(reference_, at, n);
+        uint64_t bases = have ? reverse_complement(packed_window(reference_.words, at)) : 0;
+        if (have < uint32_t(kBasesPerWord)) bases &= ~(~uint64_t(0) >> (2 * have));
+        return {bases, uint64_t(have) << 32 | position};
+    }
+
+    std::vector<Span> spans_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,86 @@
+// The packed reference: contigs one behind the other, two bits a base, everything else as runs of one letter.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "algo/common/dna.hpp"
+
+namespace gpualign {
+
+// The letters of four packed bases.
+struct FourLetters {
+    char of[256][4] = {};
+    constexpr FourLetters() {
+        for (int bases = 0; bases < 256; bases++)
+            for (int i = 0; i < 4; i++) of[bases][i] = "ACGT"[bases >> (2 * i) & 3];
+    }
+};
+inline constexpr FourLetters kFourLetters;
+
+// A view of the reference's arrays; gpualign/sequences/reference.py owns them.
+struct ReferenceView {
+    const uint64_t* words;            // ceil(bases / 32) + 1
+    uint64_t bases;                   // over all contigs
+    const int64_t* contig_offsets;    // contigs + 1
+    size_t contigs;
+    const uint32_t* run_starts;       // runs of a letter other than A, C, G, T; packed as A
+    const uint32_t* run_ends;
+    const uint8_t* run_letters;
+    size_t runs;
+
+    size_t contig_of(uint64_t position) const {
+        return size_t(std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) - 1;
+    }
+
+    // Index of the first run that ends behind `position`.
+    size_t first_run(uint64_t position) const {
+        return size_t(std::upper_bound(run_ends, run_ends + runs, position,
+                                       [](uint64_t p, uint32_t end) { return p < end; }) - run_ends);
+    }
+
+    bool has_run(uint64_t begin, uint64_t end) const {
+        const size_t run = first_run(begin);
+        return run < runs && run_starts[run] < end;
+    }
+
+    // The words of `length` bases from a contig's `position` on, before they are needed. Inlined always: GCC takes a function
+    // that does nothing but prefetch for one without effect, and drops calls of it.
+    [[gnu::always_inline]] void prefetch(int64_t position, int32_t contig, int64_t length) const {
+        constexpr int64_t kBasesPerLine = 256;
+        const int64_t begin = contig_offsets[contig] + position;
+        for (int64_t i = 0; i < length + kBasesPerLine; i += kBasesPerLine)
+            __builtin_prefetch(words + std::min(begin + i, begin + length) / kBasesPerWord);
+    }
+
+    // Codes 0-3, kNoBase inside runs.
+    void codes(uint64_t begin, uint64_t end, uint8_t* out) const {
+        for (uint64_t i = begin; i < end; i++) out[i - begin] = packed_base(words, i);
+        for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            std::fill(out + (from - begin), out + (to - begin), kNoBase);
+        }
+    }
+
+    // The letters as in the file, upper-case.
+    void letters(uint64_t begin, uint64_t end, char* out) const {
+        const auto unpack = [&](uint64_t from, char* to) {
+            uint64_t bases = packed_window(words, from);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(to + four, kFourLetters.of[bases & 255], 4);
+        };
+        uint64_t i = begin;
+        for (; i + kBasesPerWord <= end; i += kBasesPerWord) unpack(i, out + (i - begin));
+        if (i < end) {
+            char last[kBasesPerWord];
+            unpack(i, last);
+            std::memcpy(out + (i - begin), last, end - i);
+        }
+        for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
+            const uint64_t from = std::max<uint64_t>(begin, run_starts[run]), to = std::min<uint64_t>(end, run_ends[run]);
+            std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));
+        }
+    }
+};
+
+}  // namespace gpualign

@@ -1,0 +1,42 @@
+// What the mappers say of a read: one or more records, the primary one first.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "algo/map/sam_codes.hpp"
+
+namespace gpualign {
+
+// Which end of a pair a read is; the ends of a pair are neighbours.
+enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
+
+// One record. An unmapped read has contig -1.
+struct Alignment {
+    uint16_t flag = kFlagUnmapped;
+    uint8_t mapq = 0;
+    int32_t contig = -1;
+    int64_t position = 0;   // 0-based, in the contig
+    int32_t score = 0;      // affine, without clip penalties, as bwa's AS
+    int32_t distance = -1;  // Levenshtein, of the whole read; -1 where it was not computed
+
+    bool mapped() const { return contig >= 0; }
+};
+
+// A CIGAR: length << 4 | operation.
+using Cigar = std::vector<uint32_t>;
+
+inline void push_cigar(Cigar& cigar, uint32_t op, uint32_t length) {
+    if (!length) return;
+    if (!cigar.empty() && (cigar.back() & 15) == op) cigar.back() += length << 4;
+    else cigar.push_back(length << 4 | op);
+}
+
+// Reference bases under a CIGAR.
+inline int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
+    int64_t span = 0;
+    for (const uint32_t* c = begin; c < end; c++)
+        if ((*c & 15) == kCigarM || (*c & 15) == kCigarD) span += *c >> 4;
+    return span;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,117 @@
+// Local alignments, by chaining, of the reads that no place explains as a whole, or none well: clipped reads, those with a long
+// gap, and those of several parts.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "algo/map/thresholds.hpp"
+#include "map/chain_mapper.hpp"
+#include "map/read_block.hpp"
+
+namespace gpualign {
+
+constexpr int32_t kLeastLocalScore = 30;
+
+class LocalFinder {
+public:
+    LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
+        : params_(params), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
+          dense_chainer_(index, reference, chaining(params, 1)), long_chainer_(index, reference, params.long_reads) {}
+
+    // Adds the places of the block's reads that need it.
+    void run() {
+        queries_.clear();
+        chained_.clear();
+        for (size_t r = 0; r < block_.size(); r++)
+            if (!params_.is_long(block_.read(r).length) && !fits_well(r)) ask(r, chained_);
+        chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
+        run_densely();
+        run_long();
+        for (const size_t r : chained_) {
+            const std::vector<ChainRecord>& locals = block_.locals(r);
+            for (size_t c = 0; c < locals.size(); c++)
+                if (locals[c].kind != ChainKind::supplementary) block_.add_local(r, int32_t(c));
+            block_.settle(r);
+        }
+    }
+
+private:
+    // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
+    static constexpr int32_t kMostRivals = 64, kFewRivals = 10;
+    static constexpr int32_t kMostHitsBeside = 4000;
+    static constexpr uint8_t kSure = 30;
+
+    static ChainMapParams chaining(const MapParams& params, int w) {
+        ChainMapParams chains{};
+        chains.anchors = {params.seeding.k, w, kLongestWhole};
+        chains.chains.most_gap = 500;
+        chains.chains.most_difference = 200;
+        chains.chains.min_score = params.seeding.k;
+        chains.chains.min_anchors = 1;
+        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore, 10};
+        return chains;
+    }
+
+    bool fits_well(size_t r) const {
+        if (block_.places(r).empty()) return false;
+        const Read& read = block_.read(r);
+        const Place& best = block_.places(r)[0];
+        return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.votes, read.failed, read.near_hits);
+    }
+
+    // Where a read fits as a whole, chaining looks for a better end or a gap near by; elsewhere for the read itself.
+    void ask(size_t r, std::vector<size_t>& asked) {
+        const int32_t most_hits = kDepth * params_.seeding.most_hits;
+        if (block_.places(r).empty()) ask(r, most_hits, kMostRivals, asked);
+        else ask(r, std::min(most_hits, kMostHitsBeside), kFewRivals, asked);
+    }
+
+    void ask(size_t r, int32_t most_hits, int32_t most_rivals, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, most_hits, most_rivals});
+        asked.push_back(r);
+    }
+
+    // The same with all k-mers of the reads that remain without a good alignment: where errors are many, the reference's
+    // minimizers are not always the read's, even where the bases agree.
+    void run_densely() {
+        queries_.clear();
+        poor_.clear();
+        for (const size_t r : chained_) {
+            const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * params_.scores.match;
+            const bool sure = !block_.locals(r).empty() && block_.locals(r)[0].mapq >= kSure;
+            if (!good && !sure && block_.places(r).empty() && block_.read(r).any_hits) ask(r, poor_);
+        }
+        dense_chainer_.map(queries_.data(), queries_.size(), chains_);
+        for (size_t i = 0; i < poor_.size(); i++)
+            if (!chains_[i].empty() && chains_[i][0].score > block_.best_local_score(poor_[i]))
+                block_.locals(poor_[i]) = std::move(chains_[i]);
+    }
+
+    // Reads that are too long for all that, some at a time, which bounds memory.
+    void run_long() {
+        for (size_t r = 0; r < block_.size();) {
+            queries_.clear();
+            long_.clear();
+            for (int64_t bases = 0; r < block_.size() && bases < kLongBases; r++) {
+                if (!params_.is_long(block_.read(r).length)) continue;
+                ask(r, params_.long_reads.most_hits, params_.long_reads.most_rivals, long_);
+                bases += block_.read(r).length;
+            }
+            long_chainer_.map(queries_.data(), queries_.size(), chains_);
+            for (size_t i = 0; i < long_.size(); i++) block_.locals(long_[i]) = std::move(chains_[i]);
+            chained_.insert(chained_.end(), long_.begin(), long_.end());
+        }
+    }
+    static constexpr int64_t kLongBases = 1 << 17;
+
+    const MapParams& params_;
+    ReadBlock& block_;
+    ChainMapper chainer_, dense_chainer_, long_chainer_;
+    std::vector<ChainQuery> queries_;
+    std::vector<size_t> chained_, poor_, long_;  // the reads that are asked for
+    std::vector<std::vector<ChainRecord>> chains_;
+};
+
+}  // namespace gpualign

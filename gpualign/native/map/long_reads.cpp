@@ -1,0 +1,95 @@
+// Bindings of the mapping of long reads.
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "map/chain_arguments.hpp"
+#include "text/record_arrays.hpp"
+#include "index/reference_arrays.hpp"
+#include "common/myers_profiles.hpp"
+
+namespace gpualign {
+namespace {
+
+void add_read(const std::vector<ChainRecord>& found, int most_secondary, RecordsBuilder& records) {
+    if (found.empty()) records.add(Alignment(), {});
+    for (const ChainRecord& r : found) {
+        if (r.kind == ChainKind::secondary && most_secondary-- <= 0) break;
+        const int kind = r.kind == ChainKind::secondary ? kFlagSecondary : r.kind == ChainKind::supplementary ? kFlagSupplementary : 0;
+        const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0));
+        records.add({flag, r.mapq, int32_t(r.contig), r.position, r.score, -1}, r.cigar);
+    }
+    records.end_read();
+}
+
+// Reads a block at a time: enough bases to fill vectors, few enough to bound memory.
+constexpr int64_t kBlockBases = 1 << 17;
+
+nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+                         int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, int most_hits, nb::tuple scores,
+                         nb::dict chaining, int most_secondary) {
+    const ReferenceView view = reference.view();
+    const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
+    const ChainMapParams params = chain_map_params_of(k, w, most_hits, scores, chaining);
+    const size_t reads = read_offsets.size() - 1;
+    const int64_t* at = read_offsets.data();
+    RecordsBuilder records;
+    {
+        nb::gil_scoped_release release;
+        ChainMapper mapper(index, view, params);
+        std::vector<uint8_t> codes;
+        std::vector<ChainQuery> queries;
+        std::vector<std::vector<ChainRecord>> found;
+        for (size_t from = 0, to; from < reads; from = to) {
+            to = from + 1;
+            while (to < reads && at[to + 1] - at[from] <= kBlockBases) to++;
+            codes.resize(2 * size_t(at[to] - at[from]));
+            queries.clear();
+            for (size_t r = from; r < to; r++) {
+                const size_t length = size_t(at[r + 1] - at[r]);
+                uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
+                uint8_t* reverse_end = forward + 2 * length;
+                for (size_t i = 0; i < length; i++) {
+                    forward[i] = kCodes.forward[letters.data()[size_t(at[r]) + i]];
+                    *--reverse_end = kCodes.reverse[letters.data()[size_t(at[r]) + i]];
+                }
+                queries.push_back({forward, forward + length, int32_t(length), params.most_hits, params.most_rivals});
+            }
+            mapper.map(queries.data(), queries.size(), found);
+            for (const auto& of_read : found) add_read(of_read, most_secondary, records);
+        }
+    }
+    return records.arrays();
+}
+
+// Chains of given anchors; for the tests.
+nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
+                       Input<int32_t> query_positions, nb::dict chaining) {
+    const ReferenceView view = reference.view();
+    std::vector<Anchor> anchors;
+    for (size_t i = 0; i < reverse.size(); i++)
+        anchors.emplace_back(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
+    std::sort(anchors.begin(), anchors.end());
+    Chainer chainer(view, k, chain_params_of(chaining));
+    std::vector<Chain> chains;
+    chainer.run(anchors, chains);
+    nb::list out;
+    for (const Chain& chain : chains) {
+        nb::list points;
+        for (uint32_t a = chain.first; a < chain.last; a++)
+            points.append(nb::make_tuple(chainer.anchors()[a].query(), chainer.anchors()[a].reference()));
+        out.append(nb::make_tuple(chain.score, chain.contig, chain.reverse, points));
+    }
+    return out;
+}
+
+}  // namespace
+
+void bind_long_reads(nb::module_& m) {
+    m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
+          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("most_hits"),
+          nb::arg("scores"), nb::arg("chaining"), nb::arg("most_secondary"),
+          "The fields of results.Alignments of reads mapped by chaining.");
+    m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
+          nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+}
+
+}  // namespace gpualign

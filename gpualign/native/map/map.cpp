@@ -1,0 +1,88 @@
+// Bindings of the mapper.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "map/chain_arguments.hpp"
+#include "map/mapper.hpp"
+#include "text/record_arrays.hpp"
+#include "index/reference_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+PairModel pairs_of(const nb::tuple& pairs) {
+    PairModel model;
+    model.mean = nb::cast<double>(pairs[0]);
+    model.sd = nb::cast<double>(pairs[1]);
+    model.min = nb::cast<int64_t>(pairs[2]);
+    model.max = nb::cast<int64_t>(pairs[3]);
+    model.orientation = Orientation(nb::cast<int>(pairs[4]));
+    model.unpaired = nb::cast<int32_t>(pairs[5]);
+    return model;
+}
+
+nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+                    int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
+                    int most_candidates, bool full, bool local, int most_secondary, int strata, nb::tuple scores, nb::dict long_reads, int long_read_hits, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
+    const ReferenceView view = reference.view();
+    const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
+    const MapParams params{{k, w, most_hits, most_candidates, full}, error_rate,
+                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata, view.bases,
+                           chain_map_params_of(k, w, long_read_hits, scores, long_reads)};
+    const size_t reads = read_offsets.size() - 1;
+    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    RecordsBuilder records;
+    {
+        nb::gil_scoped_release release;
+        records.reserve(reads);
+        Mapper mapper(index, view, params);
+        mapper.map(letters.data(), read_offsets.data(), mates ? mates->data() : nullptr, reads, records);
+        if (mates) records.set_pair_flags(mates->data());
+    }
+    return records.arrays();
+}
+
+// Affine alignment of each pattern against the text of its diagonals; for the tests and for other front ends.
+nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets, Input<int64_t> diagonal,
+                       int band, nb::tuple scores) {
+    const ReferenceView view = reference.view();
+    const size_t n = offsets.size() - 1;
+    if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
+    std::vector<uint8_t> codes(letters.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+    std::vector<AffineTask> tasks(n);
+    for (size_t i = 0; i < n; i++)
+        tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band, diagonal.data()[i],
+                    0, int64_t(view.bases)};
+    std::vector<AffineResult> results;
+    AffineBatch(view, scores_of(scores)).run(tasks, results);
+    std::vector<int32_t> score;
+    std::vector<int64_t> begin, cigar_offsets{0};
+    std::vector<uint32_t> cigar;
+    for (const AffineResult& r : results) {
+        score.push_back(r.score);
+        begin.push_back(r.begin);
+        cigar.insert(cigar.end(), r.cigar.begin(), r.cigar.end());
+        cigar_offsets.push_back(int64_t(cigar.size()));
+    }
+    return nb::make_tuple(to_numpy(std::move(score)), to_numpy(std::move(begin)), to_numpy(std::move(cigar)),
+                          to_numpy(std::move(cigar_offsets)));
+}
+
+}  // namespace
+
+void bind_map(nb::module_& m) {
+    m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
+          nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
+          nb::arg("most_candidates"), nb::arg("full"), nb::arg("local"), nb::arg("most_secondary"), nb::arg("strata"), nb::arg("scores"), nb::arg("long_reads"), nb::arg("long_read_hits"), nb::arg("mates").none(), nb::arg("pairs"),
+          "The records of each read: the fields of results.Alignments.");
+    m.attr("LONGEST_WHOLE") = kLongestWhole;
+    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
+          nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
+          "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
+}
+
+}  // namespace gpualign

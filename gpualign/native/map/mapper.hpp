@@ -1,0 +1,122 @@
+// Reads to alignments on the CPU: seeds, candidates, verification, selection, alignment. One Mapper serves one thread.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "map/affine_batch.hpp"
+#include "map/place_finder.hpp"
+#include "map/selection.hpp"
+
+namespace gpualign {
+
+class Mapper {
+public:
+    Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+        : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
+          aligner_(reference, params.scores) {}
+
+    // Maps reads given as letters[offsets[i], offsets[i + 1]); records take the reads in their order. `mates` says which
+    // reads are pairs, null that none are.
+    template <class Records>
+    void map(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t reads, Records& records) {
+        for (size_t from = 0, to; from < reads; from = to) {
+            to = std::min(reads, from + kBlock);
+            if (mates && to < reads && mates[to] == kSecondMate) to++;
+            finder_.find(letters, offsets, mates, from, to);
+            selector_.select(choices_);
+            align();
+            for (size_t c = 0; c < choices_.size(); c++) {
+                records.add(alignments_[c], cigars_[c]);
+                if (!(choices_[c].flag & kFlagSecondary)) add_parts(choices_[c], records);
+                if (c + 1 == choices_.size() || choices_[c + 1].read != choices_[c].read) records.end_read();
+            }
+        }
+    }
+
+private:
+    static constexpr size_t kBlock = 512;  // reads at a time: enough to fill lanes with likes
+
+    void align() {
+        alignments_.assign(choices_.size(), Alignment());
+        cigars_.resize(choices_.size());
+        tasks_.clear();
+        task_choices_.clear();
+        for (size_t c = 0; c < choices_.size(); c++) {
+            cigars_[c].clear();
+            if (choices_[c].place) prepare(c, *choices_[c].place);
+        }
+        aligner_.run(tasks_, aligned_);
+        for (size_t t = 0; t < tasks_.size(); t++) {
+            Alignment& a = alignments_[task_choices_[t]];
+            a.score = aligned_[t].score;
+            a.position = aligned_[t].begin - reference_.contig_offsets[a.contig];
+            cigars_[task_choices_[t]] = aligned_[t].cigar;
+        }
+    }
+
+    // The further parts of a read that is aligned in parts.
+    template <class Records>
+    void add_parts(const Choice& choice, Records& records) {
+        if (!choice.place || choice.place->local < 0) return;
+        for (const ChainRecord& part : finder_.locals(choice.read))
+            if (part.kind == ChainKind::supplementary) records.add(alignment_of(part, kFlagSupplementary, part.mapq), part.cigar);
+    }
+
+    static Alignment alignment_of(const ChainRecord& record, uint16_t flag, uint8_t mapq) {
+        return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
+    }
+
+    // Reads with at most one edit that is no gap need no dynamic program: any gap costs at least 7 where the one mismatch
+    // costs match + mismatch = 5 (with the default scores), and clipping up to it costs more than it saves.
+    void prepare(size_t c, const Place& place) {
+        const Read& read = finder_.read(choices_[c].read);
+        if (place.local >= 0) {
+            const ChainRecord& record = finder_.locals(choices_[c].read)[size_t(place.local)];
+            alignments_[c] = alignment_of(record, choices_[c].flag, choices_[c].mapq);
+            cigars_[c] = record.cigar;
+            return;
+        }
+        const uint8_t* codes = finder_.codes(choices_[c].read, place.reverse);
+        const int64_t contig_begin = reference_.contig_offsets[place.contig];
+        const int64_t contig_end = reference_.contig_offsets[place.contig + 1];
+        const AffineScores& s = params_.scores;
+        Alignment& a = alignments_[c];
+        a.flag = uint16_t(choices_[c].flag | (place.reverse ? kFlagReverse : 0));
+        a.mapq = choices_[c].mapq;
+        a.contig = int32_t(place.contig);
+        a.distance = place.distance;
+        const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip + s.match;
+        if (a.distance == 0 || (a.distance == 1 && provable && mismatches(codes, read.length, place.begin, contig_begin) == 1)) {
+            a.position = place.begin - contig_begin;
+            a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;
+            push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
+            return;
+        }
+        tasks_.push_back({codes, read.length, 2 * read.limit + 1, place.begin - read.limit, contig_begin, contig_end});
+        task_choices_.push_back(c);
+    }
+
+    int mismatches(const uint8_t* query, int32_t length, int64_t begin, int64_t contig_begin) {
+        if (begin < contig_begin) return length;
+        window_.resize(size_t(length));
+        reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
+        int n = 0;
+        for (int32_t i = 0; i < length; i++) n += query[i] != window_[size_t(i)] || query[i] == kNoBase;
+        return n;
+    }
+
+    const ReferenceView& reference_;
+    const MapParams params_;
+    PlaceFinder finder_;
+    Selector selector_;
+    AffineBatch aligner_;
+    std::vector<Choice> choices_;
+    std::vector<Alignment> alignments_;  // of each choice
+    std::vector<Cigar> cigars_;
+    std::vector<AffineTask> tasks_;
+    std::vector<size_t> task_choices_;
+    std::vector<AffineResult> aligned_;
+    std::vector<uint8_t> window_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,29 @@
+// What a library of read pairs looks like: how the ends face each other and how likely each insert size is.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "algo/map/pair_geometry.hpp"
+#include "map/place.hpp"
+
+namespace gpualign {
+
+struct PairModel : PairGeometry {
+    double mean = 300, sd = 100;
+
+    using PairGeometry::insert_size;
+    int64_t insert_size(const Place& first, const Place& second) const {
+        if (first.contig != second.contig) return -1;
+        return insert_size(first.begin, first.end, first.reverse, second.begin, second.end, second.reverse);
+    }
+
+    // Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations,
+    // in units of log 4, one match of a base that would fit by chance one time in four.
+    int32_t penalty(int64_t insert) const {
+        const double z = (double(insert) - mean) / sd;
+        return int32_t(std::min(1000.0, 0.5 * z * z / std::log(4.0) + 0.5));
+    }
+};
+
+}  // namespace gpualign

@@ -1,0 +1,117 @@
+// From a block of reads to the places of each: seeds, candidates, verification; chains for reads that fit nowhere as a whole;
+// and the mate's help.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "algo/map/thresholds.hpp"
+#include "map/local_finder.hpp"
+#include "map/mate_finder.hpp"
+#include "map/read_block.hpp"
+#include "map/seeding.hpp"
+#include "map/window_search.hpp"
+
+namespace gpualign {
+
+class PlaceFinder {
+public:
+    PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+        : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
+          local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
+    PlaceFinder(const PlaceFinder&) = delete;  // its parts refer to each other
+
+    // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
+    void find(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+        block_.load(params_, letters, offsets, mates, from, to);
+        search_.load(letters, offsets + from, to - from);
+        verify();
+        look_deeper();
+        if (params_.local) local_finder_.run();
+        if (mates) mate_finder_.run();
+        if (mates && params_.local) mate_finder_.run_further();
+    }
+
+    size_t size() const { return block_.size(); }
+    const Read& read(size_t r) const { return block_.read(r); }
+    const uint8_t* codes(size_t r, bool reverse) const { return block_.codes(r, reverse); }
+    const std::vector<Place>& places(size_t r) const { return block_.places(r); }
+    const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
+
+private:
+    // Candidates of all reads of the block, then their distances, all in one go.
+    void verify() {
+        read_codes_.clear();
+        read_lengths_.clear();
+        for (size_t r = 0; r < block_.size(); r++) {
+            read_codes_.push_back(block_.codes(r, false));
+            read_lengths_.push_back(block_.read(r).length);
+        }
+        seeder_.look_up(read_codes_, read_lengths_);
+        for (size_t r = 0; r < block_.size(); r++) {
+            block_.read(r).any_hits = seeder_.any_hits(r);
+            add_candidates(r, false);
+        }
+        search_.run();
+        for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
+    }
+
+    // More hits of the reads of repeats whose best place is in doubt.
+    void look_deeper() {
+        search_.clear();
+        for (size_t r = 0; r < block_.size(); r++)
+            if (block_.read(r).cut && in_doubt(block_.places(r))) {
+                block_.places(r).clear();
+                add_candidates(r, true);
+            }
+        if (!search_.size()) return;
+        search_.run();
+        search_.settle();
+    }
+
+    bool in_doubt(const std::vector<Place>& places) const {
+        if (places.empty() || places[0].votes < kManyVotes) return true;
+        return places.size() > 1 && places[0].score - places[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
+    }
+
+    void add_candidates(size_t r, bool deep) {
+        Read& read = block_.read(r);
+        if (params_.is_long(read.length)) return;
+        if (params_.seeding.full) return add_every_candidate(r);
+        read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
+        read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;
+        for (const Candidate& c : candidates_) add_candidate(r, c);
+    }
+
+    // In low complexity there are millions of candidates: they are searched as they come.
+    void add_every_candidate(size_t r) {
+        const Read& read = block_.read(r);
+        const auto search = [&](const Candidate& c) {
+            add_candidate(r, c);
+            if (search_.size() < kMostWindows) return;
+            search_.run();
+            search_.clear();
+        };
+        if (read.length > read.limit && !seeder_.meets_every_place(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
+        else seeder_.every_candidate(r, read.length, read.limit, search);
+    }
+    static constexpr size_t kMostWindows = 1 << 16;  // held at once
+
+    // A path within the limit strays from the diagonal of a seed that it meets by no more than the limit: the window holds the
+    // paths that meet any of the candidate's seeds.
+    void add_candidate(size_t r, const Candidate& c) {
+        const Read& read = block_.read(r);
+        search_.add(r, c.contig, c.reverse, c.votes, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
+    }
+
+    const MapParams params_;
+    ReadBlock block_;
+    Seeder seeder_;
+    WindowSearch search_;
+    LocalFinder local_finder_;
+    MateFinder mate_finder_;
+    std::vector<const uint8_t*> read_codes_;
+    std::vector<int32_t> read_lengths_;
+    std::vector<Candidate> candidates_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,123 @@
+// Reads that are mapped together, and the places found for them so far.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "map/alignment.hpp"
+#include "map/chain_mapper.hpp"
+#include "map/params.hpp"
+#include "map/place.hpp"
+#include "index/reference.hpp"
+#include "common/myers_profiles.hpp"
+
+namespace gpualign {
+
+struct Read {
+    size_t at;         // of its codes; the reverse complement's follow
+    int32_t length, limit;
+    bool any_hits;     // a minimizer occurs in the reference
+    bool cut;          // some of their hits were not followed
+    int32_t failed;    // most seed hits of a candidate that is beyond the limit
+    int32_t near_hits; // most seed hits a long gap apart
+    bool first_of_pair;
+};
+
+class ReadBlock {
+public:
+    explicit ReadBlock(const ReferenceView& reference) : reference_(reference) {}
+
+    // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
+    void load(const MapParams& params, const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+        const size_t n = to - from;
+        reads_.resize(n);
+        codes_.resize(2 * size_t(offsets[to] - offsets[from]));
+        if (places_.size() < n) {
+            places_.resize(n);
+            locals_.resize(n);
+        }
+        for (size_t r = 0; r < n; r++) {
+            const uint8_t* text = letters + offsets[from + r];
+            const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
+            const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params.limit(length), false, false, 0, 0, first};
+            uint8_t* forward = codes_.data() + reads_[r].at;
+            uint8_t* backward = forward + 2 * length;
+            for (int32_t i = 0; i < length; i++) {
+                forward[i] = kCodes.forward[text[i]];
+                *--backward = kCodes.reverse[text[i]];
+            }
+            places_[r].clear();
+            locals_[r].clear();
+        }
+    }
+
+    size_t size() const { return reads_.size(); }
+    Read& read(size_t r) { return reads_[r]; }
+    const Read& read(size_t r) const { return reads_[r]; }
+    const uint8_t* codes(size_t r, bool reverse) const {
+        return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
+    }
+    // The places of a read, within the limit or local; settled ones best first.
+    std::vector<Place>& places(size_t r) { return places_[r]; }
+    const std::vector<Place>& places(size_t r) const { return places_[r]; }
+    // The local alignments of a read, which the places refer to: the best one, further parts of the read, other places.
+    std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
+    const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
+    int32_t best_local_score(size_t r) const { return locals_[r].empty() ? 0 : locals_[r][0].score; }
+
+    // The place of a read's local alignment c.
+    void add_local(size_t r, int32_t c) {
+        const ChainRecord& record = locals_[r][size_t(c)];
+        const int32_t length = reads_[r].length;
+        const int64_t at = reference_.contig_offsets[record.contig] + record.position;
+        const int64_t span = reference_span(record.cigar.data(), record.cigar.data() + record.cigar.size());
+        const int32_t front = record.reverse ? length - record.query_end : record.query_begin;
+        const int32_t back = record.reverse ? record.query_begin : length - record.query_end;
+        places_[r].push_back({uint32_t(r), record.contig, record.reverse, record.anchors, record.edits, record.score, at - front,
+                              at + span + back, c});
+    }
+
+    // Best first; of one place found twice only the better. Each place that stays rules out its neighbours in order of position.
+    void settle(size_t r) {
+        std::vector<Place>& places = places_[r];
+        if (places.size() < 2) return;
+        std::sort(places.begin(), places.end());
+        const size_t n = places.size();
+        by_position_.clear();
+        for (uint32_t p = 0; p < n; p++) by_position_.emplace_back(places[p].end + (places[p].reverse ? kOtherStrand : 0), p);
+        std::sort(by_position_.begin(), by_position_.end());
+        rank_.resize(n);
+        for (uint32_t i = 0; i < n; i++) rank_[by_position_[i].second] = i;
+        ruled_out_.assign(n, false);
+        for (uint32_t p = 0; p < n; p++) {
+            if (ruled_out_[p]) continue;
+            const auto rule_out = [&](size_t i) {
+                const bool near = std::abs(by_position_[i].first - by_position_[rank_[p]].first) <= reads_[r].limit;
+                if (near) ruled_out_[by_position_[i].second] = true;
+                return near;
+            };
+            for (size_t i = rank_[p]; i > 0 && rule_out(i - 1);) i--;
+            for (size_t i = rank_[p] + 1; i < n && rule_out(i);) i++;
+        }
+        size_t kept = 0;
+        for (size_t p = 0; p < n; p++)
+            if (!ruled_out_[p]) places[kept++] = places[p];
+        places.resize(kept);
+    }
+
+private:
+    static constexpr int64_t kOtherStrand = int64_t(1) << 40;  // beyond every position
+
+    const ReferenceView& reference_;
+    std::vector<Read> reads_;
+    std::vector<uint8_t> codes_;
+    std::vector<std::vector<Place>> places_;
+    std::vector<std::vector<ChainRecord>> locals_;
+    std::vector<std::pair<int64_t, uint32_t>> by_position_;  // the places of one read
+    std::vector<uint32_t> rank_;
+    std::vector<uint8_t> ruled_out_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,246 @@
+// From a read to the windows of the reference where it may lie: minimizers, look-ups, diagonals.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "algo/map/thresholds.hpp"
+#include "algo/index/seed_hit.hpp"
+#include "index/minimizers.hpp"
+#include "index/reference.hpp"
+#include "map/sort_keys.hpp"
+
+namespace gpualign {
+
+struct SeedingParams {
+    int k, w;
+    int32_t most_hits;        // hits followed per read once the rarest seeds have been followed
+    int32_t most_candidates;  // candidates kept per read
+    bool full;                // follow every hit and keep every candidate
+};
+
+// A place for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
+// diagonal of [first_diagonal, last_diagonal].
+struct Candidate {
+    int64_t first_diagonal, last_diagonal;  // diagonal = reference position - read position
+    uint32_t contig;
+    int32_t votes;  // seed hits on those diagonals
+    bool reverse;
+};
+
+class Seeder {
+public:
+    Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
+        : index_(index), reference_(reference), params_(params), scanner_(params.k, params.w) {}
+
+    // Looks up the minimizers of a block of reads in three passes, so that the memory accesses of many look-ups overlap.
+    void look_up(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
+        seeds_.clear();
+        first_seed_.assign(1, 0);
+        for (size_t r = 0; r < codes.size(); r++) {
+            scanner_.scan(codes[r], lengths[r], [&](const Minimizer& m) {
+                __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+                seeds_.push_back({m, 0, 0});
+            });
+            first_seed_.push_back(seeds_.size());
+        }
+        for (Seed& seed : seeds_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seed.minimizer.hash)]]);
+        for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
+    }
+
+    // Candidates of read r of the block, best voted first; returns whether hits were left out.
+    //
+    // The repeat rule: seeds are followed from the rarest to the most frequent, until `most_hits` hits have been followed.
+    // The rarest seed is always followed, up to that number of its places, so that a read made of repeats alone is mapped.
+    // `deep`: follow and keep several times as many.
+    bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
+        const int32_t depth = deep ? kDepth : 1;
+        const bool cut = collect_hits(r, length, int64_t(params_.most_hits) * depth);
+        const size_t most_candidates = size_t(params_.most_candidates) * size_t(depth);
+        out.clear();
+        for_each_cluster(limit, [&](size_t from, size_t to) { add_cluster(from, to, out); });
+        const auto better = [](const Candidate& a, const Candidate& b) {
+            if (a.votes != b.votes) return a.votes > b.votes;
+            if (a.first_diagonal != b.first_diagonal) return a.first_diagonal < b.first_diagonal;
+            if (a.reverse != b.reverse) return !a.reverse;
+            return a.contig < b.contig;
+        };
+        drop_unlikely(out);
+        if (out.size() > most_candidates) {
+            std::nth_element(out.begin(), out.begin() + int64_t(most_candidates), out.end(), better);
+            out.resize(most_candidates);
+        }
+        std::sort(out.begin(), out.end(), better);
+        return cut;
+    }
+
+    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit: of all its hits, which are taken
+    // stretch by stretch of the reference where they are many, as in low complexity.
+    //
+    // The pigeonhole principle: of the read's length / (w + k - 1) pieces at most `limit` have an edit, and each of the others
+    // has a minimizer in common with the reference, on a diagonal of the path. All of a path's diagonals lie within the limit
+    // of its leftmost one.
+    template <class Visit>
+    void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
+        const int32_t least = std::max(1, length / (params_.w + params_.k - 1) - limit);
+        int64_t total = 0;
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
+        const uint64_t stretch = total > kHitsAtOnce ? kStretch : reference_.bases;
+        hits_.clear();
+        for (uint64_t border = 0; border < reference_.bases;) {
+            border += stretch;
+            for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
+            // those still to come lie on later diagonals
+            const int64_t done = border < reference_.bases ? int64_t(border) - length - 2 * limit : std::numeric_limits<int64_t>::max();
+            kept_.clear();
+            for_each_cluster(limit, [&](size_t from, size_t to) {
+                if (hit_diagonal(hits_[from]) >= done) {
+                    kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
+                } else if (any_path(from, to, limit, size_t(least))) {
+                    cluster_.clear();
+                    add_cluster(from, to, cluster_);
+                    for (const Candidate& c : cluster_) visit(c);
+                }
+            });
+            hits_.swap(kept_);
+        }
+    }
+
+    // Whether a read shares a seed with every place within the limit: of limit + 1 pieces one has no edit.
+    bool meets_every_place(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
+
+    // Calls visit(Candidate) for all places that there are, for reads that have too few bases for that.
+    template <class Visit>
+    void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
+        for (const bool reverse : {false, true})
+            for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
+                const int64_t end = reference_.contig_offsets[contig + 1] - length + limit;
+                for (int64_t first = reference_.contig_offsets[contig]; first <= end; first += limit + 1)
+                    visit(Candidate{first, first + limit, contig, 0, reverse});
+            }
+    }
+
+    // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
+    int32_t most_near_hits() const {
+        size_t most = 0;
+        for (size_t i = 0, stop = 0; i < hits_.size(); i++) {
+            while (stop < hits_.size() && hit_line(hits_[stop]) - hit_line(hits_[i]) <= kLongGap) stop++;
+            most = std::max(most, stop - i);
+        }
+        return int32_t(most);
+    }
+
+    bool any_hits(size_t r) const {
+        return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
+                           [](const Seed& seed) { return seed.last > seed.first; });
+    }
+
+private:
+    struct Seed {
+        Minimizer minimizer;
+        uint32_t first, last;  // entries, in order of position
+    };
+    static constexpr int64_t kHitsAtOnce = 1 << 20;
+    static constexpr uint64_t kStretch = 1 << 14;  // bases
+
+    // Moves the seed's entries before the border to the hits.
+    void take_hits(Seed& seed, int32_t length, uint64_t border) {
+        for (; seed.first < seed.last && entry_position(index_.entries[seed.first]) < border; seed.first++)
+            add_hit(seed.minimizer, index_.entries[seed.first], length);
+    }
+
+    void add_hit(const Minimizer& minimizer, uint64_t entry, int32_t length) {
+        const bool reverse = entry_reverse(entry) != (minimizer.reverse != 0);
+        const int64_t at = reverse ? length - params_.k - int64_t(minimizer.position) : minimizer.position;
+        hits_.push_back(make_hit(reverse, int64_t(entry_position(entry)) - at, at));
+    }
+
+    // Whether some were left out.
+    bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
+        hits_.clear();
+        rank_.clear();
+        if (r + 2 < first_seed_.size())  // the next read's
+            for (size_t s = first_seed_[r + 1]; s < first_seed_[r + 2]; s++) __builtin_prefetch(&index_.entries[seeds_[s].first]);
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++)
+            if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
+        int64_t total = 0;
+        for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
+        const bool many = total > most_hits;
+        if (many)
+            std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
+                const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
+                return na != nb ? na < nb : a < b;
+            });
+        for (uint32_t s : rank_) {
+            const Seed& seed = seeds_[s];
+            uint32_t n = seed.last - seed.first;
+            if (many) {
+                if (!hits_.empty() && int64_t(hits_.size()) + n > most_hits) break;
+                n = uint32_t(std::min<int64_t>(n, most_hits));
+            }
+            for (uint32_t e = seed.first; e < seed.first + n; e++) add_hit(seed.minimizer, index_.entries[e], length);
+        }
+        return many;
+    }
+
+    // Sorts the hits and calls visit(from, to) for those that belong together, from the left: diagonals within the limit of the
+    // first one.
+    template <class Visit>
+    void for_each_cluster(int32_t limit, Visit&& visit) {
+        sort_keys(hits_, sorted_);
+        for (size_t i = 0; i < hits_.size();) {
+            size_t stop = i + 1;
+            const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
+            while (stop < hits_.size() && hit_line(hits_[stop]) <= last) stop++;
+            visit(i, stop);
+            i = stop;
+        }
+    }
+
+    // Whether one of the hits [from, to) can be a path's leftmost one: so many lie within the limit to its right.
+    bool any_path(size_t from, size_t to, int32_t limit, size_t least) const {
+        for (size_t i = from; i < to && i + least <= hits_.size(); i++)
+            if (hit_line(hits_[i + least - 1]) <= hit_line(hits_[i]) + uint64_t(limit)) return true;
+        return false;
+    }
+
+    // Hits [from, to) share a candidate for each contig they touch.
+    void add_cluster(size_t from, size_t to, std::vector<Candidate>& out) {
+        uint32_t contig = uint32_t(reference_.contig_of(uint64_t(hit_position(hits_[from]))));
+        const size_t first = out.size();
+        for (size_t i = from; i < to; i++) {
+            const int64_t position = hit_position(hits_[i]), diagonal = hit_diagonal(hits_[i]);
+            if (position < reference_.contig_offsets[contig] || position >= reference_.contig_offsets[contig + 1])
+                contig = uint32_t(reference_.contig_of(uint64_t(position)));
+            size_t c = first;
+            while (c < out.size() && out[c].contig != contig) c++;
+            if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, hit_reverse(hits_[from])});
+            out[c].last_diagonal = diagonal;
+            out[c].votes++;
+        }
+    }
+
+    // A heuristic, for speed: places with far fewer seed hits than the best one need more edits (each edit spoils the seeds
+    // over it), so they are not worth a verification.
+    static void drop_unlikely(std::vector<Candidate>& candidates) {
+        int32_t most = 0;
+        for (const Candidate& c : candidates) most = std::max(most, c.votes);
+        size_t kept = 0;
+        for (const Candidate& c : candidates)
+            if (c.votes * kVoteShare >= most) candidates[kept++] = c;
+        candidates.resize(kept);
+    }
+
+    const IndexView& index_;
+    const ReferenceView& reference_;
+    const SeedingParams params_;
+    MinimizerScanner scanner_;
+    std::vector<Seed> seeds_;
+    std::vector<size_t> first_seed_;
+    std::vector<uint32_t> rank_;
+    std::vector<uint64_t> hits_, kept_, sorted_;
+    std::vector<Candidate> cluster_;
+};
+
+}  // namespace gpualign

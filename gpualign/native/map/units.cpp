@@ -1,0 +1,283 @@
+// Bindings around the device's mapper (cuda/algo/map/template.hpp): its arguments, its records made whole, and, for the tests, the
+// same algorithm on one lane.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "algo/map/template.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "map/mapping_quality.hpp"
+#include "text/record_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+template <class T>
+const T* pointer(const nb::handle& address) {
+    return reinterpret_cast<const T*>(nb::cast<uintptr_t>(address));
+}
+template <class T>
+T* writable(const nb::handle& address) {
+    return reinterpret_cast<T*>(nb::cast<uintptr_t>(address));
+}
+
+// Calls visit with the number of words of the longest read as a constant.
+template <class Visit>
+void with_words(int words, Visit&& visit) {
+    switch (words) {
+        case 5: return visit(std::integral_constant<int, 5>());
+        case 8: return visit(std::integral_constant<int, 8>());
+        case 12: return visit(std::integral_constant<int, 12>());
+        case 16: return visit(std::integral_constant<int, 16>());
+        default: throw nb::value_error("words must be 5, 8, 12 or 16");
+    }
+}
+
+size_t map_shared_bytes(int words) {
+    size_t bytes = 0;
+    with_words(words, [&](auto w) { bytes = sizeof(MapShared<decltype(w)::value>); });
+    return bytes;
+}
+
+size_t map_room_bytes(uint32_t hits, uint32_t places, uint32_t trace) { return MapRoom::bytes(hits, places, trace); }
+
+// target: (offsets, entries, text, known, contig_offsets) addresses, contigs, k, bucket_bits. rules: (w, most_hits,
+// most_candidates, scores, local, most_secondary, strata, (min, max, orientation, unpaired), penalties, limits), the last
+// two addresses. arrays: addresses of (letters, offsets, units, records, room, next_unit). sizes: (units, room hits, room
+// places, room trace).
+MapBatch make_batch(const nb::tuple& target, const nb::tuple& rules, const nb::tuple& arrays, const nb::tuple& sizes) {
+    MapBatch batch{};
+    const int k = nb::cast<int>(target[6]);
+    batch.target.index = {pointer<uint32_t>(target[0]), pointer<uint64_t>(target[1]), {k, nb::cast<int>(target[7])}};
+    batch.target.text = pointer<uint64_t>(target[2]);
+    batch.target.known = pointer<uint32_t>(target[3]);
+    batch.target.contig_offsets = pointer<int64_t>(target[4]);
+    batch.target.contigs = nb::cast<int64_t>(target[5]);
+    MapRules& r = batch.rules;
+    r.k = k;
+    r.w = nb::cast<int32_t>(rules[0]);
+    r.most_hits = nb::cast<int32_t>(rules[1]);
+    r.most_candidates = nb::cast<int32_t>(rules[2]);
+    const nb::tuple scores = nb::cast<nb::tuple>(rules[3]);
+    r.scores = {nb::cast<int>(scores[0]), nb::cast<int>(scores[1]), nb::cast<int>(scores[2]), nb::cast<int>(scores[3]),
+                nb::cast<int>(scores[4])};
+    r.local = nb::cast<bool>(rules[4]);
+    r.most_secondary = nb::cast<int32_t>(rules[5]);
+    r.strata = nb::cast<int32_t>(rules[6]);
+    const nb::tuple pairs = nb::cast<nb::tuple>(rules[7]);
+    r.pairs.min = nb::cast<int64_t>(pairs[0]);
+    r.pairs.max = nb::cast<int64_t>(pairs[1]);
+    r.pairs.orientation = Orientation(nb::cast<int32_t>(pairs[2]));
+    r.pairs.unpaired = nb::cast<int32_t>(pairs[3]);
+    r.penalties = pointer<int32_t>(rules[8]);
+    r.limits = pointer<int32_t>(rules[9]);
+    batch.letters = pointer<uint8_t>(arrays[0]);
+    batch.offsets = pointer<int64_t>(arrays[1]);
+    batch.units = pointer<uint32_t>(arrays[2]);
+    batch.records = writable<MapRecord>(arrays[3]);
+    batch.room = writable<uint8_t>(arrays[4]);
+    batch.next_unit = writable<uint32_t>(arrays[5]);
+    batch.unit_count = nb::cast<uint32_t>(sizes[0]);
+    batch.room_hits = nb::cast<uint32_t>(sizes[1]);
+    batch.room_places = nb::cast<uint32_t>(sizes[2]);
+    batch.room_trace = nb::cast<uint32_t>(sizes[3]);
+    return batch;
+}
+
+Output<uint8_t> map_batch_bytes(const nb::tuple& target, const nb::tuple& rules, const nb::tuple& arrays, const nb::tuple& sizes) {
+    const MapBatch batch = make_batch(target, rules, arrays, sizes);
+    std::vector<uint8_t> bytes(sizeof batch);
+    std::memcpy(bytes.data(), &batch, sizeof batch);
+    return to_numpy(std::move(bytes));
+}
+
+// A batch whose addresses are the host's.
+void map_on_one_lane(Input<uint8_t> bytes, int words) {
+    MapBatch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.data(), sizeof batch);
+    nb::gil_scoped_release release;
+    with_words(words, [&](auto w) {
+        constexpr int kWords = decltype(w)::value;
+        const OneLane group;
+        MapShared<kWords> shared;
+        const MapRoom room = MapRoom::at(batch.room, batch.room_hits, batch.room_places, batch.room_trace);
+        MapUnit<kWords, OneLane> unit(group, batch, room, shared);
+        for (uint32_t u = 0; u < batch.unit_count; u++) unit.map(u);
+    });
+}
+
+// Score units that each insert size up to the longest costs.
+Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
+    PairModel model;
+    model.mean = mean;
+    model.sd = sd;
+    std::vector<int32_t> penalties(size_t(longest) + 1);
+    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = model.penalty(insert);
+    return to_numpy(std::move(penalties));
+}
+
+class DeviceRecords {
+public:
+    DeviceRecords(const AffineScores& scores, uint64_t bases, RecordsBuilder& out) : quality_(scores, bases), out_(out) {}
+
+    // `mate`: the primary record of the other end of a pair, or null.
+    void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
+        Alignment a;
+        cigar_.clear();
+        a.flag = record.flag;
+        if (!(record.flag & kFlagUnmapped)) {
+            a.mapq = quality(record, length, mate);
+            a.contig = int32_t(record.contig);
+            a.position = record.position;
+            a.score = record.score;
+            a.distance = record.distance;
+            cigar_.assign(record.cigar, record.cigar + record.operations);
+        }
+        out_.add(a, cigar_);
+    }
+
+    // The records of a read that another mapper found.
+    void copy(const RecordsView& found, size_t read) {
+        for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
+            cigar_.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
+            out_.add({found.flag[r], found.mapq[r], found.contig[r], found.position[r], found.score[r], found.distance[r]}, cigar_);
+        }
+    }
+
+private:
+    static Evidence evidence(const MapRecord& record, int32_t length) {
+        return {length, record.cut != 0, record.distance, record.votes};
+    }
+
+    uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
+        const Evidence own = evidence(record, length);
+        const Rivals alone{record.alone_least, record.alone_count}, pairs{record.pair_least, record.pair_count};
+        const bool best = record.alone_least != MapRecord::kNotAsked;
+        if (!mate || record.pair_least == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
+        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);  // no end is short
+    }
+
+    const MappingQuality quality_;
+    RecordsBuilder& out_;
+    Cigar cigar_;
+};
+
+// Whether the host maps each read.
+Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
+    const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
+    std::vector<uint8_t> on_host(bytes.size() / (sizeof(MapRecord) * per_read));
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read < on_host.size(); read++)
+            on_host[read] = (records[read * per_read].flag & MapRecord::kOnHost) != 0;
+    }
+    return to_numpy(std::move(on_host));
+}
+
+// Copies what the device wants of a batch to where that is staged: letters, offsets, and the first read of each unit, a read by
+// itself or the two ends of a pair, and their end. Returns (units, bases of the longest read that has at most `most`, or 1).
+nb::tuple stage_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
+                      Mutable<uint8_t> to_letters, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_units) {
+    const size_t reads = offsets.size() - 1;
+    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    if (to_letters.size() != letters.size() || to_offsets.size() != reads + 1 || to_units.size() != reads + 1)
+        throw nb::value_error("the batch does not fit where it is to be staged");
+    size_t units = 0;
+    int64_t longest = 1;
+    {
+        nb::gil_scoped_release release;
+        std::copy_n(letters.data(), letters.size(), to_letters.data());
+        std::copy_n(offsets.data(), reads + 1, to_offsets.data());
+        for (size_t read = 0; read < reads; read++) {
+            if (!mates || mates->data()[read] != kSecondMate) to_units.data()[units++] = uint32_t(read);
+            const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
+            if (length <= most) longest = std::max(longest, length);
+        }
+        to_units.data()[units] = uint32_t(reads);
+    }
+    return nb::make_tuple(units, longest);
+}
+
+// The letters of the chosen reads, and which mates they are.
+nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
+    if (chosen.size() + 1 != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
+    std::vector<uint8_t> taken, taken_mates;
+    std::vector<int64_t> ends{0};
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read < chosen.size(); read++) {
+            if (!chosen.data()[read]) continue;
+            taken.insert(taken.end(), letters.data() + offsets.data()[read], letters.data() + offsets.data()[read + 1]);
+            ends.push_back(int64_t(taken.size()));
+            if (mates) taken_mates.push_back(mates->data()[read]);
+        }
+    }
+    const nb::object of_mates = mates ? nb::cast(to_numpy(std::move(taken_mates))) : nb::none();
+    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), of_mates);
+}
+
+// What map_reads returns, out of the device's records and those of the reads that it left to the host.
+nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, nb::tuple scores, uint64_t bases,
+                         std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
+    const size_t reads = read_offsets.size() - 1;
+    if (bytes.size() != reads * per_read * sizeof(MapRecord)) throw nb::value_error("the records are not those of the reads");
+    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    const RecordArrays host(of_host);
+    const RecordsView found = host.view();
+    const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
+    AffineScores s;
+    s.match = nb::cast<int>(scores[0]);
+    s.mismatch = nb::cast<int>(scores[1]);
+    RecordsBuilder builder;
+    {
+        nb::gil_scoped_release release;
+        builder.reserve(reads);
+        DeviceRecords out(s, bases, builder);
+        size_t next = 0;  // of the host's reads
+        for (size_t read = 0; read < reads; read++) {
+            const MapRecord* mine = records + read * per_read;
+            if (mine->flag & MapRecord::kOnHost) {
+                if (next == host.reads()) throw nb::value_error("the device left more reads to the host than it mapped");
+                out.copy(found, next++);
+            } else {
+                const int32_t length = int32_t(read_offsets.data()[read + 1] - read_offsets.data()[read]);
+                const MapRecord* mate = nullptr;
+                if (mates && mates->data()[read] != kSingle)
+                    mate = mates->data()[read] == kFirstMate ? mine + per_read : mine - per_read;
+                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i], length, mate);
+            }
+            builder.end_read();
+        }
+        if (next != host.reads()) throw nb::value_error("the host mapped reads that were not left to it");
+        if (mates) builder.set_pair_flags(mates->data());
+    }
+    return builder.arrays();
+}
+
+}  // namespace
+
+void bind_map_units(nb::module_& m) {
+    m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
+    m.attr("MAP_DEPTH") = kDepth;
+    m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
+    m.def("map_room_bytes", &map_room_bytes, nb::arg("hits"), nb::arg("places"), nb::arg("trace"), "Memory of one warp.");
+    m.def("map_batch_bytes", &map_batch_bytes, nb::arg("target"), nb::arg("rules"), nb::arg("arrays"), nb::arg("sizes"),
+          "The kernel's argument.");
+    m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
+          "What the kernel does, on this thread and in this process's memory; for tests.");
+    m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
+          "int32 (longest + 1,): score units that each insert size costs.");
+    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("per_read"), "uint8 (n,): 1 for reads that the device left.");
+    m.def("stage_reads", &stage_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
+          nb::arg("to_letters"), nb::arg("to_offsets"), nb::arg("to_units"),
+          "Copies a batch's letters and offsets (n + 1), and the first read of each unit, pairs being one, and their end (room for "
+          "n + 1): (units, bases of the longest read of at most so many).");
+    m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
+          "(letters, offsets, mates) of the reads whose choice is not 0.");
+    m.def("finish_records", &finish_records, nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
+          nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
+}
+
+}  // namespace gpualign

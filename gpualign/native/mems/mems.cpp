@@ -1,0 +1,395 @@
+// Maximal exact matches: query texts, the CPU's search, and the report.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "mems/finder.hpp"
+#include "mems/reference.hpp"
+#include "mems/report.hpp"
+#include "mems/text.hpp"
+#include "mems/unique.hpp"
+#include "index/reference_arrays.hpp"
+#include "mems/unique_finder.hpp"
+
+namespace gpualign {
+namespace {
+
+// A reference, its segments, and its minimizer index or its positions in order, alive together.
+class MemIndex {
+public:
+    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+             int bucket_bits, std::vector<std::string> names)
+        : k(k), w(w), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
+          entries_(entries), bucket_bits_(bucket_bits) {}
+    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint32_t> positions, int k,
+             std::vector<std::string> names)
+        : k(k), w(1), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
+          positions_(positions), bucket_bits_(2 * k) {}
+
+    // In which only matches that are unique in the reference are found.
+    bool sorted() const { return positions_.is_valid(); }
+    MemTask task(const MemText& text, uint32_t least_length) const {
+        check(least_length);
+        return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k, w,
+                least_length};
+    }
+    UniqueMemTask unique_task(const MemText& text, uint32_t least_length) const {
+        check(least_length);
+        return {text.view(), segments.view(), {offsets_.data(), positions_.data(), k}, least_length};
+    }
+
+    const int k, w;
+    const std::vector<std::string> names;
+    const ReferenceArrays reference;
+    const MemSegments segments;
+
+private:
+    void check(uint32_t least_length) const {
+        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
+            throw nb::value_error("the index is too sparse for matches this short");
+    }
+
+    const Input<uint32_t> offsets_;
+    const Input<uint64_t> entries_;
+    const Input<uint32_t> positions_;
+    const int bucket_bits_;
+};
+
+// Matches as columns.
+struct MemColumns {
+    void put(const Mem* mems, size_t count) {
+        for (size_t i = 0; i < count; i++) {
+            starts.push_back(mems[i].start);
+            references.push_back(mems[i].reference);
+            lengths.push_back(mems[i].length);
+        }
+    }
+    bool full() const { return starts.size() >= limit; }
+    std::vector<uint32_t> starts, references, lengths;
+    size_t limit;
+};
+
+void check_range(const MemText& text, uint64_t from, uint64_t to) {
+    if (from > to || to > text.length()) throw nb::index_error("outside the text");
+}
+
+// Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
+// Returns where the search stopped.
+template <class Sink>
+uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length, size_t most,
+                Sink& sink) {
+    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, least_length), text.length()).run(from, to, sink);
+    MemFinder finder(index.task(text, least_length));
+    if (most == 0) return finder.run(from, to, sink);
+    RareInReference<Sink> filter(sink, most);
+    if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
+        finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
+    const uint64_t reached = finder.run(from, to, filter);
+    filter.finish();
+    return reached;
+}
+
+// The same of matches that were found elsewhere (a device, pieces joined), for the sink to finish.
+template <class Sink>
+std::vector<uint64_t> replay(const Input<uint32_t>& starts, const Input<uint32_t>& references,
+                             const Input<uint32_t>& lengths, size_t most, const Input<uint64_t>& ends, Sink& sink) {
+    RareInReference<Sink> filter(sink, most);
+    for (size_t i = 0; i < ends.size(); i++) filter.add_end(ends.data()[i]);
+    for (size_t i = 0; i < starts.size(); i++) {
+        const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
+        if (most) filter.put(&mem, 1);
+        else sink.put(&mem, 1);
+    }
+    filter.finish();
+    return filter.take_ends();
+}
+
+nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
+                    size_t most, size_t limit) {
+    check_range(text, from, to);
+    MemColumns columns;
+    columns.limit = limit;
+    uint64_t reached;
+    {
+        nb::gil_scoped_release release;
+        reached = search(index, text, from, to, least_length, most, columns);
+    }
+    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
+                          to_numpy(std::move(columns.lengths)), reached);
+}
+
+Output<uint8_t> text_to_numpy(TextBuffer& text) {
+    const size_t size = text.size();
+    uint8_t* bytes = text.release();
+    return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
+}
+
+nb::object dots_to_numpy(const LongestDots& dots) {
+    if (dots.most == 0) return nb::none();
+    const size_t n = dots.kept().size();
+    std::vector<uint64_t> queries(n);
+    std::vector<uint32_t> references(n), lengths(n);
+    std::vector<uint8_t> reverse(n);
+    for (size_t i = 0; i < n; i++) {
+        const Dot& dot = dots.kept()[i];
+        queries[i] = dot.query;
+        references[i] = dot.reference;
+        lengths[i] = dot.length;
+        reverse[i] = dot.reverse;
+    }
+    return nb::make_tuple(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
+                          to_numpy(std::move(reverse)), dots.total);
+}
+
+// (text, headers, dots)
+nb::tuple printed_to_python(MemReporter& reporter) {
+    return nb::make_tuple(text_to_numpy(reporter.out), reporter.headers, dots_to_numpy(reporter.dots));
+}
+
+MemStyle style_of(int flags) {
+    return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
+}
+
+nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                     uint64_t from, uint64_t to, uint32_t least_length, size_t most, bool unique_in_query, int style,
+                     size_t limit, size_t most_dots) {
+    check_range(text, from, to);
+    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
+                         unique_in_query, from);
+    reporter.limit = limit;
+    reporter.dots.most = most_dots;
+    uint64_t reached;
+    {
+        nb::gil_scoped_release release;
+        reached = search(index, text, from, to, least_length, most, reporter);
+        reporter.finish(reached);
+    }
+    return nb::make_tuple(printed_to_python(reporter), reached);
+}
+
+// Matches found elsewhere as text.
+nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
+                      uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
+                      Input<uint32_t> lengths, size_t most, Input<uint64_t> ends, bool unique_in_query, int style,
+                      size_t most_dots) {
+    check_range(text, from, to);
+    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
+                         unique_in_query, from);
+    reporter.dots.most = most_dots;
+    {
+        nb::gil_scoped_release release;
+        reporter.expect(starts.size());
+        replay(starts, references, lengths, most, ends, reporter);
+        reporter.finish(to);
+    }
+    return printed_to_python(reporter);
+}
+
+struct MutableColumns {
+    uint32_t *starts, *references, *lengths;
+    size_t count;
+};
+
+using Column = Mutable<uint32_t>;
+
+MutableColumns columns_of(Column& starts, Column& references, Column& lengths) {
+    if (starts.size() != references.size() || starts.size() != lengths.size())
+        throw nb::value_error("the columns differ in length");
+    return {starts.data(), references.data(), lengths.data(), starts.size()};
+}
+
+// Sorts each stretch [bounds[i], bounds[i + 1]) by (start, reference position) where it is not sorted yet.
+void sort_mems(Column starts, Column references, Column lengths, Input<int64_t> bounds) {
+    const MutableColumns c = columns_of(starts, references, lengths);
+    if (bounds.size() && (bounds.data()[0] < 0 || bounds.data()[bounds.size() - 1] > int64_t(c.count)))
+        throw nb::index_error("bounds outside the columns");
+    nb::gil_scoped_release release;
+    const auto key = [&](size_t i) { return uint64_t(c.starts[i]) << 32 | c.references[i]; };
+    std::vector<Mem> part;
+    for (size_t b = 0; b + 1 < bounds.size(); b++) {
+        const size_t begin = size_t(bounds.data()[b]), end = size_t(bounds.data()[b + 1]);
+        bool sorted = true;
+        for (size_t i = begin + 1; i < end && sorted; i++) sorted = key(i - 1) <= key(i);
+        if (sorted) continue;
+        part.clear();
+        for (size_t i = begin; i < end; i++) part.push_back({c.starts[i], c.references[i], c.lengths[i]});
+        std::sort(part.begin(), part.end(), [](const Mem& a, const Mem& b) {
+            return a.start != b.start ? a.start < b.start : a.reference < b.reference;
+        });
+        for (size_t i = begin; i < end; i++) {
+            c.starts[i] = part[i - begin].start;
+            c.references[i] = part[i - begin].reference;
+            c.lengths[i] = part[i - begin].length;
+        }
+    }
+}
+
+// Follows the matches that end at reference position `page_end`, where a page was cut, to their true ends.
+void complete_mems(const MemIndex& index, const MemText& text, Column starts, Column references, Column lengths,
+                   uint32_t page_end) {
+    const MutableColumns c = columns_of(starts, references, lengths);
+    const SegmentedReference reference = index.segments.view();
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < c.count; i++) {
+        if (c.references[i] + c.lengths[i] != page_end || page_end == reference.bases) continue;
+        const uint32_t more = extend_right(text.view(), uint64_t(c.starts[i]) + c.lengths[i], reference.words, page_end,
+                                           reference.bases - page_end);
+        c.lengths[i] += clip_right(reference, page_end, more);
+    }
+}
+
+// Of matches in order of start, those whose string is rare in the reference, and the largest ends of matches so far.
+nb::tuple keep_rare(Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths, size_t most,
+                    Input<uint64_t> ends) {
+    MemColumns kept;
+    kept.limit = std::numeric_limits<size_t>::max();
+    std::vector<uint64_t> largest;
+    {
+        nb::gil_scoped_release release;
+        largest = replay(starts, references, lengths, most, ends, kept);
+    }
+    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
+                          to_numpy(std::move(kept.lengths)), to_numpy(std::move(largest)));
+}
+
+// Of matches in order of start, those that are unique in their strand sequence; all of them are unique in the reference.
+nb::tuple keep_unique(const MemText& text, Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths,
+                      int threads) {
+    if (starts.size() != references.size() || starts.size() != lengths.size())
+        throw nb::value_error("the columns differ in length");
+    MemColumns kept;
+    {
+        nb::gil_scoped_release release;
+        std::vector<Mem> mems;
+        size_t i = 0;
+        for (const TextBlock& block : text.blocks()) {
+            mems.clear();
+            for (; i < starts.size() && starts.data()[i] <= block.begin + block.length; i++)
+                mems.push_back({starts.data()[i], references.data()[i], lengths.data()[i]});
+            keep_unique_in_query(mems, threads);
+            kept.put(mems.data(), mems.size());
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
+                          to_numpy(std::move(kept.lengths)));
+}
+
+// The `most` largest ends of matches and of those before.
+Output<uint64_t> largest_ends(Input<uint32_t> starts, Input<uint32_t> lengths, size_t most, Input<uint64_t> ends) {
+    if (starts.size() != lengths.size()) throw nb::value_error("the columns differ in length");
+    Largest largest(most);
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < ends.size(); i++) largest.add(ends.data()[i]);
+        for (size_t i = 0; i < starts.size(); i++) largest.add(uint64_t(starts.data()[i]) + lengths.data()[i]);
+    }
+    return to_numpy(largest.take());
+}
+
+MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
+    if (offsets.size() == 0) throw nb::value_error("offsets need at least one element");
+    nb::gil_scoped_release release;
+    return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
+}
+
+void append_letters(MemTextBuilder& builder, Input<uint8_t> letters) {
+    nb::gil_scoped_release release;
+    builder.append(letters.data(), letters.size());
+}
+
+MemText finish_text(MemTextBuilder& builder, int strands) {
+    nb::gil_scoped_release release;
+    return builder.finish(Strands(strands));
+}
+
+template <class T>
+nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& values, nb::handle owner) {
+    return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()}, owner);
+}
+
+nb::tuple text_state(nb::handle self) {
+    const MemText& text = nb::cast<const MemText&>(self);
+    return nb::make_tuple(borrowed(text.words(), self), borrowed(text.breaks(), self), to_numpy(text.lengths()),
+                          int(text.strands()), text.other_letters());
+}
+
+template <class T>
+std::vector<T> copy_of(const Input<T>& values) {
+    return {values.data(), values.data() + values.size()};
+}
+
+using TextState = std::tuple<Input<uint64_t>, Input<uint64_t>, Input<uint32_t>, int, uint64_t>;
+
+void restore_text(MemText& text, const TextState& state) {
+    const auto& [words, breaks, lengths, strands, other_letters] = state;
+    new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
+}
+
+}  // namespace
+
+void bind_mems(nb::module_& m) {
+    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one behind the other (mem_text.hpp).")
+        .def_prop_ro("length", &MemText::length)
+        .def_prop_ro("other_letters", &MemText::other_letters)
+        .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
+        .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); })
+        .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
+        .def("__getstate__", &text_state)
+        .def("__setstate__", &restore_text);
+    nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read (mem_text.hpp).")
+        .def(nb::init<>())
+        .def_prop_ro("length", &MemTextBuilder::length, "Bases so far.")
+        .def("append", &append_letters, nb::arg("letters"), "Add letters (uint8 ASCII); ValueError when too many.")
+        .def("finish", &finish_text, nb::arg("strands"), "The MemText, once.");
+    m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
+    m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
+          nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
+    nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or its positions in order.")
+        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
+             nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
+             nb::arg("bucket_bits"), nb::arg("names"))
+        .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint32_t>, int, std::vector<std::string>>(),
+             nb::arg("reference"), nb::arg("offsets"), nb::arg("positions"), nb::arg("k"), nb::arg("names"))
+        .def_prop_ro("segment_starts", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.starts, self);
+        })
+        .def_prop_ro("segment_ends", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.ends, self);
+        })
+        .def_prop_ro("near_break", [](nb::handle self) {
+            return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self);
+        });
+    m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
+          nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
+          "Matches whose string occurs at most `most` times in the reference (0: any number): (starts, references, "
+          "lengths uint32, the start where the search paused behind `limit` matches)");
+    m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("most"), nb::arg("unique_in_query"),
+          nb::arg("style"), nb::arg("limit"), nb::arg("most_dots"),
+          "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); dots: None for none, "
+          "or of the longest matches (queries uint64, references uint32, lengths uint32, reverse uint8, number of all "
+          "matches)");
+    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
+          nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"), nb::arg("most_dots"),
+          "(text uint8, headers in it, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
+    m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
+          "Sort each stretch between bounds in place by (start, reference).");
+    m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),
+          nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
+    m.def("largest_ends", &largest_ends, nb::arg("starts"), nb::arg("lengths"), nb::arg("most"), nb::arg("ends"),
+          "uint64, at most `most`, in no order, of matches' ends and of `ends`.");
+    m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
+          nb::arg("threads"), "(starts, references, lengths) of those that are unique in their strand of their record.");
+    m.def("keep_rare", &keep_rare, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("most"),
+          nb::arg("ends"), "(starts, references, lengths, uint64 largest ends of the matches so far)");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,172 @@
+// Which pairs lie within so many edits of each other: the filter ahead of `pairwise`'s dynamic program.
+#include <algorithm>
+#include <vector>
+
+#include "algo/pairwise/edit_band.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "simd/vector.hpp"
+
+namespace gpualign {
+namespace nw {
+namespace {
+
+constexpr int check_every = 64;  // columns between looks at whether all lanes are beyond hope
+
+// Rows of the query in which each letter stands, with zeros around, so that a band may reach past either end.
+class QueryBits {
+public:
+    void build(const uint8_t* query, int32_t n, int letters) {
+        words_ = size_t(n) / 64 + 12;
+        bits_.assign(words_ * size_t(letters), 0);
+        for (int32_t i = 0; i < n; i++)
+            if (query[i] < letters) bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
+    }
+    // 64 rows from `row` on (counted from 0, may be negative).
+    uint64_t window(int letter, int64_t row) const {
+        const int64_t at = row + margin;
+        if (at < 0 || size_t(at / 64) + 1 >= words_) return 0;
+        const uint64_t* word = &bits_[letter * words_ + size_t(at / 64)];
+        const int shift = int(at % 64);
+        return shift ? word[0] >> shift | word[1] << (64 - shift) : word[0];
+    }
+
+private:
+    static constexpr int margin = 256;  // the widest band
+    size_t words_ = 0;
+    std::vector<uint64_t> bits_;
+};
+
+struct Lane {
+    const QueryBits* query;
+    const uint8_t* target;
+    int32_t n, m, limit, distance;
+    EditBand band;
+    bool open;
+};
+
+template <int W>
+void run_group(Lane* lanes, int count, int letters) {
+    using Word = Vec<uint64_t>;
+    BandColumn<Word, W> column;
+    int32_t longest = 0;
+    for (int l = 0; l < Word::lanes; l++) {
+        BandColumn<uint64_t, W> one;
+        one.start(l < count ? lanes[l].band.below : 0);
+        for (int w = 0; w < W; w++) column.vp[w].set(l, one.vp[w]), column.vn[w].set(l, one.vn[w]);
+        if (l < count) longest = std::max(longest, lanes[l].m);
+    }
+    alignas(64) uint64_t eq_lanes[W][Word::lanes] = {}, d0_lanes[W][Word::lanes], hp_lanes[W][Word::lanes],
+                         hn_lanes[W][Word::lanes];
+    int open = count;
+    for (int32_t j = 1; j <= longest && open > 0; j++) {
+        for (int l = 0; l < count; l++) {
+            const int letter = j <= lanes[l].m ? lanes[l].target[j - 1] : letters;
+            for (int w = 0; w < W; w++)
+                eq_lanes[w][l] =
+                    letter < letters ? lanes[l].query->window(letter, int64_t(j) - lanes[l].band.below - 1 + 64 * w) : 0;
+        }
+        Word eq[W], d0[W], hp[W], hn[W];
+        for (int w = 0; w < W; w++) eq[w] = Word::load(eq_lanes[w]);
+        column.step(eq, d0, hp, hn);
+        for (int w = 0; w < W; w++) d0[w].store(d0_lanes[w]), hp[w].store(hp_lanes[w]), hn[w].store(hn_lanes[w]);
+        for (int l = 0; l < count; l++) {
+            Lane& lane = lanes[l];
+            if (j > lane.m) continue;
+            uint64_t d0_one[W], hp_one[W], hn_one[W];
+            for (int w = 0; w < W; w++) d0_one[w] = d0_lanes[w][l], hp_one[w] = hp_lanes[w][l], hn_one[w] = hn_lanes[w][l];
+            lane.distance += int32_t(distance_change<uint64_t, W>(d0_one, hp_one, hn_one, lane.band, lane.n, j));
+        }
+        if (j % check_every) continue;
+        for (int l = 0; l < count; l++) {
+            if (!lanes[l].open) continue;
+            const bool beyond = j + lanes[l].band.above <= lanes[l].n &&
+                                lanes[l].distance > lanes[l].limit + edit_slack(lanes[l].band, lanes[l].n, lanes[l].m);
+            if (beyond || j >= lanes[l].m) {
+                lanes[l].open = false;
+                open--;
+                if (beyond) lanes[l].limit = -1;
+            }
+        }
+    }
+}
+
+using Distances = std::vector<int32_t>;
+
+Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offsets, const uint8_t* target_codes,
+                         const int64_t* target_offsets, const int32_t* query, const int32_t* target,
+                         const int32_t* limits, size_t n, int letters) {
+    Distances result(n, -1);
+    std::vector<size_t> lists[3];  // bands of up to 64, 128 and 256 diagonals
+    for (size_t p = 0; p < n; p++) {
+        const int32_t rows = int32_t(query_offsets[query[p] + 1] - query_offsets[query[p]]);
+        const int32_t columns = int32_t(target_offsets[target[p] + 1] - target_offsets[target[p]]);
+        const EditBand band = edit_band(rows, columns, std::min(limits[p], rows + columns));
+        const int32_t width = band.below + band.above + 1;
+        if (band.fits) lists[width <= 64 ? 0 : width <= 128 ? 1 : 2].push_back(p);
+    }
+    constexpr size_t lanes = Vec<uint64_t>::lanes;
+    std::vector<QueryBits> bits(lanes);
+    for (int list = 0; list < 3; list++) {
+        int32_t built = -1;  // bits[0] holds this query
+        for (size_t begin = 0; begin < lists[list].size(); begin += lanes) {
+            const size_t count = std::min(lanes, lists[list].size() - begin);
+            Lane group[lanes];
+            int32_t built_now = built;
+            for (size_t l = 0; l < count; l++) {
+                const size_t p = lists[list][begin + l];
+                Lane& lane = group[l];
+                const int32_t q = query[p];
+                lane.n = int32_t(query_offsets[q + 1] - query_offsets[q]);
+                lane.m = int32_t(target_offsets[target[p] + 1] - target_offsets[target[p]]);
+                lane.limit = std::min(limits[p], lane.n + lane.m);
+                lane.band = edit_band(lane.n, lane.m, lane.limit);
+                lane.distance = lane.band.above;
+                lane.open = true;
+                lane.target = target_codes + target_offsets[target[p]];
+                if (l > 0 && query[lists[list][begin + l - 1]] == q) {
+                    lane.query = group[l - 1].query;
+                    continue;
+                }
+                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, letters);
+                if (l == 0) built_now = q;
+                lane.query = &bits[l];
+            }
+            built = built_now;
+            if (list == 0) run_group<1>(group, int(count), letters);
+            else if (list == 1) run_group<2>(group, int(count), letters);
+            else run_group<4>(group, int(count), letters);
+            for (size_t l = 0; l < count; l++)
+                if (group[l].distance <= group[l].limit) result[lists[list][begin + l]] = group[l].distance;
+        }
+    }
+    return result;
+}
+
+}  // namespace
+}  // namespace nw
+
+void bind_edit_filter(nb::module_& m) {
+    m.def(
+        "edit_distances",
+        [](Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
+           Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> limits,
+           int letters) {
+            if (target.size() != query.size() || limits.size() != query.size())
+                throw nb::value_error("arrays of unequal length");
+            nw::Distances result;
+            {
+                nb::gil_scoped_release release;
+                result = nw::edit_distances(query_codes.data(), query_offsets.data(), target_codes.data(),
+                                            target_offsets.data(), query.data(), target.data(), limits.data(),
+                                            query.size(), letters);
+            }
+            return to_numpy(std::move(result));
+        },
+        nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"), nb::arg("target_offsets"),
+        nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("letters"),
+        "Edit distance of each pair where it is at most the pair's limit (254 at most), else -1. Only codes below "
+        "`letters` equal themselves.");
+}
+
+}  // namespace gpualign

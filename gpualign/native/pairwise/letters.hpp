@@ -1,0 +1,118 @@
+// The letters of a group of pairs as the strips want them: a profile where the query is shared, interleaved codes where
+// every lane has its own.
+#pragma once
+#include <vector>
+
+#include "pairwise/scheme.hpp"
+
+namespace gpualign {
+namespace nw {
+
+template <class Word, int K>
+class Letters {
+public:
+    using L = Lanes<Word>;
+    using T = typename L::Value;
+    enum class Kind { profile, compare, gather };
+
+    struct Profile {  // scores of one query letter against the strip
+        const Word* row;
+        GPUALIGN_HD Word operator()(int k) const { return row[k]; }
+    };
+    struct Compare {  // match where the letters are equal
+        const Word* columns;
+        Word row, match, mismatch;
+        GPUALIGN_HD Word operator()(int k) const { return select(row == columns[k], match, mismatch); }
+    };
+
+    void set_up(const Scheme& scheme, const Pair* pairs, int count, bool shared, int64_t rows) {
+        scheme_ = &scheme;
+        pairs_ = pairs;
+        count_ = count;
+        // a padded row or column must lose where the best cell may be anywhere
+        const bool comparable = scheme.match_mismatch && !(scheme.local && scheme.scores[1] > 0);
+        kind_ = shared ? Kind::profile : comparable ? Kind::compare : Kind::gather;
+        worst_ = T(std::min(0, scheme.lowest()) + 2 * scheme.shift());
+        if (kind_ != Kind::profile) interleave(rows);
+    }
+
+    Kind kind() const { return kind_; }
+
+    void build(int64_t c0) {
+        for (int k = 0; k < K; k++) {
+            for (int l = 0; l < L::count; l++) {
+                const Pair& pair = pairs_[l < count_ ? l : 0];
+                L::set(columns_[k], l, c0 + k < pair.m ? T(pair.target[c0 + k]) : T(beyond));
+            }
+        }
+        if (kind_ != Kind::profile) return;
+        table_.resize(size_t(scheme_->letters) * K);
+        if (build_by_permutation()) return;
+        for (int letter = 0; letter < scheme_->letters; letter++)
+            for (int k = 0; k < K; k++) fill(table_[letter * K + k], columns_[k], letter);
+    }
+
+    Profile profile(int64_t i) const { return {table_.data() + pairs_[0].query[i] * K}; }
+    Compare compare(int64_t i) const {
+        const int shift = 2 * scheme_->shift();
+        return {columns_, rows_[i], Word(T(scheme_->scores[0] + shift)), Word(T(scheme_->scores[1] + shift))};
+    }
+    Profile gather(int64_t i) {
+        for (int k = 0; k < K; k++)
+            for (int l = 0; l < L::count; l++)
+                L::set(gathered_[k], l, score(int(L::get(rows_[i], l)), int(L::get(columns_[k], l))));
+        return {gathered_};
+    }
+
+private:
+    static constexpr int beyond = 101;  // no letter: past the end of a sequence
+    static constexpr int never = 100;   // a query's letter that matches nothing, not even itself
+
+    T score(int row, int column) const {
+        if (row == beyond || column == beyond) return worst_;
+        return T(scheme_->scores[row * scheme_->letters + column] + 2 * scheme_->shift());
+    }
+
+    // A letter's scores fit one vector of 32 lanes, so that a permutation by the columns' letters looks up all lanes.
+    bool build_by_permutation() {
+        if constexpr (L::count == 32 && sizeof(T) == 2) {
+            if (scheme_->letters > 31) return false;
+            Word columns[K];
+            for (int k = 0; k < K; k++) columns[k] = min(columns_[k], Word(T(31)));  // `beyond` is the last
+            for (int letter = 0; letter < scheme_->letters; letter++) {
+                Word scores = Word(worst_);
+                for (int other = 0; other < scheme_->letters; other++) scores.set(other, score(letter, other));
+                for (int k = 0; k < K; k++) table_[letter * K + k] = Word(__builtin_shuffle(scores.v, columns[k].v));
+            }
+            return true;
+        }
+        return false;
+    }
+
+    void fill(Word& out, const Word& columns, int letter) const {
+        for (int l = 0; l < L::count; l++) L::set(out, l, score(letter, int(L::get(columns, l))));
+    }
+
+    void interleave(int64_t rows) {
+        rows_.resize(size_t(rows));
+        for (int l = 0; l < L::count; l++) {
+            const Pair& pair = pairs_[l < count_ ? l : 0];
+            for (int64_t i = 0; i < rows; i++) {
+                int code = i < pair.n ? pair.query[i] : beyond;
+                if (kind_ == Kind::compare && (code == beyond || code == scheme_->letters - 1)) code = never;
+                L::set(rows_[i], l, T(code));
+            }
+        }
+    }
+
+    const Scheme* scheme_ = nullptr;
+    const Pair* pairs_ = nullptr;
+    int count_ = 0;
+    Kind kind_ = Kind::profile;
+    T worst_ = 0;
+    Word columns_[K], gathered_[K];
+    std::vector<Word> table_, rows_;
+};
+
+}  // namespace nw
+}  // namespace gpualign

@@ -1,0 +1,181 @@
+// Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps
+// some rows and columns; then the parts between them that the way back enters are computed again with directions, each
+// from its two kept borders down to the cell where the way comes in, or, where they are still large, by a wave of their
+// own. As on a GPU (cuda/device/pairwise/table_part.cuh).
+#pragma once
+#include <utility>
+
+#include "pairwise/wave.hpp"
+
+namespace gpualign {
+namespace nw {
+
+template <bool Affine>
+class LongPair {
+public:
+    // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have room.
+    static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
+        const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
+        return !scheme.local && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&
+               m >= Wave<Affine>::lanes * Wave<Affine>::width && (!traced || table_bytes >= 64 * std::max(n, m)) &&
+               band * 8 > std::min(n, m);
+    }
+
+    LongPair(const Scheme& scheme, int threads) : scheme_(scheme), threads_(threads), wave_(scheme) {}
+
+    void run(Pair& pair, bool traced, int64_t table_bytes) {
+        pair_ = &pair;
+        const std::vector<BorderCell> top = border(pair.m, scheme_.ends.target_start);
+        const std::vector<BorderCell> left = border(pair.n, scheme_.ends.query_start);
+        const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
+        KeptBorders kept;
+        kept.spacing = spacing(whole, table_bytes / 2);
+        const bool last_column = scheme_.cheap(scheme_.ends.query_end);
+        if (last_column) right_.resize(size_t(pair.n));
+        BorderCell* edge = last_column ? right_.data() : nullptr;
+        choose_end(whole, wave_.sweep(whole, threads_, traced ? &kept : nullptr, edge));
+        if (!traced) return;
+        pair.cigar.clear();
+        walk_ = {pair.end_i, pair.end_j, 0};
+        if (!scheme_.free_target_end) push(op_delete, pair.m - std::exchange(pair.end_j, pair.m));
+        if (!scheme_.free_query_end) push(op_insert, pair.n - std::exchange(pair.end_i, pair.n));
+        go_back_through(whole, kept, 0, 0, table_bytes / 4);
+        if (walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
+        if (walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
+        pair.start_i = int32_t(walk_.i);
+        pair.start_j = int32_t(walk_.j);
+        std::reverse(pair.cigar.begin(), pair.cigar.end());
+    }
+
+private:
+    static constexpr int K = 8;  // columns of a word of directions
+    static constexpr int64_t least_spacing = 256, most_direct = 1 << 18;  // letters; cells
+
+    // Letters between what is kept of a part in so many bytes: a multiple of a tile's columns.
+    static int64_t spacing(const TablePart& part, int64_t room) {
+        constexpr int64_t width = Wave<Affine>::width;
+        const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(room)) + 1;
+        return std::max(least_spacing, (wanted + width - 1) / width * width);
+    }
+
+    // Row or column 0 of the table, from the corner on.
+    std::vector<BorderCell> border(int64_t letters, EndGap gap) const {
+        std::vector<BorderCell> cells(size_t(letters) + 1);
+        for (int64_t i = 0; i <= letters; i++) {
+            const int64_t h = gap.border(i, scheme_.shift());
+            cells[size_t(i)] = {int32_t(h), int32_t(h - scheme_.opening())};
+        }
+        return cells;
+    }
+
+    // The best end, as Ends has it.
+    void choose_end(const TablePart& whole, const std::vector<BorderCell>& last_row) {
+        End best{INT64_MIN, 0, 0};
+        const EndGaps& ends = scheme_.ends;
+        const auto offer = [&](int32_t h, int64_t i, int64_t j) {
+            const int64_t rest = ends.query_end.cost(whole.n - i) + ends.target_end.cost(whole.m - j);
+            const End found{h - scheme_.shift() * (i + j) - rest, i, j};
+            if (found.score < best.score) return;
+            if (found.score > best.score || found.preferred_to(best, scheme_, whole.n, whole.m)) best = found;
+        };
+        for (int64_t j = scheme_.cheap(ends.target_end) ? 0 : whole.m; j <= whole.m; j++) offer(last_row[size_t(j)].h, whole.n, j);
+        if (scheme_.cheap(ends.query_end)) {
+            offer(whole.top[whole.m].h, 0, whole.m);
+            finish_last_column(whole);
+            for (int64_t i = 1; i <= whole.n; i++) offer(right_[size_t(i - 1)].h, i, whole.m);
+        }
+        pair_->score = int32_t(best.score);
+        pair_->end_i = int32_t(best.i);
+        pair_->end_j = int32_t(best.j);
+    }
+
+    // From the border of the last tiles, in right_, to the table's last column, left there.
+    void finish_last_column(const TablePart& whole) {
+        for (int64_t c = Wave<Affine>::before_last_tile(whole.m); c < whole.m; c++) {
+            Strip<int32_t, 1, Affine> state;
+            state.h[0] = whole.top[c + 1].h;
+            if (Affine) state.f[0] = whole.top[c + 1].gap;
+            int32_t diagonal = whole.top[c].h;
+            for (int64_t i = 0; i < whole.n; i++) {
+                const int32_t score = scheme_.scores[whole.query[i] * scheme_.letters + whole.target[c]] + 2 * scheme_.shift();
+                BorderCell& border = right_[size_t(i)];
+                const int32_t next_diagonal = border.h;
+                state.row([&](int) { return score; }, diagonal, border.h, border.gap, -scheme_.opening());
+                diagonal = next_diagonal;
+            }
+        }
+    }
+
+    // From where the walk stands, the last cell of a part that begins behind row `i0` and column `j0`, to its border.
+    void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t room) {
+        while (walk_.i > i0 && walk_.j > j0) {
+            const int64_t i = walk_.i - i0, j = walk_.j - j0;
+            const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
+            const int64_t row = above ? kept.row_ends[size_t(above - 1)] : 0;
+            const int64_t before = (j - 1) / kept.spacing, column = before * kept.spacing;
+            const BorderCell* top = above ? kept.rows.data() + (above - 1) * (part.m + 1) : part.top;
+            const BorderCell* left = before ? kept.columns.data() + (before - 1) * part.n : part.left;
+            const TablePart inner{part.query + row, i - row, part.target + column, j - column, top + column, left + row};
+            if (inner.n * inner.m <= most_direct) {
+                trace(inner, i0 + row, j0 + column);
+                continue;
+            }
+            KeptBorders inner_kept;
+            inner_kept.spacing = spacing(inner, room);
+            wave_.sweep(inner, threads_, &inner_kept);
+            go_back_through(inner, inner_kept, i0 + row, j0 + column, room / 2);
+        }
+    }
+
+    void trace(const TablePart& part, int64_t i0, int64_t j0) {
+        directions_.resize(size_t((part.m + K - 1) / K * part.n));
+        right_.assign(part.left, part.left + part.n);
+        for (int64_t c = 0; c < part.m; c += K) trace_strip(part, c, directions_.data() + c / K * part.n);
+        while (walk_.i > i0 && walk_.j > j0) {
+            const int64_t column = walk_.j - 1 - j0;
+            const uint32_t word = directions_[size_t(column / K * part.n + walk_.i - 1 - i0)];
+            step(walk_, word >> (4 * (K - 1 - column % K)) & 15, [&](uint32_t operation) { push(operation, 1); });
+        }
+    }
+
+    void trace_strip(const TablePart& part, int64_t c, uint32_t* directions) {
+        Strip<int32_t, K, Affine> state;
+        int letters[K];
+        for (int k = 0; k < K; k++) {
+            const int64_t column = std::min(c + k, part.m - 1);
+            state.h[k] = part.top[column + 1].h;
+            if (Affine) state.f[k] = part.top[column + 1].gap;
+            letters[k] = part.target[column];
+        }
+        int32_t diagonal = part.top[c].h;
+        for (int64_t i = 0; i < part.n; i++) {
+            const int32_t* scores = scheme_.scores + part.query[i] * scheme_.letters;
+            BorderCell border = right_[size_t(i)];
+            const int32_t next_diagonal = border.h;
+            uint32_t word = 0;
+            state.row_directions([&](int k) { return scores[letters[k]] + 2 * scheme_.shift(); }, diagonal, border.h, border.gap,
+                                 -scheme_.opening(), [&](int, int32_t bits) { word = word << 4 | uint32_t(bits); });
+            directions[i] = word;
+            right_[size_t(i)] = border;
+            diagonal = next_diagonal;
+        }
+    }
+
+    void push(uint32_t operation, int64_t length) {
+        if (length == 0) return;
+        std::vector<uint32_t>& cigar = pair_->cigar;
+        if (!cigar.empty() && (cigar.back() & 15) == operation) cigar.back() += uint32_t(length) << 4;
+        else cigar.push_back(uint32_t(length) << 4 | operation);
+    }
+
+    const Scheme& scheme_;
+    int threads_;
+    Wave<Affine> wave_;
+    Pair* pair_ = nullptr;
+    Walk walk_{};
+    std::vector<uint32_t> directions_;  // (part.m / K, part.n)
+    std::vector<BorderCell> right_;     // of a part, by row
+};
+
+}  // namespace nw
+}  // namespace gpualign

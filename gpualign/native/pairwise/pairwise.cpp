@@ -1,0 +1,282 @@
+// Bindings of the CPU side of `pairwise`: a list of pairs is sorted into groups of equal word size and, where it pays,
+// of one query, and each group is aligned in the lanes of a vector.
+#include <numeric>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "pairwise/lanes.hpp"
+#include "pairwise/long.hpp"
+
+namespace gpualign {
+namespace nw {
+namespace {
+
+struct Sequences {
+    const uint8_t* codes;
+    const int64_t* offsets;
+    int64_t count;
+
+    const uint8_t* begin(int64_t i) const { return codes + offsets[i]; }
+    int32_t length(int64_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
+};
+
+enum Width { narrow, middle, wide, single, widths };
+
+// One engine of each kind, made when first needed; a caller owns one set.
+struct Engines {
+    template <class Word>
+    struct Three {
+        Engine<Word, false, false> linear;
+        Engine<Word, true, false> affine;
+        Engine<Word, true, true> local;
+    };
+    Three<Vec<int8_t>> narrow_words;
+    Three<Vec<int16_t>> middle_words;
+    Three<Vec<int32_t>> wide_words;
+    Three<int32_t> single_words;
+
+    template <class Word>
+    static void run(Three<Word>& engines, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced,
+                    int64_t table_bytes) {
+        if (scheme.local) engines.local.run(scheme, pairs, count, shared, traced, table_bytes);
+        else if (scheme.affine()) engines.affine.run(scheme, pairs, count, shared, traced, table_bytes);
+        else engines.linear.run(scheme, pairs, count, shared, traced, table_bytes);
+    }
+    void run(Width width, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t bytes) {
+        switch (width) {
+            case narrow: return run(narrow_words, scheme, pairs, count, shared, traced, bytes);
+            case middle: return run(middle_words, scheme, pairs, count, shared, traced, bytes);
+            case wide: return run(wide_words, scheme, pairs, count, shared, traced, bytes);
+            default: return run(single_words, scheme, pairs, count, shared, traced, bytes);
+        }
+    }
+};
+
+int lanes_of(Width width) {
+    const int lanes[] = {Vec<int8_t>::lanes, Vec<int16_t>::lanes, Vec<int32_t>::lanes, 1};
+    return lanes[width];
+}
+
+Width width_of(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
+    // a group of lanes keeps at least two borders of all its rows
+    if (traced && int64_t(pair.n) * 8 * GPUALIGN_VECTOR_BYTES > table_bytes) return single;
+    if (fits<int8_t>(scheme, pair.n, pair.m)) return narrow;
+    if (fits<int16_t>(scheme, pair.n, pair.m)) return middle;
+    return wide;
+}
+
+// One sequence is empty: nothing to compute.
+void align_empty(const Scheme& scheme, Pair& pair) {
+    const bool of_target = pair.n == 0;
+    const int64_t length = of_target ? pair.m : pair.n;
+    const bool free_start = of_target ? scheme.free_target_start : scheme.free_query_start;
+    const bool free_end = of_target ? scheme.free_target_end : scheme.free_query_end;
+    pair.score = pair.start_i = pair.start_j = pair.end_i = pair.end_j = 0;
+    pair.cigar.clear();
+    if (scheme.local || length == 0 || free_start || free_end) return;
+    const EndGap start = of_target ? scheme.ends.target_start : scheme.ends.query_start;
+    const EndGap end = of_target ? scheme.ends.target_end : scheme.ends.query_end;
+    pair.score = int32_t(-std::min(start.cost(length), end.cost(length)));
+    (of_target ? pair.end_j : pair.end_i) = int32_t(length);
+    pair.cigar.push_back(uint32_t(length) << 4 | (of_target ? op_delete : op_insert));
+}
+
+struct Results {
+    bool traced;
+    std::vector<int32_t> score, spans, counts;
+    std::vector<std::vector<uint32_t>> cigars;
+
+    Results(size_t n, bool traced_) : traced(traced_), score(n) {
+        if (!traced) return;
+        spans.resize(4 * n);
+        counts.resize(4 * n);
+        cigars.resize(n);
+    }
+
+    void take(size_t at, Pair& pair, int identical) {
+        score[at] = pair.score;
+        if (!traced) return;
+        int32_t* span = &spans[4 * at];
+        span[0] = pair.start_i, span[1] = pair.end_i, span[2] = pair.start_j, span[3] = pair.end_j;
+        int32_t matches = 0, columns = 0, opens = 0, gaps = 0;
+        int64_t i = pair.start_i, j = pair.start_j;
+        for (const uint32_t run : pair.cigar) {
+            const int32_t length = int32_t(run >> 4), operation = int32_t(run & 15);
+            if (operation == op_match) {
+                for (int32_t k = 0; k < length; k++)
+                    matches += pair.query[i + k] == pair.target[j + k] && pair.query[i + k] < identical;
+                columns += length;
+            } else {
+                opens++;
+                gaps += length;
+            }
+            i += operation == op_delete ? 0 : length;
+            j += operation == op_insert ? 0 : length;
+        }
+        int32_t* count = &counts[4 * at];
+        count[0] = matches, count[1] = columns - matches, count[2] = opens, count[3] = gaps;
+        cigars[at] = std::move(pair.cigar);
+    }
+};
+
+class Aligner {
+public:
+    Aligner(const Scheme& scheme, const Sequences& queries, const Sequences& targets, bool traced, int64_t table_bytes,
+            int pair_threads)
+        : scheme_(scheme), queries_(queries), targets_(targets), traced_(traced), table_bytes_(table_bytes),
+          pair_threads_(pair_threads) {}
+
+    void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
+             int identical, Results& results) {
+        query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
+        identical_ = identical;
+        std::vector<uint32_t> lists[widths];
+        for (size_t p = 0; p < n; p++) {
+            Pair pair = load(p);
+            if (pair.n == 0 || pair.m == 0) {
+                align_empty(scheme_, pair);
+                results.take(p, pair, identical);
+                continue;
+            }
+            lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
+        }
+        for (const Width width : {middle, wide, single}) align_long(width, lists[width], results);
+        for (int width = 0; width < widths; width++) run_list(Width(width), lists[width], results);
+    }
+
+private:
+    Pair load(size_t p) const {
+        Pair pair{};
+        pair.query = queries_.begin(query_[p]);
+        pair.target = targets_.begin(target_[p]);
+        pair.n = queries_.length(query_[p]);
+        pair.m = targets_.length(target_[p]);
+        pair.band_low = band_low_ ? band_low_[p] : -pair.n;
+        pair.band_high = band_high_ ? band_high_[p] : pair.m;
+        return pair;
+    }
+
+    // Takes long pairs out of a list: each fills all lanes by itself, which is worth it where they are few, and more so
+    // where their values need wide lanes.
+    void align_long(Width width, std::vector<uint32_t>& list, Results& results) {
+        if (width == middle && int(list.size()) * 4 > lanes_of(width)) return;
+        if (width == wide && traced_ && int(list.size()) * 2 > lanes_of(width)) return;
+        const auto aligned = [&](uint32_t p) {
+            Pair pair = load(p);
+            const bool done = scheme_.affine() ? align_long<true>(pair) : align_long<false>(pair);
+            if (done) results.take(p, pair, identical_);
+            return done;
+        };
+        list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
+    }
+
+    template <bool Affine>
+    bool align_long(Pair& pair) {
+        if (!LongPair<Affine>::suits(scheme_, pair, traced_, table_bytes_)) return false;
+        LongPair<Affine>(scheme_, pair_threads_).run(pair, traced_, table_bytes_);
+        return true;
+    }
+
+    // Full groups of one query first; what is left over shares lanes with other queries.
+    void run_list(Width width, std::vector<uint32_t>& list, Results& results) {
+        const size_t lanes = size_t(lanes_of(width));
+        const auto shape = [&](uint32_t p) { return targets_.length(target_[p]); };
+        std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+            return std::make_tuple(query_[a], shape(a), a) < std::make_tuple(query_[b], shape(b), b);
+        });
+        std::vector<uint32_t> rest;
+        for (size_t begin = 0, end; begin < list.size(); begin = end) {
+            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
+            size_t at = begin;
+            for (; at < end && (end - at) * 2 >= lanes; at = std::min(at + lanes, end))
+                run_group(width, &list[at], int(std::min(lanes, end - at)), true, results);
+            rest.insert(rest.end(), list.begin() + long(at), list.begin() + long(end));
+        }
+        std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
+            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), shape(p), p); };
+            return key(a) < key(b);
+        });
+        for (size_t at = 0; at < rest.size(); at += lanes)
+            run_group(width, &rest[at], int(std::min(lanes, rest.size() - at)), false, results);
+    }
+
+    void run_group(Width width, const uint32_t* group, int count, bool shared, Results& results) {
+        Pair pairs[Vec<int8_t>::lanes];
+        for (int l = 0; l < count; l++) pairs[l] = load(group[l]);
+        engines_.run(width, scheme_, pairs, count, shared, traced_, table_bytes_);
+        for (int l = 0; l < count; l++) results.take(group[l], pairs[l], identical_);
+    }
+
+    const Scheme& scheme_;
+    const Sequences &queries_, &targets_;
+    bool traced_;
+    int64_t table_bytes_;
+    int pair_threads_;
+    const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
+    int identical_ = 0;
+    Engines engines_;
+};
+
+nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
+                      Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
+                      Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int letters,
+                      int identical, bool match_mismatch, int open, int extend, bool local, int free_ends,
+                      Input<int32_t> end_gaps, bool traced, int64_t table_bytes, int pair_threads) {
+    const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
+    const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
+    const size_t n = query.size();
+    const bool banded = band_low.size() == n && n > 0;
+    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != letters * letters || letters > 99)
+        throw nb::value_error("arrays of unequal length");
+    for (size_t p = 0; p < n; p++) {
+        if (query.data()[p] < 0 || query.data()[p] >= queries.count || target.data()[p] < 0 ||
+            target.data()[p] >= targets.count)
+            throw nb::value_error("a pair names no sequence");
+    }
+    const auto gap = [&](int end) { return EndGap{end_gaps.data()[2 * end], end_gaps.data()[2 * end + 1]}; };
+    const Scheme scheme{scores.data(),      letters,
+                        open,               extend,
+                        local,              bool(free_ends & 1),
+                        bool(free_ends & 2), bool(free_ends & 4),
+                        bool(free_ends & 8), EndGaps{gap(0), gap(1), gap(2), gap(3)},
+                        match_mismatch};
+    Results results(n, traced);
+    std::vector<uint32_t> cigar;
+    std::vector<int64_t> cigar_offsets{0};
+    try {
+        nb::gil_scoped_release release;
+        Aligner aligner(scheme, queries, targets, traced, table_bytes, pair_threads);
+        aligner.run(query.data(), target.data(), banded ? band_low.data() : nullptr,
+                    banded ? band_high.data() : nullptr, n, identical, results);
+        for (const std::vector<uint32_t>& one : results.cigars) {
+            cigar.insert(cigar.end(), one.begin(), one.end());
+            cigar_offsets.push_back(int64_t(cigar.size()));
+        }
+    } catch (const Stopped&) {
+        if (PyErr_Occurred()) throw nb::python_error();
+        throw;
+    }
+    return nb::make_tuple(to_numpy(std::move(results.score)), to_numpy(std::move(results.spans)),
+                          to_numpy(std::move(results.counts)), to_numpy(std::move(cigar)),
+                          to_numpy(std::move(cigar_offsets)));
+}
+
+}  // namespace
+}  // namespace nw
+
+void bind_pairwise(nb::module_& m) {
+    m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
+          nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::arg("band_low"), nb::arg("band_high"),
+          nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
+          nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"),
+          nb::arg("pair_threads") = 1,
+          "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends are "
+          "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
+          "gaps, 0 where free or local. Spans are "
+          "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
+          "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
+          "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
+    m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "Alignments of long pairs, in whatever thread, raise soon.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,105 @@
+// What `pairwise` aligns and how: shared by its CPU engine and its bindings.
+#pragma once
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "algo/pairwise/nw.hpp"
+#include "simd/vector.hpp"
+
+namespace gpualign {
+
+template <class T>
+GPUALIGN_HD Vec<T> flag(Vec<T> mask, uint32_t bits) { return mask & Vec<T>(T(bits)); }
+
+namespace nw {
+
+// Lane access for vectors and, where a table would be too large for several lanes, plain integers.
+template <class Word>
+struct Lanes;
+template <class T>
+struct Lanes<Vec<T>> {
+    using Value = T;
+    static constexpr int count = Vec<T>::lanes;
+    static T get(const Vec<T>& word, int lane) { return word[lane]; }
+    static void set(Vec<T>& word, int lane, T x) { word.set(lane, x); }
+};
+template <>
+struct Lanes<int32_t> {
+    using Value = int32_t;
+    static constexpr int count = 1;
+    static int32_t get(int32_t word, int) { return word; }
+    static void set(int32_t& word, int, int32_t x) { word = x; }
+};
+
+struct Scheme {
+    const int32_t* scores;  // letters x letters, row: the query's letter
+    int letters;
+    int open, extend;  // positive penalties
+    bool local;
+    bool free_query_start, free_query_end, free_target_start, free_target_end;  // letters there are left out
+    EndGaps ends;  // nothing for free ends, and for all of a local alignment
+    bool match_mismatch;  // scores[0] for equal letters, scores[1] for others and always for the last code
+
+    bool affine() const { return open != extend || local; }
+    int shift() const { return local ? 0 : extend; }  // x of the transform
+    int opening() const { return open - shift(); }    // o'
+    int lowest() const { return *std::min_element(scores, scores + letters * letters); }
+    bool cheap(EndGap gap) const { return gap.open != open || gap.extend != extend; }  // less than elsewhere
+    int highest() const { return *std::max_element(scores, scores + letters * letters); }
+};
+
+// The smallest and the largest value that a table of n x m holds on the way to its maxima.
+struct Range {
+    int64_t low, high;
+};
+inline Range range(const Scheme& scheme, int64_t n, int64_t m) {
+    const int64_t x = scheme.shift(), o = scheme.opening();
+    const int64_t step = std::max<int64_t>(0, scheme.highest() + 2 * x);
+    const bool cheap_start = scheme.cheap(scheme.ends.query_start) || scheme.cheap(scheme.ends.target_start);
+    // outside a band a path begins below every value inside, and its gap opens once more
+    const int64_t low = std::min<int64_t>(0, scheme.lowest() + 2 * x) - 5 * o - 2 * scheme.extend - 8;
+    const int64_t high = std::min(n, m) * step + (cheap_start ? x * (n + m) : 0) + step + 8;
+    return {low, high};
+}
+
+// Whether the values fit T. Local alignment floors at zero, so it has no bias to spend.
+template <class T>
+bool fits(const Scheme& scheme, int64_t n, int64_t m) {
+    const Range bounds = range(scheme, n, m);
+    const int64_t lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
+    if (scheme.local || sizeof(T) >= 4) return bounds.low >= lowest && bounds.high <= highest;
+    return bounds.high - bounds.low <= highest - lowest;
+}
+
+// A last cell of an alignment of n x m letters, with what follows it: gaps at the ends, or nothing where they are free.
+struct End {
+    int64_t score, i, j;
+
+    // Of two with the same score: in global alignment the shortest gap at the end, in the query rather than the target;
+    // else the fewest letters of the target, then of the query.
+    bool preferred_to(const End& other, const Scheme& scheme, int64_t n, int64_t m) const {
+        const bool whole = !scheme.local && !scheme.free_query_end && !scheme.free_target_end;
+        if (!whole) return j < other.j || (j == other.j && i < other.i);
+        const bool in_row = i == n, other_in_row = other.i == n;
+        return in_row != other_in_row ? in_row : i - n + j - m > other.i - n + other.j - m;
+    }
+};
+
+// A pair and its result. Coordinates are half-open, in letters.
+struct Pair {
+    const uint8_t* query;
+    const uint8_t* target;
+    int32_t n, m;
+    int32_t band_low, band_high;  // diagonals j - i that an optimal path may touch, inclusive
+    int32_t score;
+    int32_t start_i, end_i, start_j, end_j;
+    std::vector<uint32_t> cigar;  // BAM encoding
+    Walk walk;
+    bool walking;
+};
+
+}  // namespace nw
+}  // namespace gpualign

@@ -1,0 +1,257 @@
+// BAM records out of SAM lines (SAM specification, sections 1.4, 1.5 and 4.2). No Python here: fuzz/records.cpp reads it too.
+//
+// Integers become the smallest type that holds them, as in htslib, so that its output and ours are equal byte for byte.
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "map/alignment.hpp"
+#include "text/read_view.hpp"
+#include "text/text.hpp"
+
+namespace gpualign {
+
+// The codes of letters and of CIGAR operations.
+struct BamCodes {
+    uint8_t base[256] = {}, operation[256] = {};
+    constexpr BamCodes() {
+        const char bases[] = "=ACMGRSVTWYHKDBN", operations[] = "MIDNSHP=X";
+        for (int i = 0; i < 256; i++) base[i] = 15;
+        for (uint8_t i = 0; i < 16; i++) base[uint8_t(bases[i])] = base[uint8_t(bases[i] | 0x20)] = i;
+        for (uint8_t i = 0; i < 9; i++) operation[uint8_t(operations[i])] = i;
+    }
+};
+inline constexpr BamCodes bam_codes;
+
+class BamWriter {
+public:
+    BamWriter(const ContigNames& contigs, size_t count) {
+        for (size_t i = 0; i < count; i++) ids_.emplace(view(contigs, int32_t(i)), int32_t(i));
+    }
+
+    // Room for about that many bytes.
+    void reserve(size_t bytes) { out_.reserve(bytes); }
+
+    // One record; `line` ends without its newline. Throws std::invalid_argument where it is none.
+    void line(std::string_view line) {
+        rest_ = line;
+        out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less room than its value at most
+        const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
+        if (name.size() > kLongestName) refuse("a name has more letters than BAM holds");
+        parse_cigar(field());
+        const std::string_view mate_contig = field(), mate_position = field(), span = field(), letters = field();
+        const std::string_view qualities = last_field();
+        const size_t length = letters == "*" ? 0 : letters.size();
+        const int32_t id = id_of(contig), at = number<int32_t>(position) - 1;
+        const auto flags = number<uint16_t>(flag);
+        const bool packed = cigar_.size() <= kMostOperations;
+        const size_t start = out_.size();
+        put(int32_t(0));  // the size, known at the end
+        put(id);
+        put(at);
+        put(uint8_t(name.size() + 1));
+        put(number<uint8_t>(quality));
+        put(bin_of(at, flags));
+        put(uint16_t(packed ? cigar_.size() : 2));
+        put(flags);
+        put(uint32_t(length));
+        put(mate_contig == "=" ? id : id_of(mate_contig));
+        put(number<int32_t>(mate_position) - 1);
+        put(number<int32_t>(span));
+        out_.put(name.data(), name.size());
+        out_.put('\0');
+        if (packed) {
+            put_all(cigar_);
+        } else {  // too long for the field: a stand-in there, the whole in the tag CG
+            put(uint32_t(length) << 4 | kCigarS);
+            put(uint32_t(reference_length_) << 4 | kCigarN);
+        }
+        put_letters(letters.substr(0, length));
+        put_qualities(qualities, length);
+        while (!rest_.empty()) tag(last_field());
+        if (!packed) put_long_cigar();
+        const uint32_t size = uint32_t(out_.size() - start - sizeof size);
+        std::memcpy(out_.at(start), &size, sizeof size);
+    }
+
+    const Text& text() const { return out_; }
+    Text release() { return std::move(out_); }
+
+private:
+    static constexpr size_t kFixedBytes = 64, kMostOperations = 65535, kLongestName = 254;
+
+    static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
+    [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
+
+    // The next field, which others follow; the last of them may be the last.
+    std::string_view field() {
+        const size_t end = rest_.find('\t');
+        if (end == std::string_view::npos) refuse("a SAM line has too few fields");
+        const std::string_view taken = rest_.substr(0, end);
+        rest_.remove_prefix(end + 1);
+        return taken;
+    }
+    std::string_view last_field() {
+        const std::string_view taken = rest_.substr(0, rest_.find('\t'));
+        rest_.remove_prefix(std::min(rest_.size(), taken.size() + 1));
+        return taken;
+    }
+
+    template <class T>
+    static T number(std::string_view text) {
+        if (!text.empty() && text[0] == '+') text.remove_prefix(1);
+        T value{};
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || end != text.data() + text.size()) refuse("a number in a SAM line is none, or too large");
+        return value;
+    }
+
+    int32_t id_of(std::string_view contig) {
+        if (contig == last_contig_) return last_id_;
+        if (contig == "*") return -1;
+        const auto found = ids_.find(contig);
+        if (found == ids_.end()) refuse("a SAM line names a sequence that the reference has not");
+        last_contig_ = found->first;
+        return last_id_ = found->second;
+    }
+
+    void parse_cigar(std::string_view text) {
+        cigar_.clear();
+        reference_length_ = 0;
+        if (text == "*") return;
+        for (const char *p = text.data(), *end = p + text.size(); p < end;) {
+            uint32_t n = 0;
+            p = std::from_chars(p, end, n).ptr;
+            if (p == end) refuse("a CIGAR without an operation");
+            const uint32_t operation = bam_codes.operation[uint8_t(*p)];
+            cigar_.push_back(n << 4 | operation);
+            if (*p == 'M' || *p == 'D' || *p == 'N' || *p == '=' || *p == 'X') reference_length_ += n;
+            p++;
+        }
+    }
+
+    // The smallest bin of the tree that holds the alignment (section 5.3).
+    uint16_t bin_of(int64_t begin, uint16_t flags) const {
+        const int64_t last = begin + (flags & kFlagUnmapped ? 1 : std::max<int64_t>(1, reference_length_)) - 1;
+        int64_t first_bin = 4681;
+        for (int shift = 14; shift < 29; shift += 3, first_bin = (first_bin - 1) / 8)
+            if (begin >> shift == last >> shift) return uint16_t(first_bin + (begin >> shift));
+        return 0;
+    }
+
+    template <class T>
+    void put(T value) {
+        out_.put(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    void put_all(const std::vector<uint32_t>& values) {
+        if (!values.empty()) out_.put(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+    }
+
+    void put_letters(std::string_view letters) {
+        const size_t n = letters.size();
+        char* packed = out_.extend((n + 1) / 2);
+        const auto code = [&](size_t i) { return bam_codes.base[uint8_t(letters[i])]; };
+        for (size_t i = 0; i + 1 < n; i += 2) packed[i / 2] = char(code(i) << 4 | code(i + 1));
+        if (n % 2) packed[n / 2] = char(code(n - 1) << 4);
+    }
+    void put_qualities(std::string_view qualities, size_t length) {
+        char* out = out_.extend(length);
+        if (qualities == "*") {
+            std::memset(out, 0xff, length);
+            return;
+        }
+        if (qualities.size() != length) refuse("a SAM line's letters and qualities differ in number");
+        for (size_t i = 0; i < length; i++) out[i] = char(qualities[i] - 33);
+    }
+
+    void tag(std::string_view text) {
+        if (text.size() < 5 || text[2] != ':' || text[4] != ':') refuse("a field of a SAM line is no tag");
+        const std::string_view value = text.substr(5);
+        out_.put(text.data(), 2);
+        switch (text[3]) {
+            case 'i': return put_integer(value);
+            case 'A':
+                out_.put('A');
+                return out_.put(value.empty() ? '\0' : value[0]);
+            case 'f':
+                out_.put('f');
+                return put(real(value));
+            case 'B': return put_array(value);
+            case 'Z':
+            case 'H':
+                out_.put(text[3]);
+                out_.put(value.data(), value.size());
+                return out_.put('\0');
+            default: refuse("a tag of an unknown type");
+        }
+    }
+
+    void put_integer(std::string_view text) {
+        const auto value = number<int64_t>(text);
+        if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<uint32_t>::max())
+            refuse("a tag's number is too large");
+        if (value < 0) put_smallest<int8_t, int16_t, int32_t>(value, "csi");
+        else put_smallest<uint8_t, uint16_t, uint32_t>(value, "CSI");
+    }
+    template <class Small, class Middle, class Large>
+    void put_smallest(int64_t value, const char* types) {
+        const int size = Small(value) == value ? 0 : Middle(value) == value ? 1 : 2;
+        out_.put(types[size]);
+        if (size == 0) put(Small(value));
+        else if (size == 1) put(Middle(value));
+        else put(Large(value));
+    }
+
+    static float real(std::string_view text) { return float(std::strtod(std::string(text).c_str(), nullptr)); }
+
+    // c,1,2,3
+    void put_array(std::string_view text) {
+        if (text.empty()) refuse("an array without a type");
+        const char type = text[0];
+        const auto count = uint32_t(std::count(text.begin(), text.end(), ','));
+        out_.reserve(2 * text.size() + sizeof count + sizeof(uint32_t) * count);
+        out_.put('B');
+        out_.put(type);
+        put(count);
+        text.remove_prefix(1);
+        while (!text.empty()) {
+            text.remove_prefix(1);
+            const std::string_view value = text.substr(0, text.find(','));
+            text.remove_prefix(value.size());
+            switch (type) {
+                case 'c': put(number<int8_t>(value)); break;
+                case 'C': put(number<uint8_t>(value)); break;
+                case 's': put(number<int16_t>(value)); break;
+                case 'S': put(number<uint16_t>(value)); break;
+                case 'i': put(number<int32_t>(value)); break;
+                case 'I': put(number<uint32_t>(value)); break;
+                case 'f': put(real(value)); break;
+                default: refuse("an array of an unknown type");
+            }
+        }
+    }
+
+    void put_long_cigar() {
+        out_.reserve(4 * cigar_.size() + 8);
+        out_.put("CGBI");
+        put(uint32_t(cigar_.size()));
+        put_all(cigar_);
+    }
+
+    std::unordered_map<std::string_view, int32_t> ids_;
+    std::string_view rest_, last_contig_;
+    int32_t last_id_ = -1;
+    std::vector<uint32_t> cigar_;
+    int64_t reference_length_ = 0;
+    Text out_;
+};
+
+}  // namespace gpualign

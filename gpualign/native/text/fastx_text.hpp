@@ -1,0 +1,230 @@
+// FASTA and FASTQ text to records, and where a text of them may be cut. No Python here: fuzz/fastx.cpp reads it too.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "simd/blocks.hpp"
+#include "text/counted.hpp"
+
+namespace gpualign {
+
+// What a byte of a nucleotide sequence becomes: upper case, U as T; 0 where it is no nucleotide code. Gaps ('-', '.',
+// '*') and digits are refused rather than copied into a record.
+struct NucleotideTable {
+    uint8_t to[256] = {};
+    constexpr NucleotideTable() {
+        const char codes[] = "ACGTUNRYSWKMBDHV";
+        for (int i = 0; codes[i]; i++) {
+            const uint8_t upper = codes[i] == 'U' ? 'T' : uint8_t(codes[i]);
+            to[uint8_t(codes[i])] = upper;
+            to[uint8_t(codes[i] + 32)] = upper;
+        }
+    }
+};
+inline constexpr NucleotideTable nucleotide;
+
+struct Line {
+    const char* begin;
+    const char* end;  // without the line end, CR LF included
+};
+
+// Copies a line of nothing but A, C, G, T and N; false where it has others.
+inline bool copy_usual_letters(const Line& line, uint8_t* out) {
+    uint8_t others = 0;
+    const char* const text = line.begin;
+    in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
+        uint8_t letters[count], differ = 0;
+        std::memcpy(letters, text + at, count);
+        for (ptrdiff_t i = 0; i < count; i++)
+            differ |= std::min(differs_from_bases(letters[i]), uint8_t(letters[i] ^ 'N'));
+        std::memcpy(out + at, letters, count);
+        others |= differ;
+    });
+    return others == 0;
+}
+
+inline bool all_are_qualities(const Line& line) {
+    uint8_t others = 0;
+    const char* const text = line.begin;
+    in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
+        uint8_t letters[count], differ = 0;
+        std::memcpy(letters, text + at, count);
+        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(uint8_t(letters[i] - '!') > '~' - '!');
+        others |= differ;
+    });
+    return others == 0;
+}
+
+class Lines {
+public:
+    Lines(const char* begin, const char* end) : p_(begin), end_(end) {}
+    bool done() const { return p_ >= end_; }
+    long number() const { return number_; }  // lines consumed so far
+    char peek() const { return *p_; }
+    Line next() {
+        const char* newline = static_cast<const char*>(memchr(p_, '\n', size_t(end_ - p_)));
+        const char* stop = newline ? newline : end_;
+        Line line{p_, stop};
+        if (line.end > line.begin && line.end[-1] == '\r') line.end--;
+        p_ = newline ? newline + 1 : end_;
+        number_++;
+        return line;
+    }
+
+private:
+    const char* p_;
+    const char* end_;
+    long number_ = 0;
+};
+
+[[noreturn]] inline void fail_at(long line_offset, const std::string& what) {
+    // gpualign/io/fastx.py splits this into a line number and a sentence
+    throw std::invalid_argument(std::to_string(line_offset) + "\t" + what);
+}
+
+inline std::string printable(const char* begin, const char* end, size_t most = 40) {
+    std::string text;
+    for (const char* p = begin; p < end && text.size() < most; p++) text += (*p >= 32 && *p < 127) ? *p : '?';
+    return text;
+}
+
+inline void append(std::vector<uint8_t>& bytes, const char* begin, const char* end) {
+    bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(end));
+}
+
+struct Records {
+    std::vector<uint8_t> names, bases, qualities, comments;
+    std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
+
+    void header(const Line& line, bool with_comments) {
+        const char* p = line.begin + 1;
+        const char* stop = p;
+        while (stop < line.end && *stop != ' ' && *stop != '\t') stop++;
+        append(names, p, stop);
+        name_offsets.push_back(int64_t(names.size()));
+        if (with_comments) {
+            while (stop < line.end && (*stop == ' ' || *stop == '\t')) stop++;
+            append(comments, stop, line.end);
+            comment_offsets.push_back(int64_t(comments.size()));
+        }
+    }
+
+    // The name of record i, for messages.
+    std::string name(size_t i) const {
+        const char* text = reinterpret_cast<const char*>(names.data());
+        return printable(text + name_offsets[i], text + name_offsets[i + 1], 80);
+    }
+    std::string last_name() const { return name(name_offsets.size() - 2); }
+    // Records with all that belongs to them.
+    size_t whole() const { return base_offsets.size() - 1; }
+
+    void sequence(const Line& line, long line_offset, bool nucleotides) {
+        const size_t start = bases.size();
+        bases.resize(start + size_t(line.end - line.begin));
+        uint8_t* out = bases.data() + start;
+        if (copy_usual_letters(line, out)) return;
+        if (!nucleotides) {
+            for (const char* p = line.begin; p < line.end; p++)
+                if (*p != ' ' && *p != '\t') *out++ = uint8_t(*p);
+        } else {
+            for (const char* p = line.begin; p < line.end; p++) {
+                const uint8_t base = nucleotide.to[uint8_t(*p)];
+                if (base) {
+                    *out++ = base;
+                } else if (*p != ' ' && *p != '\t') {
+                    fail_at(line_offset, "record '" + last_name() + "': '" + printable(p, p + 1) +
+                                          "' is not a nucleotide (expected ACGTUN or an IUPAC code)");
+                }
+            }
+        }
+        bases.resize(size_t(out - bases.data()));
+    }
+};
+
+inline void parse_fasta(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
+    while (!lines.done()) {
+        const long at = lines.number();
+        const Line line = lines.next();
+        if (line.begin == line.end) continue;
+        if (*line.begin == '>') {
+            if (r.name_offsets.size() > 1) r.base_offsets.push_back(int64_t(r.bases.size()));
+            r.header(line, with_comments);
+        } else if (*line.begin != ';') {  // old-style comment lines
+            if (r.name_offsets.size() == 1) fail_at(at, "text before the first '>'");
+            r.sequence(line, at, nucleotides);
+        }
+    }
+    if (r.name_offsets.size() > 1) r.base_offsets.push_back(int64_t(r.bases.size()));
+}
+
+inline void parse_fastq(Lines& lines, Records& r, bool nucleotides, bool with_comments) {
+    static const char* const four_lines = " (multi-line FASTQ is not read: use four lines a record)";
+    const auto cut_short = [&](long at) {
+        const std::string after = r.whole() ? " (the last whole record is '" + r.name(r.whole() - 1) + "')" : "";
+        fail_at(at, "FASTQ record cut short" + after);
+    };
+    while (!lines.done()) {
+        const long at = lines.number();
+        const Line head = lines.next();
+        if (head.begin == head.end) {  // blank lines between records are harmless
+            continue;
+        }
+        if (*head.begin != '@')
+            fail_at(at, "expected '@' at the start of a FASTQ record, found '" + printable(head.begin, head.end) + "'" +
+                            four_lines);
+        r.header(head, with_comments);
+        if (lines.done()) cut_short(at);
+        const size_t before = r.bases.size();
+        r.sequence(lines.next(), at + 1, nucleotides);
+        if (lines.done()) cut_short(at);
+        const Line plus = lines.next();
+        if (plus.begin == plus.end || *plus.begin != '+')
+            fail_at(at + 2, "record '" + r.last_name() + "': expected '+', found '" + printable(plus.begin, plus.end) + "'" +
+                                four_lines);
+        const size_t length = r.bases.size() - before;
+        if (lines.done() && length > 0) cut_short(at);
+        const Line quality = lines.done() ? Line{nullptr, nullptr} : lines.next();
+        if (size_t(quality.end - quality.begin) != length) {
+            if (lines.done() && size_t(quality.end - quality.begin) < length) cut_short(at);
+            fail_at(at + 3, "record '" + r.last_name() + "': " + counted(length, "base") + " but " +
+                             counted(size_t(quality.end - quality.begin), "quality", "qualities"));
+        }
+        if (!all_are_qualities(quality)) fail_at(at + 3, "record '" + r.last_name() + "': a quality is not a printable character");
+        append(r.qualities, quality.begin, quality.end);
+        r.base_offsets.push_back(int64_t(r.bases.size()));
+    }
+}
+
+// Length of the longest prefix that ends at a record border known to be one without seeing what follows; 0 if none.
+// FASTA: up to the last line that begins with '>'. FASTQ: a record begins at a line with '@' whose line after next
+// begins with '+' and whose preceding lines do not contradict it: a quality line may begin with '@' as well, but then
+// the line two below it is a sequence, which never begins with '+'.
+inline int64_t last_record_border(const char* begin, const char* end, bool fastq) {
+    const auto line_start_before = [&](const char* p) -> const char* {  // start of the line that ends before p
+        if (p <= begin) return nullptr;
+        const void* newline = p - 1 > begin ? memrchr(begin, '\n', size_t(p - 1 - begin)) : nullptr;
+        return newline ? static_cast<const char*>(newline) + 1 : begin;
+    };
+    // start of the last, perhaps unfinished, line
+    const void* newline = memrchr(begin, '\n', size_t(end - begin));
+    const char* third = newline ? static_cast<const char*>(newline) + 1 : begin;
+    if (!fastq) {
+        for (const char* p = third; p && p > begin; p = line_start_before(p))
+            if (p < end && *p == '>') return p - begin;
+        return 0;
+    }
+    const char* second = line_start_before(third);
+    const char* first = second ? line_start_before(second) : nullptr;
+    while (first && first > begin) {
+        if (*first == '@' && third < end && *third == '+') return first - begin;
+        third = second;
+        second = first;
+        first = line_start_before(first);
+    }
+    return 0;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,95 @@
+// PAF lines, minimap2's tab-separated form of an alignment: 0-based, half-open, query coordinates on the read's own strand.
+// No Python here: fuzz/records.cpp reads it too.
+#pragma once
+#include <initializer_list>
+#include <string>
+
+#include "text/read_view.hpp"
+#include "text/record_text.hpp"
+#include "text/record_view.hpp"
+#include "index/reference.hpp"
+#include "text/text.hpp"
+
+namespace gpualign {
+
+// What a record's CIGAR covers, clips aside.
+struct PafColumns {
+    int64_t query = 0, target = 0, total = 0;
+
+    PafColumns(const uint32_t* begin, const uint32_t* end) {
+        for (const uint32_t* c = begin; c < end; c++) {
+            const uint32_t op = *c & 15, n = *c >> 4;
+            if (op == kCigarS) continue;
+            if (op != kCigarD) query += n;
+            if (op != kCigarI) target += n;
+            total += n;
+        }
+    }
+};
+
+class PafWriter {
+public:
+    PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
+              bool eqx)
+        : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), record_(reference, records) {}
+
+    void read(size_t i) {
+        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
+            if (records_.mapped(r)) line(i, r);
+    }
+
+    const Text& text() const { return out_; }
+    Text release() { return std::move(out_); }
+
+private:
+    void line(size_t i, size_t r) {
+        const int64_t length = reads_.length(i);
+        const int32_t contig = records_.contig[r];
+        record_.load(r, reads_.letters(i), length);
+        record_.cigar(eqx_, 'S', cigar_);
+        trim_clips();
+        const PafColumns columns(records_.cigar_begin(r), records_.cigar_end(r));
+        const int64_t edits = record_.edits(md_);
+        out_.reserve(size_t(reads_.name_size(i) + contigs_.size(contig)) + cigar_.size() + 320);
+        reads_.put_name(i, out_);
+        if (reads_.paired(i)) out_.put(reads_.mates[i] == kFirstMate ? "/1" : "/2");
+        const int64_t before = records_.reverse(r) ? record_.clipped_back() : record_.clipped_front();
+        numbers({length, before, before + columns.query});
+        out_.put(records_.reverse(r) ? "\t-\t" : "\t+\t");
+        out_.put(contigs_.text(contig), size_t(contigs_.size(contig)));
+        numbers({reference_.contig_offsets[contig + 1] - reference_.contig_offsets[contig], records_.position[r],
+                 records_.position[r] + columns.target, columns.total - edits, columns.total, records_.mapq[r]});
+        out_.put("\tNM:i:");
+        out_.number(edits);
+        out_.put("\tAS:i:");
+        out_.number(records_.score[r]);
+        out_.put(records_.flag[r] & kFlagSecondary ? "\ttp:A:S\tcg:Z:" : "\ttp:A:P\tcg:Z:");
+        out_.put(cigar_);
+        out_.put('\n');
+    }
+
+    // PAF's cg is the aligned part alone.
+    void trim_clips() {
+        const size_t first = cigar_.find_first_not_of("0123456789");
+        if (first != std::string::npos && cigar_[first] == 'S') cigar_.erase(0, first + 1);
+        if (!cigar_.empty() && cigar_.back() == 'S') cigar_.erase(cigar_.find_last_not_of("0123456789", cigar_.size() - 2) + 1);
+    }
+
+    void numbers(std::initializer_list<int64_t> values) {
+        for (const int64_t value : values) {
+            out_.put('\t');
+            out_.number(value);
+        }
+    }
+
+    const ReferenceView& reference_;
+    const ContigNames contigs_;
+    const ReadsView reads_;
+    const RecordsView records_;
+    const bool eqx_;
+    RecordText record_;
+    std::string cigar_, md_;
+    Text out_;
+};
+
+}  // namespace gpualign

@@ -1,0 +1,126 @@
+// Read pairs: two files into one batch of neighbours, and neighbours of one file into pairs.
+#include <string>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "text/read_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+using Name = std::pair<const uint8_t*, int64_t>;
+
+// The template's name: without /1 or /2, or .1 or .2 as some archives write them, at the end.
+Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
+    const uint8_t* p = reads.names + reads.name_offsets[i];
+    int64_t n = reads.name_size(i);
+    if (n > 2 && (p[n - 1] == '1' || p[n - 1] == '2') && (p[n - 2] == '/' || (with_dots && p[n - 2] == '.'))) n -= 2;
+    return {p, n};
+}
+
+Name whole_name(const ReadsView& reads, size_t i) { return {reads.names + reads.name_offsets[i], reads.name_size(i)}; }
+std::string shown(Name name) { return std::string(name.first, name.first + name.second); }
+
+bool same(Name a, Name b) {
+    return a.second == b.second && std::equal(a.first, a.first + a.second, b.first);
+}
+
+// Names of two ends are one template's when they are equal, or equal but for /1 and /2 or .1 and .2.
+bool one_template(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool& dots) {
+    dots = false;
+    if (same(template_name(a, i, false), template_name(b, j, false))) return true;
+    dots = same(template_name(a, i, true), template_name(b, j, true)) && !same(whole_name(a, i), whole_name(b, j));
+    return dots;
+}
+
+struct Joined {
+    Joined(bool qualities_too, bool comments_too) : with_qualities(qualities_too), with_comments(comments_too) {}
+
+    const bool with_qualities, with_comments;
+    std::vector<uint8_t> names, bases, qualities, comments, mates;
+    std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
+
+    void reserve(size_t reads, size_t name_bytes, size_t letters) {
+        names.reserve(name_bytes);
+        bases.reserve(letters);
+        if (with_qualities) qualities.reserve(letters);
+        mates.reserve(reads);
+        for (auto* offsets : {&name_offsets, &base_offsets, &comment_offsets}) offsets->reserve(reads + 1);
+    }
+
+    void add(const ReadsView& reads, size_t i, Name name, Mate mate) {
+        names.insert(names.end(), name.first, name.first + name.second);
+        name_offsets.push_back(int64_t(names.size()));
+        bases.insert(bases.end(), reads.letters(i), reads.letters(i) + reads.length(i));
+        base_offsets.push_back(int64_t(bases.size()));
+        if (with_qualities) qualities.insert(qualities.end(), reads.quality(i), reads.quality(i) + reads.length(i));
+        if (reads.comments) comments.insert(comments.end(), reads.comment(i), reads.comment(i) + reads.comment_size(i));
+        comment_offsets.push_back(int64_t(comments.size()));
+        mates.push_back(mate);
+    }
+
+    nb::tuple arrays() {
+        const auto some = [](bool there, auto& values) { return there ? nb::cast(to_numpy(std::move(values))) : nb::none(); };
+        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
+                              to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
+                              some(with_comments, comment_offsets), to_numpy(std::move(mates)));
+    }
+};
+
+nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t from1, int64_t from2, int64_t count, bool check_names) {
+    const ReadArrays arrays1(first), arrays2(second);
+    const ReadsView a = arrays1.view(), b = arrays2.view();
+    if (from1 < 0 || from2 < 0 || count < 0 || size_t(from1 + count) > arrays1.reads() || size_t(from2 + count) > arrays2.reads())
+        throw nb::index_error("more pairs than records");
+    Joined joined(a.qualities && b.qualities, a.comments || b.comments);
+    {
+        nb::gil_scoped_release release;
+        const auto bytes = [&](const int64_t* ReadsView::*offsets) {
+            return size_t((a.*offsets)[from1 + count] - (a.*offsets)[from1] + (b.*offsets)[from2 + count] - (b.*offsets)[from2]);
+        };
+        joined.reserve(size_t(2 * count), bytes(&ReadsView::name_offsets), bytes(&ReadsView::base_offsets));
+        for (int64_t i = 0; i < count; i++) {
+            bool dots;
+            const size_t x = size_t(from1 + i), y = size_t(from2 + i);
+            if (!one_template(a, x, b, y, dots) && check_names)
+                throw nb::value_error(("the ends of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
+                                       shown(whole_name(b, y)) + "' (sort both files alike, or give --no-check-names)").c_str());
+            joined.add(a, x, template_name(a, x, dots), kFirstMate);
+            joined.add(b, y, template_name(b, y, dots), kSecondMate);
+        }
+    }
+    return joined.arrays();
+}
+
+nb::tuple pair_neighbours(const nb::tuple& reads) {
+    const ReadArrays arrays(reads);
+    const ReadsView s = arrays.view();
+    const size_t n = arrays.reads();
+    Joined joined(s.qualities != nullptr, s.comments != nullptr);
+    {
+        nb::gil_scoped_release release;
+        joined.reserve(n, size_t(s.name_offsets[n] - s.name_offsets[0]), size_t(s.base_offsets[n] - s.base_offsets[0]));
+        for (size_t i = 0; i < n; i++) {
+            bool dots = false;
+            if (i + 1 < n && one_template(s, i, s, i + 1, dots)) {
+                joined.add(s, i, template_name(s, i, dots), kFirstMate);
+                i++;
+                joined.add(s, i, template_name(s, i, dots), kSecondMate);
+            } else {
+                joined.add(s, i, whole_name(s, i), kSingle);
+            }
+        }
+    }
+    return joined.arrays();
+}
+
+}  // namespace
+
+void bind_pairs(nb::module_& m) {
+    m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("from1"), nb::arg("from2"), nb::arg("count"),
+          nb::arg("check_names"), "Records from1.. of one batch and from2.. of another as neighbours: a batch with mates. Raises "
+          "ValueError where names differ.");
+    m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), "The same batch with neighbours of one name made pairs.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,216 @@
+// verify on the CPU: distances, ends and starts of (query, window) pairs; and the lines that say so.
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <string>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "verify/edit_path.hpp"
+#include "index/reference_arrays.hpp"
+#include "common/myers_batch.hpp"
+
+namespace gpualign {
+namespace {
+
+struct Pairs {
+    Input<int32_t> query;
+    Input<uint32_t> begin, end;
+    Input<uint8_t> strand;
+    Input<int32_t> limit;
+
+    size_t size() const { return query.size(); }
+
+    void check(const ReferenceView& reference, size_t queries) const {
+        const size_t n = size();
+        if (begin.size() != n || end.size() != n || strand.size() != n || limit.size() != queries)
+            throw nb::value_error("the pairs' arrays differ in length");
+        for (size_t i = 0; i < n; i++)
+            if (query.data()[i] < 0 || size_t(query.data()[i]) >= queries || begin.data()[i] > end.data()[i] ||
+                end.data()[i] > reference.bases || end.data()[i] - begin.data()[i] > 0x7FFFFFFEu)
+                throw nb::value_error("a pair lies outside its query or reference");
+    }
+};
+
+struct Outcome {
+    std::vector<int32_t> distance, start, end;
+};
+
+// Pairs of which one side is empty need no matrix.
+bool settle_empty(int64_t length, int64_t columns, VerifyMode mode, int32_t& distance, int32_t& end) {
+    if (length > 0 && columns > 0) return false;
+    const bool whole = mode == VerifyMode::global;
+    distance = int32_t(length == 0 ? (whole ? columns : 0) : length);
+    end = int32_t(whole ? columns : 0);
+    return true;
+}
+
+void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pairs& pairs, VerifyMode mode, bool starts,
+            Outcome& out) {
+    const size_t n = pairs.size();
+    out.distance.assign(n, -1);
+    out.start.assign(n, 0);
+    out.end.assign(n, 0);
+    std::vector<VerifyTask> tasks;
+    std::vector<uint32_t> members;
+    std::vector<VerifyBest> results;
+    VerifyBatch batch(reference, profiles);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t query = uint32_t(pairs.query.data()[i]), begin = pairs.begin.data()[i];
+        const uint32_t columns = pairs.end.data()[i] - begin;
+        const VerifyTask task{begin, columns, query * 2 + pairs.strand.data()[i], pairs.limit.data()[query]};
+        if (settle_empty(profiles.length(task.profile), columns, mode, out.distance[i], out.end[i])) continue;
+        tasks.push_back(task);
+        members.push_back(uint32_t(i));
+    }
+    batch.run(tasks, mode, false, results);
+    std::vector<VerifyTask> back_tasks;
+    std::vector<uint32_t> back_members;
+    for (size_t t = 0; t < tasks.size(); t++) {
+        const size_t i = members[t];
+        out.distance[i] = results[t].distance;
+        out.end[i] = results[t].end;
+        const bool within = results[t].distance <= tasks[t].limit;
+        if (!starts || mode != VerifyMode::infix || !within || results[t].end == 0) continue;
+        // the start: the same end, text and pattern reversed (as the other strand is), distance known
+        const int64_t most = profiles.length(tasks[t].profile) + results[t].distance;
+        const uint32_t columns = uint32_t(std::min<int64_t>(results[t].end, most));
+        const uint32_t end = tasks[t].begin + uint32_t(results[t].end);
+        back_tasks.push_back({end - columns, columns, tasks[t].profile ^ 1u, results[t].distance});
+        back_members.push_back(uint32_t(i));
+    }
+    batch.run(back_tasks, VerifyMode::prefix, true, results);
+    for (size_t t = 0; t < back_tasks.size(); t++) {
+        const size_t i = back_members[t];
+        out.start[i] = out.end[i] - results[t].end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (out.distance[i] <= pairs.limit.data()[pairs.query.data()[i]]) continue;
+        out.distance[i] = -1;
+        out.start[i] = out.end[i] = 0;
+    }
+}
+
+nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
+                       Input<uint32_t> begin, Input<uint32_t> end, Input<uint8_t> strand, Input<int32_t> limit, int mode,
+                       bool starts) {
+    const Pairs pairs{query, begin, end, strand, limit};
+    const ReferenceView view = reference.view();
+    const size_t queries = offsets.size() - 1;
+    Outcome out;
+    {
+        nb::gil_scoped_release release;
+        pairs.check(view, queries);
+        VerifyProfiles profiles(bases.data(), offsets.data(), queries);
+        verify(view, profiles, pairs, VerifyMode(mode), starts, out);
+    }
+    return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
+}
+
+
+// A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
+void fill_known_bits(const ReferenceArrays& reference, uint64_t first, Mutable<uint32_t> words) {
+    nb::gil_scoped_release release;
+    const ReferenceView view = reference.view();
+    std::fill_n(words.data(), words.size(), ~uint32_t(0));
+    const uint64_t begin = 32 * first, end = begin + 32 * words.size();
+    size_t run = size_t(std::upper_bound(view.run_ends, view.run_ends + view.runs, begin) - view.run_ends);
+    for (; run < view.runs && view.run_starts[run] < end; run++) {
+        const uint64_t run_end = std::min<uint64_t>(view.run_ends[run], end);
+        for (uint64_t i = std::max<uint64_t>(view.run_starts[run], begin); i < run_end;) {
+            const uint64_t stop = std::min<uint64_t>((i / 32 + 1) * 32, run_end);
+            const uint32_t length = uint32_t(stop - i);
+            words.data()[i / 32 - first] &= ~((length == 32 ? ~uint32_t(0) : (uint32_t(1) << length) - 1) << (i % 32));
+            i = stop;
+        }
+    }
+}
+
+// Names joined without separators, with offsets.
+struct Names {
+    const uint8_t* text;
+    const int64_t* offsets;
+
+    void append(std::string& out, size_t i) const {
+        out.append(reinterpret_cast<const char*>(text) + offsets[i], size_t(offsets[i + 1] - offsets[i]));
+    }
+};
+
+// Percent with two decimals, rounded half up in integers.
+void append_identity(std::string& out, int64_t distance, int64_t length) {
+    const int64_t hundredths = length == 0 ? 10000 : (20000 * (length - distance) + length) / (2 * length);
+    out += std::to_string(hundredths / 100);
+    out += '.';
+    out += char('0' + hundredths / 10 % 10);
+    out += char('0' + hundredths % 10);
+}
+
+nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
+                       Input<uint8_t> query_names, Input<int64_t> query_name_offsets, Input<uint8_t> target_names,
+                       Input<int64_t> target_name_offsets, Input<int32_t> query, Input<int32_t> target,
+                       Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
+                       Input<int32_t> end, bool with_cigar) {
+    const ReferenceView view = reference.view();
+    std::string out, cigar;
+    {
+        nb::gil_scoped_release release;
+        const Names queries{query_names.data(), query_name_offsets.data()};
+        const Names targets{target_names.data(), target_name_offsets.data()};
+        EditPath path;
+        std::vector<uint8_t> query_codes, target_codes;
+        out.reserve(query.size() * 64);
+        for (size_t i = 0; i < query.size(); i++) {
+            const size_t q = size_t(query.data()[i]), t = size_t(target.data()[i]);
+            const int64_t length = offsets.data()[q + 1] - offsets.data()[q];
+            queries.append(out, q);
+            out += '\t';
+            targets.append(out, t);
+            out += strand.data()[i] ? "\t-\t" : "\t+\t";
+            const int32_t d = distance.data()[i];
+            if (d < 0) {
+                out += "*\t*\t" + std::to_string(length) + "\t-1\t*" + (with_cigar ? "\t*\n" : "\n");
+                continue;
+            }
+            const uint64_t from = uint64_t(begin.data()[i]) + uint64_t(start.data()[i]);
+            const uint64_t to = uint64_t(begin.data()[i]) + uint64_t(end.data()[i]);
+            const int64_t place = int64_t(from) - view.contig_offsets[t];
+            out += std::to_string(place + 1) + '\t' + std::to_string(place + int64_t(to - from)) + '\t' +
+                   std::to_string(length) + '\t' + std::to_string(d) + '\t';
+            append_identity(out, d, std::max<int64_t>(length, int64_t(to - from)));
+            if (with_cigar) {
+                const uint8_t* letters = bases.data() + offsets.data()[q];
+                query_codes.resize(size_t(length));
+                for (int64_t j = 0; j < length; j++)
+                    query_codes[size_t(j)] = strand.data()[i] ? complement_code(base_code(letters[length - 1 - j]))
+                                                              : base_code(letters[j]);
+                target_codes.resize(size_t(to - from));
+                view.codes(from, to, target_codes.data());
+                const bool found = path.align(query_codes.data(), length, target_codes.data(), int64_t(to - from), d, cigar);
+                out += '\t';
+                out += found && !cigar.empty() ? cigar : "*";
+            }
+            out += '\n';
+        }
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+}  // namespace
+
+void bind_verify(nb::module_& m) {
+    m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
+          "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or "
+          "T.");
+    m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
+          nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
+          nb::arg("starts") = true,
+          "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open place within "
+          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: 0 infix, 1 prefix, 2 global. Without `starts` infix "
+          "starts stay 0, which saves the second pass.");
+    m.def("verify_lines", &verify_lines, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
+          nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"), nb::arg("target_name_offsets"),
+          nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"),
+          nb::arg("start"), nb::arg("end"), nb::arg("cigar"), "The TSV lines of verify's results.");
+}
+
+}  // namespace gpualign

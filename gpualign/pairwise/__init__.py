@@ -1,0 +1,1 @@
+"""`pairwise`: all against all."""

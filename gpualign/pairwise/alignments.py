@@ -1,0 +1,140 @@
+"""What aligning a block of pairs gives, and the columns that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.sequences import identity
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """Aligned pairs of one block, in the block's order; pairs that a filter dropped are not there.
+
+    Attributes:
+        query, target: int32 (p,), which sequences.
+        minus: bool (p,), the query's reverse complement was aligned.
+        score: int32 (p,).
+        spans: int32 (p, 4), query start and end, target start and end, half-open, on the strand that was aligned.
+        counts: int32 (p, 4), matches, mismatches, gaps, gap letters.
+        cigar: uint32, BAM words of all pairs joined.
+        cigar_offsets: int64 (p + 1,).
+        lengths: int64 (p, 2), letters of query and target.
+
+    Without a traceback, spans, counts and the CIGARs are None.
+    """
+
+    query: NDArray[np.int32]
+    target: NDArray[np.int32]
+    minus: NDArray[np.bool_]
+    score: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    spans: NDArray[np.int32] | None = None
+    counts: NDArray[np.int32] | None = None
+    cigar: NDArray[np.uint32] | None = None
+    cigar_offsets: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def take(self, index: NDArray[np.int64]) -> Alignments:
+        """The alignments at ``index`` (int64), in its order."""
+        spans = counts = cigar = offsets = None
+        if self.spans is not None and self.counts is not None:
+            spans, counts = self.spans[index], self.counts[index]
+        if self.cigar is not None and self.cigar_offsets is not None:
+            cigar, offsets = _take_ragged(self.cigar, self.cigar_offsets, index)
+        return Alignments(
+            self.query[index],
+            self.target[index],
+            self.minus[index],
+            self.score[index],
+            self.lengths[index],
+            spans,
+            counts,
+            cigar,
+            offsets,
+        )
+
+    @staticmethod
+    def join(*parts: Alignments) -> Alignments:
+        """All of at least one, one behind the other."""
+
+        def joined(name: str) -> NDArray[Any] | None:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+        names = ("query", "target", "minus", "score", "lengths", "spans", "counts", "cigar")
+        offsets = None
+        each = [part.cigar_offsets for part in parts if part.cigar_offsets is not None]
+        if len(each) == len(parts):
+            runs = np.cumsum([0, *(one[-1] for one in each)])
+            offsets = np.concatenate([each[0][:1], *(one[1:] + at for one, at in zip(each, runs, strict=False))])
+        return Alignments(**{name: joined(name) for name in names}, cigar_offsets=offsets)  # type: ignore[arg-type]
+
+
+def _take_ragged(
+    values: NDArray[np.uint32], offsets: NDArray[np.int64], index: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    lengths = np.diff(offsets)[index]
+    taken = np.zeros(len(index) + 1, np.int64)
+    np.cumsum(lengths, out=taken[1:])
+    where = np.repeat(offsets[index] - taken[:-1], lengths) + np.arange(taken[-1])
+    return values[where], taken
+
+
+class Measures:
+    """Numbers that follow from alignments; each is computed when it is asked for."""
+
+    def __init__(self, alignments: Alignments, mode: str) -> None:
+        assert alignments.spans is not None
+        assert alignments.counts is not None
+        self._all = alignments
+        counts, spans = alignments.counts.astype(np.int64), alignments.spans.astype(np.int64)
+        self.n, self.m = alignments.lengths[:, 0], alignments.lengths[:, 1]
+        self.matches, self.mismatches, self.openings, self.gaps = counts.T
+        self.columns = self.matches + self.mismatches + self.gaps
+        self.query_start, self.query_end, self.target_start, self.target_end = spans.T
+        outside = np.stack([self.query_start, self.n - self.query_end, self.target_start, self.m - self.target_end])
+        self._free = outside if mode == "semi-global" else np.zeros_like(outside)
+
+    def query_span(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64 (p,) starts and ends of the aligned part on the query's forward strand, half-open."""
+        minus = self._all.minus
+        start = np.where(minus, self.n - self.query_end, self.query_start)
+        end = np.where(minus, self.n - self.query_start, self.query_end)
+        return start, end
+
+    def identity(self, definition: int) -> NDArray[np.float64]:
+        """float64 (p,): identity by vsearch's definition, 0 to 1."""
+        return identity.fraction(
+            definition,
+            self.matches,
+            self.mismatches,
+            self.openings + (self._free > 0).sum(0),
+            self.columns + self._free.sum(0),
+            self.columns - self._terminal_gaps() if definition == 2 else self.columns,
+            self.n,
+            self.m,
+        )
+
+    def _terminal_gaps(self) -> NDArray[np.int64]:
+        """int64 (p,): gap letters before the first and behind the last aligned pair of letters."""
+        cigar, offsets = self._all.cigar, self._all.cigar_offsets
+        assert cigar is not None
+        assert offsets is not None
+        lengths = (cigar >> 4).astype(np.int64)
+        gap = (cigar & 15) != 0
+        row = np.repeat(np.arange(len(self._all)), np.diff(offsets))
+        position = np.arange(len(cigar)) - offsets[row]
+        from_end = offsets[row + 1] - 1 - np.arange(len(cigar))
+        # a gap in one sequence may lie beside one in the other, so up to two operations at an end are gaps
+        first = gap & (position == 0)
+        first[1:] |= gap[1:] & (position[1:] == 1) & first[:-1]
+        last = gap & (from_end == 0)
+        last[:-1] |= gap[:-1] & (from_end[:-1] == 1) & last[1:]
+        return np.bincount(row[first | last], lengths[first | last], len(self._all)).astype(np.int64)

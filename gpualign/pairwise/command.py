@@ -1,0 +1,180 @@
+"""``gpualign pairwise``: the command line of global, semi-global, local and bounded-gap alignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gpualign.errors import UsageError
+from gpualign.options import SIZE, default_of, run_options, take_run_options
+from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
+from gpualign.pairwise.params import KERNELS, MATRIX_SHAPES, MATRIX_VALUES, MODES, PairwiseParams
+
+
+def _default(name: str) -> Any:
+    return default_of(PairwiseParams, name)
+
+
+class _Penalty(click.ParamType):  # type: ignore[type-arg]
+    """A gap penalty, or vsearch's list of them."""
+
+    name = "penalty"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GapPenalty:
+        try:
+            return value if isinstance(value, GapPenalty) else parse_penalty(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+_PENALTY = _Penalty()
+
+
+@click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("queries", metavar="A.fa")
+@click.argument("targets", metavar="[B.fa]", required=False)
+@click.option("--pairs", metavar="FILE", help="Align the pairs of names listed here only (query, target on a line).")
+@click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
+@click.option("--self", "include_self", is_flag=True, help="With one file: each sequence against itself as well.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default=_default("mode"),
+    show_default=True,
+    help="Aligned from end to end, with free ends, or the best parts.",
+)
+@click.option(
+    "--free-ends",
+    metavar="LIST",
+    help="Ends that cost nothing in semi-global mode, of query-start,query-end,target-start,target-end.  "
+    "[default: all four; with --max-gaps target-end]",
+)
+@click.option("--match", type=int, help=f"Score of equal nucleotides.  [default: {_default('match')}]")
+@click.option("--mismatch", type=int, help=f"Score of unequal ones.  [default: {_default('mismatch')}]")
+@click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
+@click.option(
+    "--gapopen",
+    type=_PENALTY,
+    metavar="INT",
+    help=f"Penalty of a gap's first letter, positive. Or as vsearch has it: 20I/2E is 20 inside, 2 at the ends.  "
+    f"[default: {_default('gap_open')}]",
+)
+@click.option(
+    "--gapext",
+    type=_PENALTY,
+    metavar="INT",
+    help=f"Penalty of each further letter; also 2I/1E.  [default: {_default('gap_extend')}]",
+)
+@click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: the penalty of every letter of a gap.")
+@click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
+@click.option(
+    "--iddef",
+    "identity_definition",
+    type=click.IntRange(0, 4),
+    default=_default("identity_definition"),
+    show_default=True,
+    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
+    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
+)
+@click.option("--acceptall", is_flag=True, help="Keep every pair (so it is without --id).")
+@click.option(
+    "--strand",
+    type=click.Choice(["plus", "both"]),
+    default=_default("strand"),
+    show_default=True,
+    help="both: the query's reverse complement where it scores better.",
+)
+@click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
+@click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or the default header's.")
+@click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
+@click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
+@click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
+@click.option(
+    "--matrix-value",
+    type=click.Choice(MATRIX_VALUES),
+    default=_default("matrix_value"),
+    show_default=True,
+    help="What --matrix-out prints; distance is 1 - identity.",
+)
+@click.option("--plot", metavar="FILE", help="Draw the identities as a heat map too: .png or .svg.")
+@click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
+@click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")
+@click.option("--best", is_flag=True, help="With --max-gaps: only the best target of each query.")
+@click.option("--resume", metavar="DIR", help="Keep finished tiles here; go on from those that are there.")
+@click.option(
+    "--max-memory", type=SIZE, default="1G", show_default=True, help="Bytes of host memory for alignment tables."
+)
+@click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
+@run_options
+def command(**values: Any) -> None:
+    """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
+
+    A gap of length L costs GAPOPEN + (L - 1) * GAPEXT, as in EMBOSS needle, vsearch and parasail (`map` follows bwa:
+    open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, letter case is ignored,
+    and an ambiguity code never matches.
+
+    Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E, or 2L, 2R (left, right), 2QE, 2TE
+    (in the query, in the target) in place of 2E. An end that is not named costs what the inside does.
+
+    In the CIGAR, I consumes the query as in SAM, so vsearch's caln is the reverse. Coordinates are 1-based and
+    inclusive, except in PAF.
+
+    \b
+    Examples:
+      gpualign pairwise genes.fa --id 0.97 -o similar.tsv
+      gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
+      gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
+      gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
+    """
+    options = take_run_options(values)
+    params = _take_params(values)
+    if params.max_gaps is not None:
+        from gpualign.bounded_gaps.run import run_max_gaps
+
+        run_max_gaps(params, options)
+    else:
+        from gpualign.pairwise.run import run_pairwise
+
+        run_pairwise(params, options)
+
+
+def _take_params(values: dict[str, Any]) -> PairwiseParams:
+    gaps = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
+    given = {name: score for name in ("match", "mismatch") if (score := values.pop(name)) is not None}
+    if given and values["matrix"] is not None:
+        raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
+    if values.pop("acceptall") and values["identity"] is not None:
+        raise UsageError("--id and --acceptall exclude each other")
+    layouts: list[Any] = [name for name in ("paf", "blast6") if values.pop(name)]
+    layouts += ["matrix"] if values["matrix_shape"] else []
+    if len(layouts) > 1:
+        raise UsageError("choose one of --paf, --blast6 and --matrix-out")
+    values["matrix_shape"] = values["matrix_shape"] or _default("matrix_shape")
+    userfields = values.pop("userfields")
+    if userfields is not None and layouts:
+        raise UsageError(f"--userfields does not go with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
+    free_ends = values.pop("free_ends")
+    return PairwiseParams(
+        layout=layouts[0] if layouts else "tsv",
+        columns=None if userfields is None else tuple(userfields.split("+")),
+        free_ends=None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x),
+        header=not values.pop("no_header"),
+        **gaps,
+        **given,
+        **values,
+    )
+
+
+def _gap_penalties(linear: GapPenalty | None, open_: GapPenalty | None, extend: GapPenalty | None) -> dict[str, Any]:
+    if linear is not None:
+        if open_ is not None or extend is not None:
+            raise UsageError("--gap sets both --gapopen and --gapext: give one or the other")
+        open_ = extend = linear
+    fields: dict[str, Any] = {}
+    for name, penalty in (("gap_open", open_ or GapPenalty()), ("gap_extend", extend or GapPenalty())):
+        default = _default(name)
+        fields[name] = default if penalty.inside is None else penalty.inside
+        fields[f"end_{name}"] = penalty.at_ends(default)
+    return fields

@@ -1,0 +1,319 @@
+"""The device side of ``pairwise``: the edit filter or the scores of a block, then alignments of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import SLOTS
+from gpualign.engine.gpu.tuning import PAIRWISE
+from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
+from gpualign.pairwise.device.long import LongAlignment
+from gpualign.pairwise.stage import (
+    Candidates,
+    PairProblem,
+    align_on_cpu,
+    align_strand,
+    better_strand,
+    candidates_by_score,
+    candidates_scored,
+    candidates_within,
+    edit_limits,
+    score_lines,
+)
+from gpualign.sequences.pairs import PairBlock
+from gpualign.streaming.ordered import run_ordered
+
+_FILTER_MARGIN = 256
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What ``submit`` did with a block, for ``collect``.
+
+    Attributes:
+        order: of the pairs in the scores, None where it is the block's.
+        by_strips: the scores were computed by strips.
+    """
+
+    kind: Literal["cpu", "filter", "scores", "score filter", "align"]
+    order: NDArray[np.int64] | None = None
+    by_strips: bool = False
+
+
+class PairwiseKernel:
+    """One device's part in ``pairwise``: global alignments, and the scores of the others where they are many; the rest
+    is left to the host's cores.
+
+    Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
+    reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
+
+    Args:
+        part_letters: rows and columns of the parts of long pairs' tables.
+    """
+
+    def __init__(self, device: Device, problem: PairProblem, part_letters: int = PAIRWISE.part_letters) -> None:
+        self.device, self.problem, self._part_letters = device, problem, part_letters
+        self.launcher = PairwiseLauncher(device, problem)
+        self._steps: dict[int, _Step] = {}
+        # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
+        self._trace_slot = device.slots(SLOTS + 1)[SLOTS]
+
+    def submit(self, slot: Slot, item: PairBlock) -> None:
+        """Enqueue the first step of a block."""
+        self._steps[id(item)] = self._first_step(slot, item)
+
+    def collect(self, slot: Slot, item: PairBlock) -> Alignments:
+        """The block's alignments, those that reach the identity."""
+        step = self._steps.pop(id(item))
+        if step.kind == "cpu":
+            return self._on_cores(len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
+        results = []
+        for strand in range(len(self.problem.queries)):
+            if step.kind == "scores":
+                results.append(self._collect_scores(slot, item, strand, step.order))
+                continue
+            candidates = Candidates(item)
+            if step.kind == "filter":
+                candidates = self._collect_filter(slot, item, strand)
+            elif step.kind == "score filter":
+                candidates = self._collect_score_filter(slot, item, strand, step)
+            results.append(self.problem.keep(self._align(candidates, strand)))
+        return results[0] if len(results) == 1 else better_strand(*results)
+
+    def split(self, item: PairBlock) -> list[PairBlock]:
+        """Halves, for a device with little memory."""
+        half = len(item) // 2
+        if not half:
+            return [item]
+        return [item.take(part) for part in (slice(0, half), slice(half, None))]
+
+    def join(self, results: list[Alignments]) -> Alignments:
+        """The halves' results as one."""
+        return Alignments.join(*results)
+
+    def _on_cores(self, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
+        """So many pairs in parts on all of the host's threads."""
+        threads = self.problem.threads
+        edges = np.linspace(0, pairs, min(4 * threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
+        return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, threads))
+
+    def _strand_on_cores(self, candidates: Candidates, strand: int) -> Alignments:
+        return self._on_cores(
+            len(candidates.block), lambda part: align_strand(self.problem, candidates.take(part), strand)
+        )
+
+    def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
+        problem = self.problem
+        if len(block) == 0 or (problem.mode == "local" and problem.traced):
+            return _Step("cpu")
+        n, m = problem.sizes(block)
+        limits = edit_limits(problem, n, m) if problem.traced else None
+        words = self._filter_words(int(n.max()))
+        if limits is not None and self._filter_shared_bytes(words) <= PAIRWISE.shared_bytes:
+            for strand in range(len(problem.queries)):
+                self._submit_filter(slot, block, strand, limits, words)
+            return _Step("filter")
+        if problem.traced and not problem.from_corners:
+            return _Step("cpu")
+        empty = min(n.min(), m.min()) == 0
+        if problem.traced and (empty or score_lines(problem) is None):
+            return _Step("align")
+        if empty:
+            return _Step("cpu")
+        return self._submit_scores(slot, block, n, m)
+
+    def _submit_scores(self, slot: Slot, block: PairBlock, n: NDArray[np.int32], m: NDArray[np.int32]) -> _Step:
+        """Enqueue scores on all strands; where they are a filter, only what it leaves is copied to the host, but for
+        scores by strips: those are few.
+        """
+        problem = self.problem
+        strands = range(len(problem.queries))
+        kind: Literal["score filter", "scores"] = "score filter" if problem.traced else "scores"
+        longest = int(n.max()), int(m.max())
+        words = self.launcher.arithmetic(*longest)
+        work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
+        by_strips = plan.scores_by_strips(work, problem.kernel)
+        if by_strips and not problem.from_corners:  # few and long: the cores are faster than a thread a pair
+            return _Step("cpu")
+        if by_strips:
+            for strand in strands:
+                self.launcher.submit_strips(slot, block, strand, kept=False)
+            return _Step(kind, by_strips=True)
+        order = tasks.score_order(block.queries, m)
+        for strand in strands:
+            self.launcher.submit_lazy(slot, block, strand, order, longest, score_lines(problem))
+        return _Step(kind, order)
+
+    # -- the edit filter
+
+    def _filter_words(self, longest: int) -> int:
+        """Words of the masks of a query of at most ``longest`` letters."""
+        return (longest + 2 * _FILTER_MARGIN) // 64 + 6
+
+    def _filter_shared_bytes(self, words: int) -> int:
+        return self.problem.scoring.identical * words * 8 * (THREADS // tasks.WARP)
+
+    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, limits: NDArray[np.int32], words: int) -> None:
+        widest = int(limits.max()) + 1
+        name = "edit_filter_64" if widest <= 64 else "edit_filter_128" if widest <= 128 else "edit_filter_256"
+        shared = self._filter_shared_bytes(words)
+        function, blocks = self.launcher.function(name, shared)
+        work = tasks.lazy_tasks(block.queries, tasks.WARP)
+        suffix = f" {strand}"
+        slot.launch(
+            function,
+            min(blocks, -(-len(work) // 2)),
+            THREADS,
+            slot.upload("tasks" + suffix, work.view(np.uint8)),
+            np.int32(len(work)),
+            slot.clear("ticket" + suffix, 4),
+            self.launcher.strands[strand],
+            self.launcher.targets,
+            slot.upload("targets" + suffix, block.targets),
+            slot.upload("limits" + suffix, limits),
+            np.int32(self.problem.scoring.identical),
+            np.int32(words),
+            slot.device_array("found" + suffix, 8 * len(block)),
+            slot.clear("found count" + suffix, 4),
+            shared=shared,
+        )
+        slot.download("found count" + suffix, 1, np.uint32)
+
+    def _collect_filter(self, slot: Slot, block: PairBlock, strand: int) -> Candidates:
+        found = self.launcher.kept_pairs(slot, strand)
+        ordered = found[np.argsort(found[:, 0])]
+        return candidates_within(self.problem, block, ordered[:, 0], ordered[:, 1])
+
+    # -- scores
+
+    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64] | None) -> Alignments:
+        downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
+        score = np.empty(len(block), np.int32)
+        score[slice(None) if order is None else order] = downloaded
+        minus = np.full(len(block), bool(strand))
+        return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
+
+    def _collect_score_filter(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Candidates:
+        if step.by_strips:
+            scored = self._collect_scores(slot, block, strand, None)
+            slot.retire("strip borders")  # where pairs are long, it is what their alignments need
+            return candidates_by_score(self.problem, block, scored.score)
+        found = self.launcher.kept_pairs(slot, strand)
+        place = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
+        ascending = np.argsort(place)
+        return candidates_scored(self.problem, block, place[ascending], found[ascending, 1])
+
+    # -- alignments
+
+    def _align(self, candidates: Candidates, strand: int) -> Alignments:
+        """Align the candidates, on the cores where the device has too little memory for even one task."""
+        for _ in range(2):  # what other blocks left may be in the way
+            try:
+                return self._align_here(self._trace_slot, candidates, strand)
+            except DeviceMemoryExceeded:
+                self._trace_slot.release()
+        return self._strand_on_cores(candidates, strand)
+
+    def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """By threads, by strips or by parts, on the cores what suits none of them."""
+        problem, block = self.problem, candidates.block
+        if not problem.from_corners or len(block) == 0:
+            return self._strand_on_cores(candidates, strand)
+        n, m = problem.lengths(block).T
+        low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
+        high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
+        cells = np.minimum(high.astype(np.int64) - low + 64, n) * m
+        words = self.launcher.arithmetic(max(int(n.max()), 1), max(int(m.max()), 1))
+        work = plan.Workload(n, m, cells, words.lanes, bool(words.opening))
+        ways = plan.ways_to_align(work, problem.kernel, self._trace_bytes())
+        done = []
+        for way, run in (("threads", self._by_threads), ("strips", self._by_strips), ("parts", self._by_parts)):
+            index = np.flatnonzero(ways == way)
+            if len(index):
+                done.append((index, run(slot, Candidates(block.take(index), low[index], high[index]), strand)))
+        rest = np.flatnonzero(ways == "cores")
+        if len(rest):
+            part = Candidates(block.take(rest), low[rest], high[rest])
+            done.append((rest, self._strand_on_cores(part, strand)))
+        if len(done) == 1:
+            return done[0][1]
+        place = np.argsort(np.concatenate([index for index, _ in done]))
+        return Alignments.join(*(aligned for _, aligned in done)).take(place)
+
+    def _trace_bytes(self) -> int:
+        return int(self.device.budget * PAIRWISE.border_share)
+
+    def _by_threads(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """RScan, in batches whose borders fit the device."""
+        block, low, high = candidates.block, candidates.band_low, candidates.band_high
+        assert low is not None
+        assert high is not None
+        lengths = self.problem.lengths(block)
+        order = np.lexsort((lengths[:, 1], lengths[:, 0]))
+        n, m = lengths[order].T
+        low, high = low[order], high[order]
+        words = self.launcher.arithmetic(int(n.max()), int(m.max()))
+        most_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
+        batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, most_words)
+        # a gap is at least a letter, and all gaps together have no more letters than the band is wide
+        most_runs = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
+        done = []
+        for batch in batches:
+            part = slice(batch.start, batch.stop)
+            done.append(
+                self.launcher.trace_threads(slot, batch, block.take(order[part]), strand, words, most_runs[part])
+            )
+        return self._alignments(block, order, done, strand)
+
+    def _by_strips(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """DScan, in batches whose directions fit the device."""
+        block = candidates.block
+        n, m = self.problem.lengths(block).T
+        kept = plan.direction_bytes(n, m)
+        part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
+        edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
+        order = np.arange(len(block))
+        done = [
+            self.launcher.trace_strips(slot, block.take(order[start:stop]), strand) for start, stop in pairwise(edges)
+        ]
+        return self._alignments(block, order, done, strand)
+
+    def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+        """TiledDScan and the way back, a pair at a time: each fills the device."""
+        block = candidates.block
+        done = [
+            LongAlignment(self.launcher, slot, query, target, strand, self._part_letters).run()
+            for query, target in zip(block.queries.tolist(), block.targets.tolist(), strict=True)
+        ]
+        return self._alignments(block, np.arange(len(block)), done, strand)
+
+    def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
+        """Results of batches in ``order`` as alignments in the block's order."""
+        results = np.concatenate([result for result, _ in done])
+        offsets = np.zeros(len(block) + 1, np.int64)
+        np.cumsum(results["runs"], out=offsets[1:])
+        lengths = self.problem.lengths(block)[order]
+        spans = np.zeros((len(block), 4), np.int32)
+        spans[:, 1], spans[:, 3] = lengths.T
+        aligned = Alignments(
+            block.queries[order],
+            block.targets[order],
+            np.full(len(block), bool(strand)),
+            results["score"].copy(),
+            lengths,
+            spans,
+            np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1),
+            np.concatenate([joined for _, joined in done]),
+            offsets,
+        )
+        return aligned.take(np.argsort(order))

@@ -1,0 +1,336 @@
+"""Launches of the kernels of ``cuda/pairwise.cu``: sequences that stay on a device, scores, alignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.tuning import PAIRWISE, pairwise_defines
+from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.stage import PairProblem
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.pairs import PairBlock
+
+THREADS = 64
+_WARPS_PER_BLOCK = THREADS // tasks.WARP
+#: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
+_MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
+#: letters that kernels may look beyond the last one
+_LOOKED_AHEAD = 64
+
+#: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
+Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
+
+
+class PairwiseLauncher:
+    """The kernels over one device's copy of a problem."""
+
+    def __init__(self, device: Device, problem: PairProblem) -> None:
+        self.device, self.problem = device, problem
+        self.strands = [self._sequences(strand) for strand in problem.queries]
+        self.targets = self._sequences(problem.targets)
+        scoring = problem.scoring
+        (self._scores,) = device.resident(
+            f"scores {id(scoring)}", lambda: ResidentArrays(device, scoring.scores, owner=scoring)
+        ).addresses
+        attributes = device.driver.device_attribute
+        self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        if problem.traced and problem.from_corners:
+            self._load_for_traceback()
+
+    def _load_for_traceback(self) -> None:
+        """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
+        gaps = self._gaps
+        letters = ("nucleotides", "letters")
+        names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
+        names += [f"dscan_{gaps}_{kind}" for kind in letters]
+        for name in (*names, "dscan_walk", "gather_runs", "keep_scores"):
+            self.function(name, 0)
+
+    # -- what stays on the device
+
+    def _sequences(self, sequences: EncodedSequences) -> np.void:
+        """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
+
+        def copy() -> ResidentArrays:
+            codes = np.concatenate([sequences.codes, np.zeros(_LOOKED_AHEAD, sequences.codes.dtype)])
+            return ResidentArrays(self.device, codes, sequences.offsets, owner=sequences)
+
+        resident = self.device.resident(f"sequences {id(sequences)}", copy)
+        addresses: np.void = np.array([tuple(resident.addresses)], tasks.SEQUENCES)[0]
+        return addresses
+
+    def scheme(self, words: tasks.Arithmetic) -> np.void:
+        """Scores and gaps (LazyScheme)."""
+        problem = self.problem
+        cheap_ends = sum(cheap << bit for bit, cheap in enumerate(problem.cheap_ends))
+        gaps = (words.shift, words.opening, words.bias, problem.gap_extend, cheap_ends, *sum(problem.costs_at_ends, ()))
+        scheme: np.void = np.array([(self._scores, (len(problem.scoring), *gaps))], tasks.SCHEME)[0]
+        return scheme
+
+    def function(self, name: str, shared: int) -> tuple[Any, int]:
+        """A kernel and how many of its blocks the device holds at a time."""
+        module = _MODULE_OF.get(name.split("_")[0], "pairwise")
+        function = self.device.function(module, name, pairwise_defines(self._gaps == "affine"))
+        attribute = self.device.driver.function_attribute
+        if shared > 48 << 10:
+            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        registers = -(-function.num_regs // 8) * 8 * THREADS
+        per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
+        return function, max(1, per_processor) * self._processors
+
+    def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+        """The words that tables of up to n x m need."""
+        problem = self.problem
+        cheap_start = problem.cheap_ends[0] or problem.cheap_ends[2]
+        return tasks.arithmetic(
+            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", cheap_start
+        )
+
+    @property
+    def _gaps(self) -> str:
+        problem = self.problem
+        return "affine" if problem.gap_open > problem.gap_extend or problem.mode == "local" else "linear"
+
+    # -- LazyRScan
+
+    def submit_lazy(
+        self,
+        slot: Slot,
+        block: PairBlock,
+        strand: int,
+        order: NDArray[np.int64] | None,
+        most: tuple[int, int],
+        lines: tuple[float, float, float, float] | None = None,
+    ) -> None:
+        """Enqueue the scores of a block, in ``order``, into the array "scores STRAND".
+
+        Args:
+            most: letters of the block's longest query and target.
+            lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
+        """
+        longest, columns = most
+        words = self.arithmetic(longest, columns)
+        queries, targets = block.queries, block.targets
+        if order is not None:
+            queries, targets = queries[order], targets[order]
+        name, shared = self._lazy_kernel(words)
+        function, blocks = self.function(name, shared)
+        work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
+        blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
+        suffix = f" {strand}"
+        slot.launch(
+            function,
+            blocks,
+            THREADS,
+            slot.upload("tasks" + suffix, work.view(np.uint8)),
+            np.int32(len(work)),
+            slot.clear("ticket" + suffix, 4),
+            self.scheme(words),
+            self.strands[strand],
+            self.targets,
+            slot.upload("targets" + suffix, targets),
+            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * longest * tasks.WARP * 4),
+            np.int32(longest),
+            slot.device_array("scores" + suffix, 4 * len(block)),
+            shared=shared,
+        )
+        if lines is None:
+            slot.download("scores" + suffix, len(block), np.int32)
+            return
+        keep, _ = self.function("keep_scores", 0)
+        slot.launch(
+            keep,
+            -(-len(work) // _WARPS_PER_BLOCK),
+            THREADS,
+            slot.device_array("tasks" + suffix, 0),
+            self.strands[strand],
+            self.targets,
+            slot.device_array("targets" + suffix, 0),
+            slot.device_array("scores" + suffix, 0),
+            np.array([lines], tasks.SCORE_LINES)[0],
+            slot.device_array("found" + suffix, 8 * len(block)),
+            slot.clear("found count" + suffix, 4),
+            np.int32(len(work)),
+        )
+        slot.download("found count" + suffix, 1, np.uint32)
+
+    def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
+        """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
+        the device.
+        """
+        count = int(slot.pinned(f"found count {strand}", 1, np.uint32)[0])
+        found = slot.download(f"found {strand}", (count, 2), np.int32)
+        slot.wait()
+        return found
+
+    def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
+        """Kernel name and its shared bytes a block."""
+        scoring, affine = self.problem.scoring, self._gaps == "affine"
+        ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"
+        name = f"{ends}_{self._gaps}"
+        if words.lanes == 1:
+            return f"{name}_wide", 4 * len(scoring) ** 2
+        if not affine and scoring.name == "match/mismatch":
+            return f"{name}_nucleotides", 0
+        columns = 32 if affine and len(scoring) <= 8 else 16
+        letters = "nucleotides" if columns == 32 else "letters"
+        return f"{name}_{letters}", len(scoring) * columns * 2 * THREADS
+
+    # -- TiledDScan and DScan
+
+    def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
+        """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
+        scoring = self.problem.scoring
+        nucleotides = scoring.name == "match/mismatch" and words.small_scores
+        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}", 4 * len(scoring) ** 2
+
+    def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
+        """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
+        returns int64 (p + 1,) where each pair's directions begin, in words.
+        """
+        problem = self.problem
+        n, m = problem.lengths(block).T
+        words = tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, int(n.max()), int(m.max()))
+        columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
+        work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
+        name, shared = self.strip_kernel("dscan" if kept else "tiled", words)
+        function, blocks = self.function(name, shared)
+        rows = int(n.max())
+        share = 0.5 * (1 - PAIRWISE.border_share) if kept else PAIRWISE.ring_share
+        blocks, ring = ring_of(blocks, rows, len(work), int(self.device.budget * share))
+        suffix = f" {strand}"
+        slot.launch(
+            function,
+            blocks,
+            THREADS,
+            slot.upload("strips" + suffix, work.view(np.uint8)),
+            np.int32(len(work)),
+            slot.clear("ticket" + suffix, 4),
+            self.scheme(words),
+            self.strands[strand],
+            self.targets,
+            slot.device_array("strip borders", 8 * rows * ring),
+            np.int32(ring),
+            np.int32(rows),
+            slot.clear("progress" + suffix, 4 * len(work)),
+            slot.device_array("directions", 4 * int(starts[-1]) if kept else 4),
+            slot.device_array("scores" + suffix, 4 * len(block)),
+            shared=shared,
+        )
+        if not kept:
+            slot.download("scores" + suffix, len(block), np.int32)
+        return starts
+
+    def trace_strips(self, slot: Slot, block: PairBlock, strand: int) -> Traced:
+        """DScan: full tables with directions, and the walk back. Waits for the device."""
+        starts = self.submit_strips(slot, block, strand, kept=True)
+        n, m = self.problem.lengths(block).T
+        runs_at = _starts(n + m + 1)
+        walk, _ = self.function("dscan_walk", 0)
+        slot.launch(
+            walk,
+            -(-len(block) // _WARPS_PER_BLOCK),
+            THREADS,
+            self.strands[strand],
+            self.targets,
+            self._pair_list(slot, block),
+            slot.device_array(f"scores {strand}", 4),
+            slot.device_array("directions", 4),
+            slot.upload("directions at", starts),
+            slot.device_array("trace results", tasks.TRACE_RESULT.itemsize * len(block)),
+            slot.device_array("runs", 4 * int(runs_at[-1])),
+            slot.upload("runs at", runs_at),
+            np.int32(len(block)),
+            np.int32(self.problem.scoring.identical),
+        )
+        return self._gather(slot, len(block))
+
+    # -- RScan
+
+    def trace_threads(
+        self,
+        slot: Slot,
+        batch: tasks.TraceBatch,
+        block: PairBlock,
+        strand: int,
+        words: tasks.Arithmetic,
+        most_runs: NDArray[np.int64],
+    ) -> Traced:
+        """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
+        count, letters = len(batch.tasks), len(self.problem.scoring)
+        name = self._gaps + ("" if words.lanes == 2 else "_wide")
+        shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
+        runs_at = _starts(most_runs)
+        task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
+        gapped = bool(words.opening)
+        borders = [
+            slot.device_array("column h", 4 * batch.column_words),
+            slot.device_array("column e", 4 * batch.column_words if gapped else 4),
+            slot.device_array("rows h", 4 * batch.kept_words),
+            slot.device_array("rows f", 4 * batch.kept_words if gapped else 4),
+        ]
+        sequences = (self.scheme(words), self.strands[strand], self.targets, self._pair_list(slot, block))
+        sweep, blocks = self.function(f"sweep_{name}", shared)
+        ticket = slot.clear("trace ticket", 4)
+        blocks = min(blocks, -(-count // _WARPS_PER_BLOCK))
+        slot.launch(sweep, blocks, THREADS, task_list, np.int32(count), ticket, *sequences, *borders, shared=shared)
+        trace, _ = self.function(f"trace_{name}", 0)
+        slot.launch(
+            trace,
+            -(-count * words.lanes * tasks.WARP // THREADS),
+            THREADS,
+            task_list,
+            *sequences,
+            *borders,
+            slot.device_array("trace results", tasks.TRACE_RESULT.itemsize * len(block)),
+            slot.device_array("runs", 4 * int(runs_at[-1])),
+            slot.upload("runs at", runs_at),
+            np.int32(count),
+            np.int32(self.problem.scoring.identical),
+        )
+        return self._gather(slot, len(block))
+
+    def _pair_list(self, slot: Slot, block: PairBlock) -> np.void:
+        queries, targets = slot.upload("pair queries", block.queries), slot.upload("pair targets", block.targets)
+        pairs: np.void = np.array([(int(queries), int(targets))], tasks.PAIR_LIST)[0]
+        return pairs
+
+    def _gather(self, slot: Slot, pairs: int) -> Traced:
+        """Results of the walk, and the paths joined on the device so that only what is used is copied."""
+        downloaded = slot.download("trace results", (pairs, tasks.TRACE_RESULT.itemsize), np.uint8)
+        slot.wait()
+        results = downloaded.copy().view(tasks.TRACE_RESULT).reshape(-1)
+        joined_at = _starts(results["runs"])
+        total = int(joined_at[-1])
+        gather, _ = self.function("gather_runs", 0)
+        slot.launch(
+            gather,
+            -(-pairs * tasks.WARP // 256),
+            256,
+            slot.device_array("runs", 4),
+            slot.device_array("runs at", 8),
+            slot.upload("joined at", joined_at),
+            np.int32(pairs),
+            slot.device_array("joined", 4 * max(total, 1)),
+        )
+        joined = slot.download("joined", total, np.uint32)
+        slot.wait()
+        return results, joined.copy()
+
+
+def ring_of(blocks: int, rows: int, strips: int, room: int) -> tuple[int, int]:
+    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``room`` bytes, if possible."""
+    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, room // (8 * rows), strips + 1))
+    return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring
+
+
+def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

@@ -1,0 +1,229 @@
+"""Alignments of long pairs: the host side of ``cuda/pairwise_long.cu``.
+
+TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the way back
+enters are computed again, with directions: each from its kept upper and left border down to the cell where the way
+comes in. Of two genomes of 5 Mbp 12 GB are kept where parts have 32,768 letters, and 1 % of the cells is computed
+twice. Where memory is less, parts are larger, and are split in the same manner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
+from gpualign.engine.gpu.tuning import PAIRWISE
+from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of
+
+#: the kernels' own layouts (static_asserts in cuda/pairwise_long.cu)
+TABLE_PART = np.dtype(
+    [
+        *((name, np.uint64) for name in ("query", "target", "top", "left", "rows", "columns")),
+        *((name, np.int32) for name in ("n", "m", "first_row", "first_column", "row_spacing", "strip_spacing")),
+    ]
+)
+PART_WALK = np.dtype(
+    [
+        ("i", np.int64),
+        ("j", np.int64),
+        ("state", np.int32),
+        ("unused", np.int32),
+        ("result", tasks.TRACE_RESULT),
+        ("operation", np.uint32),
+        ("length", np.uint32),
+    ]
+)
+#: no operation yet (Path in cuda/device/pairwise/trace_scan.cuh)
+_NO_OPERATION = 3
+#: bytes of a border's cell: H' and E' or F'
+_CELL = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a pair's table, or all of it.
+
+    Attributes:
+        first_row, first_column: letters of query and target ahead of it.
+        n, m: its rows and columns.
+        top: device address of the row above it, from the column on its left on.
+        left: of the column on its left, from its first row on.
+    """
+
+    first_row: int
+    first_column: int
+    n: int
+    m: int
+    top: int
+    left: int
+
+
+@dataclass(frozen=True)
+class KeptBorders:
+    """Device addresses of the rows and columns that were kept of a part, ``spacing`` letters apart."""
+
+    part: Part
+    rows: int
+    columns: int
+    spacing: int
+
+    def part_up_to(self, i: int, j: int) -> Part:
+        """What lies between the kept borders and the cell behind i letters of the pair's query and j of its target."""
+        part, spacing = self.part, self.spacing
+        row, column = i - part.first_row, j - part.first_column
+        above, before = (row - 1) // spacing, (column - 1) // spacing
+        top = self.rows + (above - 1) * (part.m + 1) * _CELL if above else part.top
+        left = self.columns + (before - 1) * part.n * _CELL if before else part.left
+        return Part(
+            part.first_row + above * spacing,
+            part.first_column + before * spacing,
+            row - above * spacing,
+            column - before * spacing,
+            top + before * spacing * _CELL,
+            left + above * spacing * _CELL,
+        )
+
+
+class LongAlignment:
+    """One pair on its way through a slot.
+
+    Args:
+        query, target: neither is empty.
+        part_letters: rows and columns of the parts that are computed again, with directions; a multiple of a strip's.
+    """
+
+    def __init__(
+        self, launcher: PairwiseLauncher, slot: Slot, query: int, target: int, strand: int, part_letters: int
+    ) -> None:
+        self.launcher, self.slot = launcher, slot
+        problem = launcher.problem
+        self._n = int(problem.query_lengths[query])
+        self._m = int(problem.target_lengths[target])
+        sets = ((launcher.strands[strand], problem.queries[strand], query), (launcher.targets, problem.targets, target))
+        self._query, self._target = (int(held["codes"]) + int(codes.offsets[at]) for held, codes, at in sets)
+        scoring = problem.scoring
+        self._words = tasks.wide_arithmetic(scoring, problem.gap_open, problem.gap_extend, self._n, self._m)
+        borders_and_runs = (_CELL + 4) * (self._n + self._m)
+        self._memory = slot.device.available + slot.held - borders_and_runs
+        self._ring_bytes = int(self._memory * (1 - PAIRWISE.part_share - PAIRWISE.kept_share))
+        self._letters = plan.affordable_letters(part_letters, self._memory)
+        self._walk = np.zeros(1, PART_WALK)
+
+    def run(self) -> Traced:
+        """The pair's alignment. Waits for the device, once a part.
+
+        Raises:
+            DeviceMemoryExceeded: not even a few borders fit.
+        """
+        self._walk[0] = (self._n, self._m, 0, 0, (0, 0, 0, 0, 0, 0), _NO_OPERATION, 0)
+        self.slot.upload("walk", self._walk.view(np.uint8))
+        self.slot.device_array("runs", 4 * (self._n + self._m + 1))
+        self._go_back_through(self._whole(), 0)
+        result = self._walk["result"].copy()
+        runs = self.slot.download("runs", int(result["runs"][0]), np.uint32)
+        self.slot.wait()
+        return result, runs[::-1].copy()
+
+    def _whole(self) -> Part:
+        words = self._words
+        borders = []
+        for letters in (self._m, self._n):
+            border = np.full((letters + 1, 2), words.bias - words.opening, np.int32)
+            border[:, 1] -= words.opening
+            border[0, 0] = words.bias
+            borders.append(border)
+        top, left = self.slot.upload("top", borders[0]), self.slot.upload("left", borders[1][1:])
+        return Part(0, 0, self._n, self._m, int(top), int(left))
+
+    def _go_back_through(self, part: Part, depth: int) -> None:
+        """From where the walk stands, the part's last cell, to its upper or left border."""
+        if plan.direction_bytes(part.n, part.m) <= plan.direction_bytes(self._letters, self._letters):
+            self._trace(part)
+            return
+        kept = self._keep(part, depth)
+        while self._walk["i"][0] > part.first_row and self._walk["j"][0] > part.first_column:
+            self._go_back_through(kept.part_up_to(int(self._walk["i"][0]), int(self._walk["j"][0])), depth + 1)
+
+    def _keep(self, part: Part, depth: int) -> KeptBorders:
+        """Enqueue the scores of a part, and keep borders."""
+        room = int(self._memory * PAIRWISE.kept_share / 2**depth)
+        spacing = plan.part_spacing(part.n, part.m, room, self._letters)
+        if spacing is None:
+            raise DeviceMemoryExceeded(f"{part.n} x {part.m} letters leave no room for borders")
+        row_bytes, column_bytes = plan.kept_bytes(part.n, part.m, spacing)
+        rows = self.slot.device_array(f"kept rows {depth}", row_bytes)
+        columns = self.slot.device_array(f"kept columns {depth}", column_bytes)
+        kept = KeptBorders(part, int(rows), int(columns), spacing)
+        if depth == 0:
+            self._ring_bytes -= row_bytes + column_bytes
+        self._launch("part_borders", part, kept, plan.TILED_COLUMNS)
+        if depth == 0:
+            self._fetch_score()
+        return kept
+
+    def _trace(self, part: Part) -> None:
+        """A part's directions, and the way back through it."""
+        self._launch("part_directions", part, KeptBorders(part, 0, 0, 0), plan.DSCAN_COLUMNS)
+        if (part.n, part.m) == (self._n, self._m):
+            self._fetch_score()
+        walk, _ = self.launcher.function("part_walk", 0)
+        self.slot.launch(
+            walk,
+            1,
+            tasks.WARP,
+            self._record(KeptBorders(part, 0, 0, 0)),
+            self.slot.device_array("directions", 0),
+            self.slot.device_array("walk", 0),
+            self.slot.device_array("runs", 0),
+            np.int32(self.launcher.problem.scoring.identical),
+        )
+        downloaded = self.slot.download("walk", PART_WALK.itemsize, np.uint8)
+        self.slot.wait()
+        self._walk = downloaded.copy().view(PART_WALK)
+        self._walk["result"]["score"] = self.slot.pinned("part score", 1, np.int32)
+
+    def _fetch_score(self) -> None:
+        self.slot.download("part score", 1, np.int32)
+
+    def _launch(self, kernel: str, part: Part, kept: KeptBorders, columns: int) -> None:
+        name, shared = self.launcher.strip_kernel(kernel, self._words)
+        function, blocks = self.launcher.function(name, shared)
+        strips = -(-part.m // columns)
+        directions = kernel == "part_directions"
+        room = _CELL * part.n * (strips + 1) if directions else self._ring_bytes
+        blocks, ring = ring_of(blocks, part.n, strips, room)
+        self.slot.launch(
+            function,
+            blocks,
+            THREADS,
+            self._record(kept),
+            self.launcher.scheme(self._words),
+            self.slot.clear("ticket", 4),
+            self.slot.device_array("strip borders", _CELL * part.n * ring),
+            np.int32(ring),
+            self.slot.clear("progress", 4 * strips),
+            self.slot.device_array("directions", plan.direction_bytes(part.n, part.m) if directions else 0),
+            self.slot.device_array("part score", 4),
+            shared=shared,
+        )
+
+    def _record(self, kept: KeptBorders) -> np.void:
+        part = kept.part
+        fields = (
+            self._query + part.first_row,
+            self._target + part.first_column,
+            part.top,
+            part.left,
+            kept.rows,
+            kept.columns,
+            part.n,
+            part.m,
+            part.first_row,
+            part.first_column,
+            kept.spacing,
+            kept.spacing // plan.TILED_COLUMNS,
+        )
+        record: np.void = np.array([fields], TABLE_PART)[0]
+        return record

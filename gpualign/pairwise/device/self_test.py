@@ -1,0 +1,115 @@
+"""Self-tests of `pairwise` for ``gpualign devices --check``: small families on a device and on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import partial
+
+import numpy as np
+
+from gpualign.bounded_gaps import device as gapsmis_kernel
+from gpualign.bounded_gaps import stage as gapsmis
+from gpualign.engine.gpu import tuning
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.errors import DeviceError
+from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.device.kernel import PairwiseKernel
+from gpualign.pairwise.stage import PairProblem, align_on_cpu
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.encoded import EncodedSequences, encode
+from gpualign.sequences.matrices import Scoring, load_matrix, match_mismatch
+from gpualign.sequences.pairs import PairBlock
+
+_SEQUENCES, _LENGTH, _GAPS = 24, 700, 2
+#: long pairs, and the parts in which they are aligned
+_LONG_SEQUENCES, _LONG_LENGTH, _PART_LETTERS = 3, 2600, 1024
+
+
+def _family(scoring: Scoring, letters: str, count: int = _SEQUENCES, length: int = _LENGTH) -> EncodedSequences:
+    """Members of a family, up to 40 % changed and of several lengths."""
+    rng = np.random.default_rng(2)
+    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    ancestor = alphabet[rng.integers(0, len(alphabet), length)]
+    records = []
+    for i in range(count):
+        member = ancestor[rng.random(length) >= 0.02 * (i % 3)].copy()
+        changed = rng.random(len(member)) < 0.4 * i / count
+        member[changed] = alphabet[rng.integers(0, len(alphabet), int(changed.sum()))]
+        records.append((str(i), member.tobytes().decode()))
+    return encode([SequenceBatch.from_records(records)], scoring)
+
+
+def _problems() -> Iterator[tuple[str, PairProblem]]:
+    """Each kernel once, and both filters."""
+    dna, protein = match_mismatch(5, -4), load_matrix("BLOSUM62")
+    for name, scoring, letters, opening, extension in (
+        ("linear", dna, "ACGT", 10, 10),
+        ("affine", dna, "ACGT", 10, 1),
+        ("BLOSUM62", protein, "ARNDCQEGHILKMFPSTWYV", 11, 1),
+    ):
+        family = _family(scoring, letters)
+        plain = PairProblem(
+            (family,), family, scoring, opening * scoring.scale, extension * scoring.scale, "global", (False,) * 4,
+            traced=True, identity=None, definition=1, table_bytes=1 << 26,
+        )  # fmt: skip
+        for kernel in ("lazy", "tiled"):
+            yield f"{name} {kernel}", replace(plain, traced=False, kernel=kernel)
+        for kernel in ("rscan", "dscan"):
+            yield f"{name} {kernel}", replace(plain, kernel=kernel)
+        long = _family(scoring, letters, _LONG_SEQUENCES, _LONG_LENGTH)
+        yield f"{name} long pairs", replace(plain, queries=(long,), targets=long, kernel="tiled")
+        scores = replace(plain, traced=False, kernel="lazy")
+        yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
+        yield f"{name} local", replace(scores, mode="local")
+        yield f"{name} end gaps", replace(scores, end_gaps=((2, 1),) * 4)
+        yield f"{name} edit filter", replace(plain, identity=0.9)
+        yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
+
+
+#: what the self-tests run, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    *((source, tuning.pairwise_defines(affine)) for source in tuning.PAIRWISE_MODULES for affine in (False, True)),
+    *(
+        ("gapsmis", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
+        for traceback in (False, True)
+    ),
+)
+
+
+def self_test(device: Device) -> None:
+    """Compare each kernel with the CPU backend.
+
+    Raises:
+        DeviceError: an alignment differs.
+    """
+    for name, problem in _problems():
+        first, second = (index.astype(np.int32) for index in np.triu_indices(len(problem.targets), 1))
+        block = PairBlock(first, second)
+        (got,) = run_on_devices([block], partial(PairwiseKernel, problem=problem, part_letters=_PART_LETTERS), [device])
+        expected = align_on_cpu(problem, block)
+        for field in fields(Alignments):
+            if not np.array_equal(getattr(got, field.name), getattr(expected, field.name)):
+                raise DeviceError(f"{device.name}: pairwise's {name} differs from the CPU's in {field.name}")
+
+
+def self_test_gapsmis(device: Device) -> None:
+    """Compare bounded-gap alignment with the CPU backend.
+
+    Raises:
+        DeviceError: an alignment differs.
+    """
+    scoring = match_mismatch(5, -4)
+    family = _family(scoring, "ACGT")
+    first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
+    block = gapsmis.PairBlock(family, family, first, second)
+    table = scoring.scores.astype(np.int16).reshape(-1)
+    for traceback in (False, True):
+        model = gapsmis.GapModel(table, len(scoring), _GAPS, 10, 1, traceback=traceback)
+        (got,) = run_on_devices([block], lambda used, model=model: gapsmis_kernel.make_kernel(used, model), [device])  # type: ignore[misc]
+        expected = gapsmis.align_on_cpu(block, model)
+        for name in ("score", "gaps", "start", "end", "gap_list"):
+            if not np.array_equal(getattr(got, name), getattr(expected, name)):
+                raise DeviceError(f"{device.name}: bounded gaps' {name} differs from the CPU's")

@@ -1,0 +1,187 @@
+"""How the pairs of a block become warps' tasks for the kernels of ``cuda/pairwise.cu``: pure NumPy, no device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.pairwise.device.plan import SAMPLE
+from gpualign.sequences.matrices import Scoring
+
+#: the kernels' own layouts (static_asserts in cuda/pairwise.cu)
+LAZY_TASK = np.dtype([("query", np.int32), ("first", np.int32), ("count", np.int32)])
+TRACE_TASK = np.dtype(
+    [
+        ("first", np.int32),
+        ("count", np.int32),
+        ("band_low", np.int32),
+        ("band_high", np.int32),
+        ("height", np.int32),
+        ("strips", np.int32),
+        ("column_at", np.int64),
+        ("kept_at", np.int64),
+    ]
+)
+STRIP_TASK = np.dtype(
+    [
+        ("query", np.int32),
+        ("target", np.int32),
+        ("strip", np.int32),
+        ("pair", np.int32),
+        ("directions_at", np.int64),
+    ]
+)
+TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
+#: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias,
+#: extension, cheap ends, end gaps)
+SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
+PAIR_LIST = np.dtype([("query", np.uint64), ("target", np.uint64)])
+SCORE_LINES = np.dtype([(name, np.float64) for name in "pqrs"])
+SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 14)])
+
+WARP = 32
+#: columns of a strip of RScan, rows between the rows it keeps
+TRACE_COLUMNS, TRACE_ROWS = 16, 16
+#: sequences differ by more than this share of their mean length: pairs are sorted by length first
+_UNEVEN = 0.05
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """The words a kernel computes in.
+
+    Attributes:
+        lanes: alignments a thread, 2 in 16-bit halves or 1 in 32 bits.
+        bias: value of the corner.
+        shift: cost of extending a gap, which the transform hides.
+        opening: cost of opening one on top.
+        small_scores: every transformed score fits a signed byte.
+    """
+
+    lanes: int
+    bias: int
+    shift: int
+    opening: int
+    small_scores: bool
+
+
+def arithmetic(
+    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
+) -> Arithmetic:
+    """16-bit halves where the values of every table up to n x m provably fit, else 32 bits (the bounds of
+    gpualign/native/pairwise/scheme.hpp).
+
+    Args:
+        local: no transform, and values are floored at zero.
+        cheap_start: a gap at a start costs less than elsewhere.
+
+    Raises:
+        OverflowError: not even 32 bits are enough.
+    """
+    shift = 0 if local else gap_extend
+    opening = gap_open - shift
+    low = min(0, scoring.lowest + 2 * shift) - 5 * opening - 2 * gap_extend - 8
+    high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8 + (shift * (n + m) if cheap_start else 0)
+    small = scoring.lowest + 2 * shift >= -128 and scoring.highest + 2 * shift <= 127
+    fits = low >= -32768 and high <= 32767 if local else high - low <= 65535
+    if fits and small:
+        return Arithmetic(2, 0 if local else -32768 - low, shift, opening, small)
+    if high >= 1 << 31 or low < -(1 << 31):
+        raise OverflowError(f"scores of {n} x {m} letters exceed 32 bits")
+    return Arithmetic(1, 0, shift, opening, small)
+
+
+def wide_arithmetic(scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int) -> Arithmetic:
+    """32 bits, whatever would fit.
+
+    Raises:
+        OverflowError: not even 32 bits are enough.
+    """
+    words = arithmetic(scoring, gap_open, gap_extend, n, m)
+    return Arithmetic(1, 0, words.shift, words.opening, words.small_scores)
+
+
+def score_order(queries: NDArray[np.int32], target_lengths: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Order in which pairs of one query stand together, alike in length; None where they do already."""
+    some = target_lengths[:: -(-len(target_lengths) // SAMPLE)]
+    if some.std() <= _UNEVEN * max(some.mean(), 1.0) and (queries[1:] >= queries[:-1]).all():
+        return None
+    return np.lexsort((target_lengths, queries))
+
+
+def lazy_tasks(queries: NDArray[np.int32], per_task: int) -> NDArray[np.void]:
+    """Tasks of up to ``per_task`` pairs; ``queries`` (p,) has equal ones together."""
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1])
+    counts = np.diff(starts, append=len(queries))
+    pieces = -(-counts // per_task)
+    tasks = np.zeros(int(pieces.sum()), LAZY_TASK)
+    run = np.repeat(np.arange(len(starts)), pieces)
+    piece = np.arange(len(tasks)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    tasks["query"] = queries[starts[run]]
+    tasks["first"] = starts[run] + piece * per_task
+    tasks["count"] = np.minimum(per_task, counts[run] - piece * per_task)
+    return tasks
+
+
+@dataclass(frozen=True)
+class TraceBatch:
+    """Tasks whose borders are in device memory together.
+
+    Attributes:
+        tasks: TRACE_TASK (t,), ``first`` counted within the batch.
+        start, stop: which of the sorted pairs.
+        column_words, kept_words: of each of the border arrays.
+    """
+
+    tasks: NDArray[np.void]
+    start: int
+    stop: int
+    column_words: int
+    kept_words: int
+
+
+def trace_batches(
+    n: NDArray[np.int64],
+    m: NDArray[np.int64],
+    band_low: NDArray[np.int32],
+    band_high: NDArray[np.int32],
+    per_task: int,
+    most_words: int,
+) -> list[TraceBatch]:
+    """Cut sorted pairs into tasks, and tasks into batches of at most ``most_words`` words of borders (or one task).
+
+    Args:
+        n, m: int64 (p,), lengths of query and target.
+        band_low, band_high: int32 (p,), diagonals that the alignments can touch.
+    """
+    first = np.arange(0, len(n), per_task)
+    tasks = np.zeros(len(first), TRACE_TASK)
+    tasks["first"] = first
+    tasks["count"] = np.diff(first, append=len(n))
+    tasks["band_low"] = np.minimum.reduceat(band_low, first)
+    tasks["band_high"] = np.maximum.reduceat(band_high, first)
+    rows, columns = np.maximum.reduceat(n, first), np.maximum.reduceat(m, first)
+    width = tasks["band_high"].astype(np.int64) - tasks["band_low"] + TRACE_COLUMNS + TRACE_ROWS
+    height = np.minimum(rows, width) + TRACE_ROWS - 1
+    tasks["height"] = height // TRACE_ROWS * TRACE_ROWS
+    tasks["strips"] = -(-columns // TRACE_COLUMNS)
+    strips = tasks["strips"].astype(np.int64)
+    column_words = strips * tasks["height"] * WARP
+    kept_words = strips * (tasks["height"] // TRACE_ROWS) * TRACE_COLUMNS * WARP
+    batches = []
+    part = (np.cumsum(column_words + kept_words) - 1) // max(most_words, 1)
+    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(tasks)]
+    for start, stop in pairwise(edges):
+        batch = tasks[start:stop].copy()
+        batch["column_at"] = np.cumsum(column_words[start:stop]) - column_words[start:stop]
+        batch["kept_at"] = np.cumsum(kept_words[start:stop]) - kept_words[start:stop]
+        pairs = int(batch["first"][0])
+        batch["first"] -= pairs
+        end = pairs + int(batch["first"][-1] + batch["count"][-1])
+        batches.append(
+            TraceBatch(batch, pairs, end, int(column_words[start:stop].sum()), int(kept_words[start:stop].sum()))
+        )
+    return batches

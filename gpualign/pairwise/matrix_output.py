@@ -1,0 +1,52 @@
+"""All pairs as a matrix in PHYLIP's layout: the number of rows, then a name and its values on each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.io.files import OutputFile
+from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.pairwise.params import PairwiseParams
+from gpualign.sequences.matrices import Scoring
+
+
+def write_matrix(
+    params: PairwiseParams,
+    scoring: Scoring,
+    queries: list[str],
+    targets: list[str],
+    alignments: Iterator[Alignments],
+    out: OutputFile,
+) -> int:
+    """Write distances (1 - identity), identities or scores; returns the number of pairs.
+
+    The matrix of one file is symmetric; where i = i was not aligned, its distance is 0 and its identity 1, and its
+    score the sum over its own letters is left as 0.
+    """
+    values = np.zeros((len(queries), len(targets)), np.float64)
+    pairs = 0
+    one_file = params.targets is None
+    if one_file and params.matrix_value == "identity":
+        np.fill_diagonal(values, 1.0)
+    for batch in alignments:
+        pairs += len(batch)
+        cells = _values(batch, params, scoring)
+        values[batch.query, batch.target] = cells
+        if one_file:
+            values[batch.target, batch.query] = cells
+    decimals = 6 if params.matrix_value != "score" else len(str(scoring.scale)) - 1
+    out.write(f"{len(queries)}\n".encode())
+    for i, name in enumerate(queries):
+        row = values[i] if params.matrix_shape == "square" else values[i, :i]
+        out.write("\t".join([name, *(f"{value:.{decimals}f}" for value in row.tolist())]).encode() + b"\n")
+    return pairs
+
+
+def _values(batch: Alignments, params: PairwiseParams, scoring: Scoring) -> NDArray[np.float64]:
+    if params.matrix_value == "score":
+        return np.asarray(batch.score / scoring.scale, np.float64)
+    identity = Measures(batch, params.mode).identity(params.identity_definition)
+    return identity if params.matrix_value == "identity" else 1 - identity

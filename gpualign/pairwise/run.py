@@ -1,0 +1,240 @@
+"""``pairwise``: all-against-all alignment with an identity filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.select import Opening, for_kernels
+from gpualign.engine.stage import Backend
+from gpualign.engine.tiles import Tiles, digest
+from gpualign.engine.work import Work, cells_of_pairs
+from gpualign.errors import InputError, check_count, counted, shown_input
+from gpualign.io.files import OutputFile, open_output
+from gpualign.io.pair_lists import read_pairs
+from gpualign.io.paths import check_paths
+from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.heatmap import Heatmap
+from gpualign.pairwise.matrix_output import write_matrix
+from gpualign.pairwise.output import PairFormat
+from gpualign.pairwise.params import PairwiseParams
+from gpualign.pairwise.stage import PairProblem, pairwise_stage
+from gpualign.params import RunOptions
+from gpualign.plots.drawing import check_plot
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences.encoded import EncodedSequences, read_encoded
+from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.pairs import PairBlock, PairSource
+
+#: cells of one pair's alignment that take a core minutes: where the pair fills the lanes by itself, and where not
+MINUTES_OF_CELLS = (2 * 10**12, 10**11)
+#: pairs and cells of a block with --resume, for all devices, so that a run may go on on another one
+KEPT_BLOCK = (1 << 14, 1 << 29)
+#: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
+_CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
+
+
+@dataclass(frozen=True)
+class PairInputs:
+    """What was read: both sets (the same object with one file) and the pairs."""
+
+    queries: EncodedSequences
+    targets: EncodedSequences
+    source: PairSource
+
+
+def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
+    """Read the files and decide which pairs to align.
+
+    Raises:
+        InputError: a file that cannot be read, names that do not fit, files of unequal length one to one.
+    """
+    queries = read_encoded(params.queries, scoring)
+    targets = queries if params.targets is None else read_encoded(params.targets, scoring)
+    listed = None
+    if params.pairs is not None:
+        listed = PairBlock(*read_pairs(params.pairs, queries.names, targets.names))
+    elif params.one_to_one and params.targets is not None:
+        if len(queries) != len(targets):
+            raise InputError(
+                f"{counted(len(queries), 'sequence')} but {len(targets):,} in {shown_input(params.targets)} "
+                "(--one-to-one needs as many in both)",
+                params.queries,
+            )
+        each = np.arange(len(queries), dtype=np.int32)
+        listed = PairBlock(each, each)
+    return PairInputs(queries, targets, source_of(params, queries, targets, listed))
+
+
+def source_of(
+    params: PairwiseParams, queries: EncodedSequences, targets: EncodedSequences, listed: PairBlock | None
+) -> PairSource:
+    """The pairs to align: those listed, all of one set, or all of two."""
+    if listed is not None:
+        return PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), listed)
+    if params.targets is None:
+        return PairSource.triangle(queries.lengths, params.include_self)
+    return PairSource.rectangle(queries.lengths, targets.lengths)
+
+
+def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, inputs: PairInputs) -> PairProblem:
+    """The part that all blocks share."""
+    strands: tuple[EncodedSequences, ...] = (inputs.queries,)
+    if params.strand == "both":
+        strands += (inputs.queries.reverse_complement(scoring),)
+    workers = max(1, min(options.threads, inputs.source.total))
+    return PairProblem(
+        queries=strands,
+        targets=inputs.targets,
+        scoring=scoring,
+        gap_open=params.gap_open * scoring.scale,
+        gap_extend=params.gap_extend * scoring.scale,
+        mode=params.mode,
+        free_ends=params.ends(),
+        traced=is_traced(params),
+        identity=params.identity,
+        definition=params.identity_definition,
+        table_bytes=params.max_memory // workers,
+        kernel=params.kernel,
+        threads=options.threads,
+        pair_threads=options.threads // workers,
+        end_gaps=tuple((open_ * scoring.scale, extend * scoring.scale) for open_, extend in params.end_gaps()),
+    )
+
+
+def is_traced(params: PairwiseParams) -> bool:
+    """Whether the output needs more than scores."""
+    scores = params.layout == "matrix" and params.matrix_value == "score" and params.plot is None
+    return not (params.score_only or scores)
+
+
+def align_all(
+    problem: PairProblem, source: PairSource, backend: Backend, progress: Progress, resume: str | None = None
+) -> Iterator[Alignments]:
+    """Alignments of all pairs in order, block by block; pairs under the identity are left out.
+
+    Args:
+        resume: folder of finished blocks, or None.
+    """
+    done: list[int] = []
+    size = KEPT_BLOCK if resume is not None else block_size(problem, backend, source.total)
+
+    def blocks() -> Iterator[PairBlock]:
+        for block in source.blocks(*size):
+            done.append(len(block))
+            yield block
+
+    def align(some: Iterable[PairBlock]) -> Iterator[Alignments]:
+        return backend.run(some, pairwise_stage(problem))
+
+    results = align(blocks())
+    if resume is not None:
+        run = digest(replace(problem, table_bytes=0, kernel="auto", threads=1, pair_threads=1), source, size)
+        results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
+    aligned = 0
+    for alignments in results:
+        pairs = done.pop(0)
+        if problem.identity is None:
+            check_count("pairs", pairs, len(alignments))
+        aligned += pairs
+        progress.update(pairs)
+        yield alignments
+    check_count("pairs", source.total, aligned)
+
+
+def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int, int]:
+    """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
+    if not backend.on_gpu:
+        least, most = _CPU_PAIRS
+        return min(max(total // _CPU_SHARE, least), most), _CPU_CELLS
+    # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
+    filtered = problem.bound is not None or not problem.traced
+    return (1 << 20 if filtered else 1 << 16), 1 << 42
+
+
+def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
+    """The options with the CPU, all of its cores, for the device where a GPU would have nothing to do."""
+    gap = (params.gap_open, params.gap_extend)
+    from_corners = params.mode == "global" and all(end == gap for end in params.end_gaps())
+    filtered = params.mode != "local" and params.identity is not None
+    what = "alignments with end gaps of their own" if params.mode == "global" else "local and semi-global alignments"
+    on_gpu = from_corners or filtered or not is_traced(params)
+    return for_kernels(options, "pairwise", on_gpu, f"{what} are computed")
+
+
+def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
+    """Align and write.
+
+    Raises:
+        UsageError: parameters that do not fit the matrix.
+        InputError: input that cannot be read.
+        DeviceError: the device that was asked for is missing.
+    """
+    check_paths(params.inputs, (options.output, options.json, params.plot))
+    if params.plot is not None:
+        check_plot(params.plot)
+    options = with_device(params, options)
+    report = Report("pairwise", options)
+    scoring = params.load_scoring()
+    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
+    work = Work.of_pairwise(cells, params.gap_open > params.gap_extend, is_traced(params))
+    with Opening(options, "pairwise", work) as opening:
+        inputs = read_inputs(params, scoring)
+        problem = make_problem(params, options, scoring, inputs)
+        total, kept = inputs.source.total, 0
+        if total == 0 and not options.quiet:
+            warn("pairwise", "no pairs to align")
+        backend = opening.backend()
+        if not options.quiet:
+            warn_of_giants(problem, backend.on_gpu)
+        with open_output(options.output, options.threads) as out, Progress(options, "pair", total) as progress:
+            alignments = align_all(problem, inputs.source, backend, progress, params.resume)
+            if params.plot is not None:
+                alignments = _drawn(params, inputs, alignments)
+            kept = _write(params, scoring, inputs, alignments, out)
+            report.fields |= backend.report()
+    report["pairs"], report["pairs_written"] = total, kept
+    report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
+    report.finish(f"{counted(total, 'pair')}, {kept:,} written, on {backend.name}")
+
+
+def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]) -> Iterator[Alignments]:
+    """The same alignments; the heat map is written behind the last of them."""
+    assert params.plot is not None
+    names = (inputs.queries.names, inputs.targets.names)
+    heatmap = Heatmap(*names, params.targets is None, params.mode, params.identity_definition)
+    for block in alignments:
+        heatmap.add(block)
+        yield block
+    heatmap.save(params.plot)
+
+
+def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
+    """Alignments of genomes are exact as well, but can be hours of a core's work."""
+    if not problem.traced or (on_gpu and problem.from_corners):
+        return
+    fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
+    most = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
+    cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
+    if cells > most:
+        warn("pairwise", f"the longest pair has {cells:.1e} cells: its alignment takes long")
+
+
+def _write(
+    params: PairwiseParams, scoring: Scoring, inputs: PairInputs, alignments: Iterator[Alignments], out: OutputFile
+) -> int:
+    if params.layout == "matrix":
+        return write_matrix(params, scoring, inputs.queries.names, inputs.targets.names, alignments, out)
+    layout = PairFormat(params, scoring, inputs.queries.names, inputs.targets.names)
+    out.write(layout.header())
+    kept = 0
+    for batch in alignments:
+        if len(batch):
+            lines = layout.lines(batch)
+            check_count("pairs", len(batch), _native.count_newlines(lines))
+            out.write(lines)
+        kept += len(batch)
+    return kept

@@ -1,0 +1,1 @@
+"""Batches, encodings, references, substitution matrices, identity: what sequences are to every command."""

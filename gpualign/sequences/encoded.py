@@ -1,0 +1,89 @@
+"""A whole set of sequences as letter codes of one scoring, held in memory: what all-against-all works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import InputError, proteins_want
+from gpualign.io.fastx import read_batches
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.matrices import UNKNOWN, Scoring
+
+
+@dataclass(frozen=True)
+class EncodedSequences:
+    """``n`` sequences in input order.
+
+    Attributes:
+        names: n names, as in the file up to the first white space.
+        codes: uint8 (total letters,), codes of the scoring's alphabet, sequences joined without separators.
+        offsets: int64 (n + 1,).
+    """
+
+    names: list[str]
+    codes: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 (n,): letters per sequence."""
+        return np.diff(self.offsets)
+
+    def sequence(self, i: int) -> NDArray[np.uint8]:
+        """uint8 (length,): the codes of sequence ``i``."""
+        return self.codes[self.offsets[i] : self.offsets[i + 1]]
+
+    def reverse_complement(self, scoring: Scoring) -> EncodedSequences:
+        """The same sequences read from the other strand.
+
+        Raises:
+            UsageError: the scoring is not of nucleotides.
+        """
+        complement = scoring.complement_codes()
+        # reversing the whole text reverses the order of the sequences too; walk them back by index
+        starts = np.repeat(self.offsets[:-1] + self.offsets[1:] - 1, self.lengths)
+        codes = complement[self.codes[starts - np.arange(len(self.codes))]]
+        return EncodedSequences(self.names, codes, self.offsets)
+
+
+def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None = None) -> EncodedSequences:
+    """Join parsed batches and translate their letters.
+
+    Raises:
+        InputError: a letter that the scoring does not know; the message names the record and the letter.
+    """
+    names: list[str] = []
+    codes: list[NDArray[np.uint8]] = []
+    lengths: list[NDArray[np.int64]] = []
+    for batch in batches:
+        translated = np.take(scoring.codes, batch.bases)
+        bad = np.flatnonzero(translated == UNKNOWN)
+        if bad.size:
+            record = int(np.searchsorted(batch.base_offsets, bad[0], side="right")) - 1
+            letter = chr(batch.bases[bad[0]])
+            raise InputError(f"record '{batch.name(record)}': letter {letter!r} is not in {scoring.name}", path)
+        names.extend(batch.name(i) for i in range(len(batch)))
+        codes.append(translated)
+        lengths.append(batch.lengths)
+    offsets = np.zeros(len(names) + 1, np.int64)
+    if names:
+        np.cumsum(np.concatenate(lengths), out=offsets[1:])
+    return EncodedSequences(names, np.concatenate(codes) if codes else np.zeros(0, np.uint8), offsets)
+
+
+def read_encoded(path: str, scoring: Scoring) -> EncodedSequences:
+    """Read and encode one FASTA or FASTQ file ("-" is standard input).
+
+    Raises:
+        InputError: the file cannot be read, or holds a letter that the scoring does not know.
+    """
+    with proteins_want("--matrix, such as --matrix BLOSUM62"):
+        return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)

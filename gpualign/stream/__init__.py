@@ -1,1 +1,0 @@
-"""The streaming loop: items in, results out, in order, in bounded memory."""

@@ -1,0 +1,45 @@
+"""Ordered streaming: a reader in the calling thread, workers, and a consumer that sees results in input order.
+
+``run_ordered`` is the one loop of every command. It knows nothing of what it moves. With one worker it is a plain
+loop; with more, the native code releases the GIL, so threads are enough and nothing is pickled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from gpualign.streaming.clock import HOST
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: int) -> Iterator[Result]:
+    """Yield ``work(item)`` in the order of ``items``, each as soon as it is there; at most 2 * workers are under way.
+
+    An exception from ``items`` or ``work`` reaches the caller at its place in the order; items behind it are
+    dropped.
+    """
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="gpualign")
+    at_work = HOST.working()(work)
+    pending: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(at_work, item))
+            while pending and (len(pending) >= 2 * workers or pending[0].done()):
+                yield _result(pending.popleft())
+        while pending:
+            yield _result(pending.popleft())
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(future: Future[Result]) -> Result:
+    with HOST.waiting():
+        return future.result()

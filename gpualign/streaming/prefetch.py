@@ -1,0 +1,41 @@
+"""An iterator whose next item is made while the last one is used."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+from gpualign.streaming.clock import HOST
+
+Item = TypeVar("Item")
+
+
+class Ahead(Generic[Item]):
+    """Items in order, the first of which is made from now on in a thread of its own, and each of the others as soon as
+    the one before it is taken. Close it, which waits for the item under way.
+
+    Args:
+        items: are advanced in the thread; what they raise comes at its place.
+    """
+
+    def __init__(self, items: Generator[Item, None, None]) -> None:
+        self._items = items
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-ahead")
+        self._next = self._advance()
+
+    def _advance(self) -> Future[Item | None]:
+        return self._thread.submit(HOST.working()(next), self._items, None)
+
+    def __iter__(self) -> Iterator[Item]:
+        while True:
+            with HOST.waiting():
+                item = self._next.result()
+            if item is None:
+                return
+            self._next = self._advance()
+            yield item
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._items.close()

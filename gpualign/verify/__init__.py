@@ -1,0 +1,1 @@
+"""`verify`: edit distances of queries to candidate regions."""

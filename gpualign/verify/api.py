@@ -1,0 +1,140 @@
+"""``gpualign.verify``: edit distances of queries to regions of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpualign.engine.select import open_backend
+from gpualign.engine.work import Work
+from gpualign.errors import UsageError, counted
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
+from gpualign.verify.batches import Batch, Texts, choose, prepare, write_lines
+from gpualign.verify.candidates import Candidates
+from gpualign.verify.params import Mode, Strand, VerifyParams
+from gpualign.verify.stage import STAGE, VerifyResult
+
+#: one row per candidate: its number, errors (-1 beyond the limit), the place on the target, the strand
+VERIFY_DTYPE = np.dtype([("distance", "i4"), ("start", "i8"), ("end", "i8"), ("strand", "U1")])
+_WITH_CIGAR = np.dtype([*VERIFY_DTYPE.descr, ("cigar", "O")])
+#: candidates handed to the backend at once
+_BATCH = 1 << 17
+
+
+def verify(
+    queries: Sequences,
+    targets: Sequences,
+    candidates: ArrayLike | None = None,
+    *,
+    max_errors: int | None = None,
+    error_rate: float = VerifyParams.error_rate,
+    mode: Mode = VerifyParams.mode,
+    strand: Strand = "plus",
+    cigar: bool = False,
+    device: str = "auto",
+    threads: int = 0,
+) -> NDArray[Any]:
+    """Edit distance of queries to regions of targets, within a limit (Myers 1999; docs/verify.md).
+
+    >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
+    >>> hits["distance"].tolist(), hits["strand"].tolist(), hits["cigar"].tolist()
+    ([1, 0], ['+', '-'], ['4=1D3=', '4='])
+    >>> place = slice(*hits[["start", "end"]][0])
+    >>> "CCGATTTACACC"[place]
+    'GATTTACA'
+
+    One query at several places:
+
+    >>> verify(["ACGT"], ["TTACGTTTTACTT"], [[0, 0, 0, 7], [0, 0, 7, 13]], max_errors=1)["distance"].tolist()
+    [0, 1]
+
+    Args:
+        queries, targets: nucleotide sequences: a file, a batch, or strings.
+        candidates: int (n, 4), rows of query, target, start, end: numbers of sequences, then a half-open region,
+            clipped to its target. None: query i with the whole of target i.
+        max_errors: most insertions, deletions and substitutions of a pair; -1: no limit; None: ``error_rate`` decides.
+        error_rate: most errors as a share of the query's length, rounded down.
+        mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
+        strand: "plus", "minus", or "both": the better one, plus when they are equal.
+        cigar: also give the alignment, as text with = X I D; None beyond the limit.
+        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
+        threads: host threads; 0: all cores.
+
+    Returns:
+        Structured (n,): ``distance`` (int32; -1 beyond the limit), ``start`` and ``end`` (int64, half-open on the
+        target's forward strand; -1 beyond the limit), ``strand`` ("+" or "-"), and with ``cigar`` that.
+
+    Raises:
+        UsageError: a parameter out of range, a candidate that names no sequence.
+        InputError: a letter that is no nucleotide code, a file that cannot be read.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    params = VerifyParams("", "", None, max_errors, error_rate, mode, strand, cigar, all_pairs=True)
+    texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
+    places = _candidates(texts, candidates)
+    rows = np.empty(len(places), _WITH_CIGAR if cigar else VERIFY_DTYPE)
+    options = run_options(device, threads)
+    batches: list[Batch] = []  # under way; the backend answers in order
+
+    def pairs() -> Iterator[Any]:
+        for first in range(0, len(places), _BATCH):
+            batches.append(prepare(params, texts, _part(places, slice(first, first + _BATCH))))
+            yield batches[-1].pairs
+
+    done = 0
+    lengths = np.diff(texts.queries.base_offsets).astype(float)
+    cells = float(np.sum(lengths[places.query] * (places.end - places.begin)))
+    with open_backend(options, "verify", Work.of("verify", cells)) as backend:
+        for result in backend.run(pairs(), STAGE):
+            batch = batches.pop(0)
+            _fill(rows[done : done + len(batch.query)], params, batch, result)
+            done += len(batch.query)
+    return rows
+
+
+def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
+    if rows is None:
+        count, targets = len(texts.queries), len(texts.reference.names)
+        if count != targets:
+            both = f"{counted(count, 'query', 'queries')} but {counted(targets, 'target')}"
+            raise UsageError(f"{both} (give candidates, or as many of both)")
+        query = target = np.arange(count, dtype=np.int32)
+        begin, end = np.zeros(count, np.int64), texts.reference.lengths
+    else:
+        table = np.asarray(rows, np.int64).reshape(-1, 4)
+        query = checked_indices(table[:, 0], len(texts.queries), "query")
+        target = checked_indices(table[:, 1], len(texts.reference.names), "target")
+        begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
+    nothing = np.zeros(len(query), np.int32)
+    return Candidates(query, target, begin, end, nothing, nothing, np.zeros(len(query), np.uint8), widen=False)
+
+
+def _part(all_: Candidates, chosen: slice) -> Candidates:
+    return Candidates(
+        all_.query[chosen],
+        all_.target[chosen],
+        all_.begin[chosen],
+        all_.end[chosen],
+        all_.before[chosen],
+        all_.after[chosen],
+        all_.strand[chosen],
+        all_.widen,
+    )
+
+
+def _fill(rows: NDArray[Any], params: VerifyParams, batch: Batch, result: VerifyResult) -> None:
+    _, pair = choose(params, batch, result)
+    begin = batch.pairs.begin[pair].astype(np.int64) - batch.texts.reference.contig_offsets[batch.target]
+    found = result.distance[pair] >= 0
+    rows["distance"] = result.distance[pair]
+    rows["start"] = np.where(found, begin + result.start[pair], -1)
+    rows["end"] = np.where(found, begin + result.end[pair], -1)
+    rows["strand"] = np.where(batch.pairs.strand[pair], "-", "+")
+    if params.cigar:
+        # as bytes: a name may have what ends a line of text
+        lines = write_lines(params, batch, result).text.split(b"\n")[:-1]
+        cigars = [line.rsplit(b"\t", 1)[1].decode() for line in lines]
+        rows["cigar"] = [cigar if hit else None for cigar, hit in zip(cigars, found, strict=True)]

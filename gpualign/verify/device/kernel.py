@@ -1,0 +1,252 @@
+"""The device side of ``verify``: plan a batch by query length, launch ``cuda/verify.cu``, bring the results back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu import tuning
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.device_arrays import PAD_WORDS, ResidentText, padded
+from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.errors import DeviceError
+from gpualign.sequences.reference import Reference
+from gpualign.verify.device.plan import THREADS, Group, Plan, plan
+from gpualign.verify.stage import MODES, VerifyPairs, VerifyResult, verify_on_cpu
+
+#: of the device's memory, what a reference may take that stays
+_RESIDENT_SHARE = 0.5
+
+
+def window_text(
+    reference: Reference, known: NDArray[np.uint32], tasks: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    """The windows of a plan's tasks one behind the other, for a device that cannot hold the reference.
+
+    Args:
+        known: of the whole reference, as ``Reference.known_bits`` gives them.
+        tasks: uint32 (n, 4), as in :class:`Plan`.
+
+    Returns:
+        packed text, its known bits, and the tasks with their places in it.
+    """
+    begin, columns = tasks[:, 0].astype(np.int64), tasks[:, 1].astype(np.int64)
+    units = (begin % 32 + columns + 31) // 32  # of 32 letters: a word of either
+    ends = np.cumsum(units)
+    first = ends - units
+    source = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin // 32 - first, units)
+    moved = tasks.copy()
+    moved[:, 0] = 32 * first + begin % 32
+    return reference.words[source].view(np.uint32), known[source], moved
+
+
+def _pass_of(mode: int) -> str:
+    return "infix" if mode == MODES["infix"] else "anchored"
+
+
+def modules(made: Plan, mode: int) -> list[Variant]:
+    """All that a plan's launches take, so that they can be compiled side by side."""
+    needed: list[Variant] = [("verify_planes", {})] if made.groups else []
+    for group in made.groups:
+        if group.band:
+            needed.append(("verify_band", group.band_defines))
+        else:
+            needed.append(("verify", group.shape.defines(_pass_of(mode), group.runs)))
+        if mode == MODES["infix"]:
+            needed.append(("verify", group.shape.defines("starts", group.runs)))
+    return needed
+
+
+class VerifyKernel:
+    """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``).
+
+    A reference stays on the device where it takes at most half of its memory; else each batch brings its windows.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._known: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
+        self._plans: dict[int, Plan] = {}
+        self._functions: dict[tuple[tuning.VerifyShape, str, bool], Any] = {}
+
+    def submit(self, slot: Slot, item: VerifyPairs) -> None:
+        made = item.plan or plan(item)
+        self._plans[id(slot)] = made
+        if not made.groups:
+            return
+        self.device.prepare(modules(made, item.mode))
+        arguments = self._arguments(slot, item, made)
+        for number, group in enumerate(made.groups):
+            batch = arguments.copy()
+            batch[10] += 4 * number  # each launch counts its own hits
+            numbers = (np.int32(item.mode), np.uint32(group.first), np.uint32(group.count))
+            self.launch_distances(slot, group, item.mode, batch)
+            if item.mode == MODES["infix"]:
+                starts = self._function(group, "starts")
+                slot.launch(starts, group.grid, THREADS, batch, *numbers, shared=group.shared_bytes)
+        for key in ("distances", "starts", "ends"):
+            slot.download(key, len(made.tasks), np.int32)
+
+    def launch_distances(self, slot: Slot, group: Group, mode: int, batch: NDArray[np.uint64]) -> None:
+        """Enqueue the kernel that gives a group's distances and ends."""
+        place = (np.uint32(group.first), np.uint32(group.count))
+        if group.band:
+            band = self.device.function("verify_band", "verify_band", group.band_defines)
+            slot.launch(band, group.band_grid, THREADS, batch, *place, shared=group.band_shared_bytes)
+            return
+        function = self._function(group, _pass_of(mode))
+        slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *place, shared=group.shared_bytes)
+
+    def _arguments(self, slot: Slot, item: VerifyPairs, made: Plan) -> NDArray[np.uint64]:
+        """Upload a batch, build its queries' planes, and return the kernels' struct Batch."""
+        text, known, placed = self._text(slot, item, made)
+        bases = slot.upload("bases", item.bases)
+        offsets = slot.upload("offsets", item.offsets)
+        plane_offsets = slot.upload("plane offsets", made.plane_offsets)
+        tile_words, tiles = slot.upload("tile words", made.tile_words), slot.upload("tiles", made.tiles)
+        lengths = slot.upload("lengths", np.diff(item.offsets).astype(np.int32))
+        tasks = slot.upload("tasks", placed)
+        planes = slot.device_array("planes", 4 * made.plane_words)
+        build = self.device.function("verify_planes", "build_planes")
+        slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
+        outputs = [slot.device_array(key, 4 * len(made.tasks)) for key in ("distances", "ends", "starts", "hits")]
+        counts = slot.clear("hit counts", 4 * len(made.groups))
+        stride = max(group.boundary_words for group in made.groups)
+        pairs_at_once = (
+            max(group.grid * THREADS // group.shape.lanes for group in made.groups if group.strips > 1) if stride else 0
+        )
+        boundary = slot.device_array("boundary", 4 * stride * pairs_at_once)
+        pointers = [planes, plane_offsets, lengths, tasks, *outputs, counts, boundary]
+        # distances, ends, starts, hits follow tasks, as in the struct
+        bands = self._build_bands(slot, item, made, bases, offsets)
+        return np.array([text, known, *(int(pointer) for pointer in pointers), stride, *bands], np.uint64)
+
+    def _build_bands(self, slot: Slot, item: VerifyPairs, made: Plan, bases: Any, offsets: Any) -> tuple[int, int]:
+        """The band profiles of the queries that have one, and their places; zeros where there is none."""
+        if made.band_words == 0:
+            return 0, 0
+        limits, places = slot.upload("limits", item.limits), slot.upload("band offsets", made.band_offsets)
+        profiles = slot.device_array("band profiles", 4 * made.band_words)
+        for words in np.unique(made.bands[made.bands > 0]).tolist():
+            wanted = slot.upload(f"band {words}", (made.bands == words).astype(np.uint8))
+            build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
+            slot.launch(build, len(made.bands), 32, bases, offsets, limits, places, wanted, profiles)
+        return int(profiles), int(places)
+
+    def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
+        """Where the packed text and its known bits are on the device, and the tasks in its coordinates."""
+        reference = item.reference
+        resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of known bits each
+        if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
+            key = f"text {id(reference)}"
+            resident = self.device.resident(key, lambda: ResidentText(self.device, reference))
+            return resident.text, resident.known, made.tasks
+        if id(reference) not in self._known:
+            self._known.clear()
+            self._known[id(reference)] = reference, reference.known_bits()
+        words, known = reference.words.view(np.uint32), self._known[id(reference)][1]
+        tasks = made.tasks
+        if item.resident:
+            words, known, tasks = window_text(reference, known, tasks)
+        text_at, known_at = slot.upload("text", padded(words)), slot.upload("known", padded(known))
+        return int(text_at) + 4 * PAD_WORDS, int(known_at) + 4 * PAD_WORDS, tasks
+
+    def _function(self, group: Group, verify_pass: str) -> Any:
+        key = (group.shape, verify_pass, group.runs)
+        if key not in self._functions:
+            function = self.device.function("verify", "verify", group.shape.defines(verify_pass, group.runs))
+            attributes = self.device.driver.function_attribute
+            function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, group.shared_bytes)
+            self._functions[key] = function
+        return self._functions[key]
+
+    def collect(self, slot: Slot, item: VerifyPairs) -> VerifyResult:
+        made = self._plans.pop(id(slot))
+        keys, count = ("distances", "starts", "ends"), len(made.tasks)
+        if made.in_order and count:
+            return VerifyResult(*(slot.pinned(key, count, np.int32).copy() for key in keys))
+        distance, start, end = (np.zeros(len(item), np.int32) for _ in range(3))
+        if count < len(item):
+            _settle_empty(item, distance, end)
+        if count:
+            for key, out in zip(keys, (distance, start, end), strict=True):
+                out[made.order] = slot.pinned(key, count, np.int32)
+        return VerifyResult(distance, start, end)
+
+    def split(self, item: VerifyPairs) -> list[VerifyPairs]:
+        half = len(item) // 2
+        return [item.slice(0, half), item.slice(half, len(item))] if half else [item]
+
+    def join(self, results: list[VerifyResult]) -> VerifyResult:
+        return VerifyResult(
+            np.concatenate([result.distance for result in results]),
+            np.concatenate([result.start for result in results]),
+            np.concatenate([result.end for result in results]),
+        )
+
+
+def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[np.int32]) -> None:
+    """Pairs with an empty side need no matrix: all of the other side is inserted, or in infix mode nothing is used."""
+    lengths, columns = np.diff(item.offsets)[item.query], (item.end - item.begin).astype(np.int64)
+    empty = (lengths == 0) | (columns == 0)
+    if not empty.any():
+        return
+    whole = item.mode == MODES["global"]
+    errors = np.where(lengths == 0, columns if whole else 0, lengths)
+    within = errors <= item.limits[item.query]
+    distance[empty] = np.where(within, errors, -1)[empty]
+    if whole:
+        end[empty] = np.where(within, columns, 0)[empty]
+
+
+_TESTED_LENGTHS = (20, 100, 150, 250, 1000, 3000)
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("verify_planes", {}),
+    *(("verify_band", {"WORDS": str(words)}) for words in tuning.VERIFY_BANDS),
+    *(
+        ("verify", tuning.verify_shape(length).defines(verify_pass))
+        for length in _TESTED_LENGTHS
+        for verify_pass in ("infix", "starts")
+    ),
+)
+
+
+def self_test(device: Device) -> None:
+    """Random pairs of several lengths on the device and on the CPU.
+
+    Raises:
+        DeviceError: the results differ.
+    """
+    rng = np.random.default_rng(1)
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    lengths = rng.choice(_TESTED_LENGTHS, 500)
+    places = rng.integers(0, len(letters) - 4000, len(lengths))
+    bases = np.concatenate([letters[at : at + size] for at, size in zip(places, lengths, strict=True)])
+    changed = rng.random(len(bases)) < 0.03
+    bases[changed] = ord("A")
+    begin = np.maximum(0, places - 10).astype(np.uint32)
+    pairs = VerifyPairs(
+        reference,
+        bases,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        (lengths // 20).astype(np.int32),
+        np.arange(len(lengths), dtype=np.int32),
+        begin,
+        begin + (lengths + 30).astype(np.uint32),
+        np.zeros(len(lengths), np.uint8),
+        MODES["infix"],
+    )
+    (got,) = run_on_devices([pairs], VerifyKernel, [device])
+    expected = verify_on_cpu(pairs)
+    for name in ("distance", "start", "end"):
+        if not np.array_equal(getattr(got, name), getattr(expected, name)):
+            raise DeviceError(f"{device.name}: verify's {name} differs from the CPU's")

@@ -1,0 +1,170 @@
+"""How a batch of ``verify`` is laid out on a device: which kernel takes which pairs, in which order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu import tuning
+
+if TYPE_CHECKING:
+    from gpualign.verify.stage import VerifyPairs
+
+#: threads of a block in cuda/verify.cu and cuda/verify_band.cu
+THREADS = 128
+_COLUMNS_PER_BLOCK = 16
+_INFIX = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks [first, first + count) of a plan: one launch.
+
+    Attributes:
+        shape: of its queries.
+        band: words of the window where the band kernel takes the group, else 0.
+        runs: its windows touch letters that are no bases.
+        longest: most columns of a task.
+        strips: most strips of a pattern.
+    """
+
+    shape: tuning.VerifyShape
+    band: int
+    runs: bool
+    first: int
+    count: int
+    longest: int
+    strips: int
+
+    @property
+    def grid(self) -> int:
+        blocks = -(-self.count * self.shape.lanes // THREADS)
+        return blocks if self.shape.lanes == 1 else min(blocks, tuning.VERIFY_MOST_BLOCKS)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block, as cuda/verify.cu lays it out."""
+        load = {1: 1, 2: 2}.get(self.shape.words, 4)
+        loads = -(-self.shape.words // load)
+        return loads * load * (5 if self.runs else 4) * THREADS * 4
+
+    @property
+    def band_defines(self) -> dict[str, str]:
+        return {"WORDS": str(self.band)}
+
+    @property
+    def band_grid(self) -> int:
+        return -(-self.count // THREADS)
+
+    @property
+    def band_shared_bytes(self) -> int:
+        return 4 * self.band * THREADS * 4
+
+    @property
+    def boundary_words(self) -> int:
+        """uint32 words that a group of lanes needs between strips."""
+        return 0 if self.strips < 2 else -(-self.longest // _COLUMNS_PER_BLOCK)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A batch in the order of its launches.
+
+    Attributes:
+        order: int64 (tasks,), pair of each task; pairs with an empty side are not among them.
+        tasks: uint32 (tasks, 4): begin, columns, query * 2 + strand, limit.
+        plane_offsets: uint32 (queries,), words of planes before each query's.
+        tile_words, tiles: int32 (queries,), shape of each query's planes.
+        plane_words: words of all planes.
+        bands: uint8 (queries,), words of each query's band, 0 for none.
+        band_offsets: uint32 (queries,), words of band profiles before each query's.
+        band_words: words of all band profiles.
+        groups: the launches.
+        in_order: every pair is its own task's number.
+    """
+
+    order: NDArray[np.int64]
+    tasks: NDArray[np.uint32]
+    plane_offsets: NDArray[np.uint32]
+    tile_words: NDArray[np.int32]
+    tiles: NDArray[np.int32]
+    plane_words: int
+    bands: NDArray[np.uint8]
+    band_offsets: NDArray[np.uint32]
+    band_words: int
+    groups: tuple[Group, ...]
+    in_order: bool
+
+
+@lru_cache(maxsize=65536)
+def _shape_index(length: int) -> int:
+    return tuning.VERIFY_SHAPES.index(tuning.verify_shape(length))
+
+
+def plan(pairs: VerifyPairs) -> Plan:
+    """Sort a batch's pairs into launches of one shape each."""
+    lengths = np.diff(pairs.offsets).astype(np.int32)
+    distinct, inverse = np.unique(lengths, return_inverse=True)
+    shape_of = np.array([_shape_index(int(length)) for length in distinct], np.uint8)[inverse]
+    lanes = np.array([shape.lanes for shape in tuning.VERIFY_SHAPES], np.int32)[shape_of]
+    words = np.array([shape.words for shape in tuning.VERIFY_SHAPES], np.int32)[shape_of]
+    strips = -(-lengths // (32 * lanes * words))
+    tiles = lanes * strips
+    per_query = 2 * 3 * words.astype(np.int64) * tiles
+    ends = np.cumsum(per_query)
+    order, flat, bands, keys, firsts = _native.sort_verify_tasks(
+        pairs.reference.native,
+        pairs.query,
+        pairs.begin,
+        pairs.end,
+        pairs.strand,
+        pairs.limits,
+        lengths,
+        shape_of,
+        pairs.mode == _INFIX,
+        np.array(tuning.VERIFY_BANDS, np.int32),
+        tuning.VERIFY_BAND_COLUMNS,
+        tuning.VERIFY_BAND_SHARE,
+    )
+    tasks = flat.reshape(-1, 4)
+    groups = tuple(
+        group
+        for key, span in zip(keys.tolist(), itertools.pairwise(firsts.tolist()), strict=True)
+        for group in _groups(key, span, tasks[:, 1], lengths[shape_of == key // 16], strips[shape_of == key // 16])
+    )
+    slides = (lengths.astype(np.int64) - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
+    band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
+    band_ends = np.cumsum(band_words)
+    return Plan(
+        order,
+        tasks,
+        (ends - per_query).astype(np.uint32),
+        words,
+        tiles,
+        int(ends[-1]) if len(ends) else 0,
+        bands,
+        (band_ends - band_words).astype(np.uint32),
+        int(band_ends[-1]) if len(band_ends) else 0,
+        groups,
+        len(order) == len(pairs) and len(keys) < 2,
+    )
+
+
+def _groups(
+    key: int, span: tuple[int, int], columns: NDArray[np.uint32], lengths: NDArray[np.int32], strips: NDArray[np.int32]
+) -> Iterator[Group]:
+    """The launches of the tasks of one key; ``lengths`` and ``strips``: of all queries of their shape."""
+    first, last = span
+    shape, band, runs = tuning.VERIFY_SHAPES[key // 16], key // 2 % 8, bool(key % 2)
+    cells = float(lengths.max()) * float(columns[first:last].max())
+    most = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
+    for at in range(first, last, most):
+        stop = min(last, at + most)
+        yield Group(shape, band, runs, at, stop - at, int(columns[at:stop].max()), int(strips.max()))

@@ -1,0 +1,235 @@
+"""``verify``: candidate regions streamed past the verification kernels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.select import Opening
+from gpualign.engine.stage import Backend, HostedStage
+from gpualign.engine.work import Work, letters_of, mean_length, pairs_in, product
+from gpualign.errors import InputError, counted, shown_input, shown_inputs
+from gpualign.io.fastx import Chunk, read_batches
+from gpualign.io.files import open_output
+from gpualign.io.paths import check_paths
+from gpualign.io.reads import ReadSource, to_batch
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.sequences.reference import read_reference
+from gpualign.streaming.ordered import run_ordered
+from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
+from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
+from gpualign.verify.params import VerifyParams
+from gpualign.verify.stage import STAGE, VerifyPairs, planned, verify_on_cpu
+
+_COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
+
+#: a core's step has this part of --batch-size
+_CORE_SHARE = 4
+#: bases of queries that a thread parses at once
+_QUERY_BASES = 1 << 23
+#: what one step of the input gives: unparsed lines, candidates, or paired records
+Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
+
+
+def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
+    """Verify all pairs and write their lines in input order.
+
+    Returns:
+        The run report's fields.
+
+    Raises:
+        InputError: a file cannot be read or is invalid, or a candidate names an unknown query or target.
+        DeviceError: a GPU was asked for and cannot be used.
+    """
+    report = Report("verify", options)
+    check_paths((params.reference, *params.query_files, params.candidates), (options.output, options.json))
+    totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
+    work = work_of(params)
+    with open_output(options.output, options.threads) as out, Opening(options, "verify", work) as opening:
+        if params.header:
+            out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
+        source = _Source(params, options)
+        backend = opening.backend()
+        with Progress(options, "pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
+            for lines in batches:
+                out.write(lines.text)
+                progress.update(lines.candidates)
+                for key in totals:
+                    totals[key] += getattr(lines, key)
+        report.fields |= backend.report()
+        device = backend.name
+    if not options.quiet:
+        if totals["candidates"] == 0:
+            warn("verify", "there are no candidates")
+        if totals["clipped"]:
+            warn("verify", f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
+    report.fields |= totals
+    report.finish(f"{counted(totals['candidates'], 'pair')}, {totals['hits']:,} within the limit, on {device}")
+    return report.fields
+
+
+def work_of(params: VerifyParams) -> Work:
+    """What is to be computed, as far as the files show it before they are read."""
+    length = mean_length(params.query_files[0])
+    if params.candidates is None:
+        return Work.of("verify", product((letters_of(*params.query_files), length)))
+    return Work.of("verify", product((pairs_in(params.candidates), length, length)))
+
+
+class _Source:
+    """The input: its steps in order, and how one becomes a batch."""
+
+    def __init__(self, params: VerifyParams, options: RunOptions) -> None:
+        self.params, self._batch_size = params, options.batch_size
+        if params.candidates is None:
+            return
+        with ThreadPoolExecutor(1) as beside:
+            reference = beside.submit(read_reference, params.reference)
+            queries = read_queries(params.query_files, _fasta(params.reference), options.threads)
+            self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
+        self.texts = Texts.of_reference(queries, reference.result())
+        self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
+        if self.query_index.repeated >= 0:
+            name = queries.name(self.query_index.repeated)
+            files = shown_inputs(params.query_files)
+            advice = "candidates go by name; rename one, mates to .../1 and .../2"
+            raise InputError(f"{files}: two queries are named '{name}' ({advice})")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.params.candidates is not None:
+            queries, texts = self.texts.queries, self.texts
+            self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
+            self.target_index = _native.NameIndex(texts.target_names, texts.target_name_offsets)
+
+    def steps(self, on_gpu: bool) -> Iterator[Step]:
+        """For a GPU, or for a core, of which others should not wait for the last step long."""
+        params, chunk_bytes = self.params, self._batch_size
+        if not on_gpu:
+            chunk_bytes = -(-chunk_bytes // _CORE_SHARE)
+        if params.candidates is None:
+            return _paired_records(params, chunk_bytes)
+        grouped = params.best is not None
+        return read_candidates(params.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
+
+    def batch(self, step: Step) -> Batch:
+        if isinstance(step, tuple):
+            return paired_batch(self.params, *step)
+        if isinstance(step, CandidateChunk):
+            step = parse_chunk(step, self.query_index, self.target_index)
+        return prepare(self.params, self.texts, step)
+
+
+def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[Lines, None, None]:
+    """Output in order. On the CPU a thread takes a step from text to text; with a GPU host threads parse and write."""
+    params = source.params
+    if not backend.on_gpu:
+        yield from backend.run(source.steps(on_gpu=False), _whole_stage(source))
+        return
+    under_way: deque[Batch] = deque()
+
+    def ready(step: Step) -> tuple[Batch, VerifyPairs]:
+        batch = source.batch(step)
+        return batch, planned(batch.pairs)
+
+    def pairs() -> Iterator[VerifyPairs]:
+        for batch, batch_pairs in run_ordered(source.steps(on_gpu=True), ready, options.threads):
+            under_way.append(batch)
+            yield batch_pairs
+
+    results = ((under_way.popleft(), result) for result in backend.run(pairs(), STAGE))
+    yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
+
+
+def _whole_stage(source: _Source) -> HostedStage[Step, Lines]:
+    """From a step of the input to its lines."""
+    params = source.params
+
+    def whole(step: Step) -> Lines:
+        batch = source.batch(step)
+        return write_lines(params, batch, verify_on_cpu(batch.pairs))
+
+    def before(step: Step) -> tuple[Batch, VerifyPairs]:
+        batch = source.batch(step)
+        return batch, batch.pairs
+
+    return HostedStage(
+        cpu=whole,
+        make_kernel=STAGE.make_kernel,
+        before=before,
+        cpu_kernel=verify_on_cpu,
+        after=partial(write_lines, params),
+    )
+
+
+def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> SequenceBatch:
+    """All queries of files of reads in any format; candidates may name any of them at any time."""
+    batches: list[SequenceBatch] = []
+    for path in paths:
+        with ReadSource(path, reference, threads=threads) as source:
+            batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
+    return join_batches(batches)
+
+
+def _query_batches(params: VerifyParams, chunk_bytes: int) -> Iterator[SequenceBatch]:
+    for path in params.query_files:
+        with ReadSource(path, _fasta(params.reference)) as source:
+            yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
+
+
+def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
+    """Names and letters alone; ends of pairs, which have one name in SAM, BAM and CRAM, as /1 and /2."""
+    batch = to_batch(item)
+    names, offsets = batch.names, batch.name_offsets
+    if batch.flags is not None:
+        ends = np.where(batch.flags & 0x80, "/2", "/1")
+        shown = [batch.name(i) + (ends[i] if batch.flags[i] & 0x1 else "") for i in range(len(batch))]
+        names, offsets = join_bytes([name.encode("latin-1") for name in shown])
+    return SequenceBatch(names, offsets, batch.bases, batch.base_offsets)
+
+
+def _fasta(reference: str) -> str | None:
+    """The reference as htslib may use it to decode CRAM."""
+    return None if reference == "-" else reference
+
+
+def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
+    """Queries and targets side by side, in runs of as many as both have read.
+
+    Raises:
+        InputError: one file has more records than the other.
+    """
+    sides = [_query_batches(params, chunk_bytes), read_batches(params.reference, chunk_bytes)]
+    counts = [0, 0]
+    held: list[SequenceBatch | None] = [None, None]
+    while True:
+        for side in (0, 1):
+            if held[side] is None:
+                held[side] = next(sides[side], None)
+                counts[side] += len(held[side] or ())
+        queries, targets = held
+        if queries is None or targets is None:
+            break
+        count = min(len(queries), len(targets))
+        yield queries.part(0, count), targets.part(0, count)
+        held = [batch.part(count, len(batch)) if len(batch) > count else None for batch in (queries, targets)]
+    if held[0] is not None or held[1] is not None:
+        for side in (0, 1):
+            counts[side] += sum(len(batch) for batch in sides[side])
+        queried = f"{shown_inputs(params.query_files)}: {counted(counts[0], 'query', 'queries')}"
+        raise InputError(
+            f"{queried} but {counted(counts[1], 'target')} in {shown_input(params.reference)} "
+            "(without --candidates they are paired one by one)"
+        )

@@ -1,1 +1,0 @@
-"""One ``run_<command>(params, options)`` per command: joins io, stream and backend (no command-line code)."""

@@ -1,0 +1,120 @@
+"""Messages that nobody can read: the output, and the exit code that goes with it, do not depend on them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gpualign.errors import counted
+from tests.helpers import bad_input, good_input
+from tests.helpers.map_files import random_genome, write_fasta
+
+Cli = Callable[..., tuple[int, bytes, str]]
+
+DEADLINE_S = 60
+COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
+COMMANDS["map --bam"] = COMMANDS["map"] + " --bam"
+COMMANDS["completion"] = "completion bash"
+
+
+def full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def reader_gone() -> int:
+    end, other = os.pipe()
+    os.close(end)
+    return other
+
+
+STREAMS: dict[str, Callable[[], int]] = {"reader gone": reader_gone}
+if os.path.exists("/dev/full"):
+    STREAMS["full disk"] = full_disk
+
+
+@pytest.fixture(params=list(STREAMS))
+def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
+    descriptor = STREAMS[request.param]()
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("good")
+    good_input.write_good_inputs(path)
+    return path
+
+
+def run(words: list[str], stderr: int) -> subprocess.CompletedProcess[bytes]:
+    words = [sys.executable, "-m", "gpualign", *words]
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=stderr, timeout=DEADLINE_S)
+
+
+def result(words: list[str], index: Path | None, stderr: int) -> tuple[int, bytes]:
+    done = run([*words, "-d", str(index)] if index else words, stderr)
+    return done.returncode, index.read_bytes() if index else done.stdout
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_a_whole_output_is_success(tmp_path: Path, folder: Path, stderr: int, command: str) -> None:
+    words = COMMANDS[command].format(folder=folder).split()
+    index = tmp_path / "index" if command == "index" else None
+    expected = result(words, index, subprocess.DEVNULL)
+    assert expected[0] == 0
+    assert len(expected[1]) > 100
+    assert result(words, index, stderr) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("map {folder}/nosuch {folder}/reads.fq", 3),
+        ("map --nosuch", 2),
+        ("map {folder}/ref.fa {folder}/reads.fq --device cpu -o {folder}/none/output", 1),
+    ],
+)
+def test_an_error_is_one_without_its_sentence(folder: Path, stderr: int, arguments: str, code: int) -> None:
+    done = run(arguments.format(folder=folder).split(), stderr)
+    assert (done.returncode, done.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 reads"), (1, "1 read"), (2000, "2,000 reads")])
+def test_one_is_singular(number: int, shown: str) -> None:
+    assert counted(number, "read") == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("map {one} {one}", "1 read, 1 mapped"),
+        ("index {one} -d {out}", "1 contig, 200 bases, "),
+        ("mems {one} {one}", "1 query, 200 bases "),
+        ("verify {one} {one}", "1 pair, 1 within"),
+        ("pairwise --one-to-one {one} {one}", "1 pair, 1 written"),
+        ("pairwise --max-gaps 0 --one-to-one {one} {one}", "1 pair, 1 written"),
+        ("lcs-filter -Q {one} {one}", "1 subject, 200 residues, 1 written"),
+    ],
+)
+def test_summaries_count(cli: Cli, tmp_path: Path, arguments: str, said: str) -> None:
+    one = write_fasta(tmp_path / "one.fa", only=random_genome(1, 200))
+    words = arguments.format(one=one, out=tmp_path / "out").split()
+    words += [] if "-d" in words else ["-o", str(tmp_path / "out"), "--device", "cpu"]
+    assert said in cli(*words)[2]
+    (tmp_path / "out").unlink()
+    assert cli(*words, "-q") == (0, b"", "")
+
+
+@pytest.mark.parametrize("command", ["map {one}", "mems {one}", "verify {one}", "lcs-filter -Q {one}"])
+def test_quiet_says_nothing_of_empty_input(cli: Cli, tmp_path: Path, command: str) -> None:
+    one, empty = write_fasta(tmp_path / "one.fa", only="ACGT" * 50), write_fasta(tmp_path / "empty.fa")
+    words = [*command.format(one=one).split(), empty, "--device", "cpu", "-o", tmp_path / "out"]
+    if command.startswith("verify"):
+        words += ["-c", empty]
+    assert "warning" in cli(*words)[2]
+    assert cli(*words, "-q") == (0, b"", "")

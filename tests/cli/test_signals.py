@@ -1,0 +1,89 @@
+"""A signal ends every command within a second, whatever it computes, and leaves no file."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+#: for a machine that is busy with other things; each command would go on for much longer
+DEADLINE = 8.0
+
+
+def _letters(seed: int, count: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    return np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, count)].tobytes()
+
+
+def _fasta(path: Path, *sequences: bytes) -> Path:
+    path.write_bytes(b"".join(b">s%d\n%b\n" % (i, letters) for i, letters in enumerate(sequences)))
+    return path
+
+
+def _verify(place: Path, *options: str) -> list[Any]:
+    one, other = _fasta(place / "a.fa", _letters(1, 600_000)), _fasta(place / "b.fa", _letters(2, 600_000))
+    (place / "c.tsv").write_text("query\ttarget\tstart\tend\tstrand\ns0\ts0\t1\t600000\t+\n")
+    return ["verify", one, other, "-c", place / "c.tsv", "-k", "-1", *options]
+
+
+def _pairwise(place: Path, *options: str) -> list[Any]:
+    sequences = [_letters(i, 400_000) for i in range(2)]
+    return ["pairwise", _fasta(place / "a.fa", *sequences), *options]
+
+
+def _lcs(place: Path, *options: str) -> list[Any]:
+    query = _fasta(place / "q.fa", _letters(1, 3_000_000))
+    subject = _fasta(place / "s.fa", _letters(2, 3_000_000))
+    return ["lcs-filter", "-q", query, subject, *options]
+
+
+def _mems(place: Path, *options: str) -> list[Any]:
+    repeats = b"A" * 300_000
+    return ["mems", *options, "-l", "20", _fasta(place / "r.fa", repeats), _fasta(place / "q.fa", repeats)]
+
+
+def _map(place: Path, *options: str) -> list[Any]:
+    genome = _letters(1, 50_000) * 20 + b"AC" * 500_000
+    reads = [b"AC" * 2000] * 2000
+    return ["map", _fasta(place / "g.fa", genome), _fasta(place / "r.fa", *reads), *options]
+
+
+WORK = {
+    "verify": (_verify, ()),
+    "verify with paths": (_verify, ("-p",)),
+    "pairwise": (_pairwise, ()),
+    "local": (_pairwise, ("--mode", "local")),
+    "max-gaps": (_pairwise, ("--max-gaps", "3")),
+    "lcs-filter": (_lcs, ()),
+    "mems": (_mems, ("-maxmatch",)),
+    "mum": (_mems, ("-mum",)),
+    "map": (_map, ("--sensitivity", "full", "-e", "0.2", "-a", "--end-to-end")),
+    "long reads": (_map, ("-x", "ont", "--max-hits", "1000000")),
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_any_work(tmp_path: Path, work: str, number: signal.Signals) -> None:
+    make, options = WORK[work]
+    out = tmp_path / "out"
+    out.mkdir()
+    (arguments := make(tmp_path, *options)).extend(["-o", out / "result", "-t", "2", "--device", "cpu", "--quiet"])
+    with subprocess.Popen([sys.executable, "-m", "gpualign", *arguments], stderr=subprocess.PIPE) as process:
+        time.sleep(2)
+        if process.poll() is not None:
+            pytest.fail(f"it had nothing to do: {process.stderr.read().decode() if process.stderr else ''}")
+        process.send_signal(number)
+        start = time.monotonic()
+        _, error = process.communicate(timeout=60)
+        assert time.monotonic() - start < DEADLINE
+    assert process.returncode == 128 + number
+    why = b"interrupted" if number == signal.SIGINT else b"terminated"
+    assert error == b"gpualign %b: error: %b\n" % (arguments[0].encode(), why)
+    assert list(out.iterdir()) == []

@@ -1,0 +1,222 @@
+"""Commands on a Dask cluster of two workers: the same bytes as on one machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpualign.bounded_gaps.stage import PairBlock
+from gpualign.engine.stage import Stage
+from gpualign.errors import GpualignError
+from gpualign.io.fastx import Chunk
+from gpualign.pairwise import run as pairwise
+from gpualign.sequences.encoded import EncodedSequences
+from tests.conftest import EXAMPLES
+from tests.engine.cluster.conftest import KILLED, Cluster, squares, without_program_line
+
+pytest.importorskip("distributed")
+
+from gpualign.engine.cluster import backend as cluster_backend
+from gpualign.engine.cluster import connect
+from gpualign.engine.cluster.backend import ClusterBackend
+
+pytestmark = KILLED
+
+Cli = Callable[..., tuple[int, bytes, str]]
+
+COMMANDS = {
+    "map": "map genomes.fa reads.fq --batch-size 20K",
+    "map in one batch": "map genomes.fa reads.fq.gz",
+    "verify": "verify genomes.fa reads.fq -c candidates.tsv --all --cigar --batch-size 4K",
+    "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
+    "pairwise": "pairwise few.fa --strand both",
+    "pairwise --id": "pairwise few.fa reads.fq --id 0.7 --blast6",
+    "max gaps": "pairwise few.fa --max-gaps 2 --batch-size 4K",
+    "max gaps, best": "pairwise few.fa query.fa --max-gaps 1 --best",
+    "lcs-filter": "lcs-filter -Q query.fa reads.fq -n 20 --strand both --subsequence --batch-size 10K",
+    "lcs-filter stream": "lcs-filter -Q query.fa reads.fq -n 0 --input-order --min-ratio 0.5 --fasta --batch-size 30K",
+    "lcs-filter ties": "lcs-filter -Q query.fa --multi-query reads.fq -n 3 --keep-ties --batch-size 10K",
+    "lcs-filter lines": "lcs-filter -Q query.fa --multi-query reads.fq -n 9 --lines --batch-size 30K",
+    "mems": "mems -maxmatch -b -l 12 genomes.fa reads.fq --batch-size 10K",
+    "mems of a long query": "mems -b -l 12 genomes.fa long.fa --batch-size 4K",
+    "mums of a long query": "mems -mum -b -l 12 genomes.fa long.fa --batch-size 4K",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli) -> None:
+    words = [str(inputs.get(word, word)) for word in COMMANDS[name].split()]
+    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 0, on_cluster[2]
+    assert without_program_line(alone[1]) == without_program_line(on_cluster[1])
+    assert len(alone[1]) > 0
+    assert f"cluster {cluster.address}, 2 workers, 2 threads" in on_cluster[2]
+
+
+def test_saved_index_is_read_by_the_workers(
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+) -> None:
+    index = tmp_path / "genomes.gpi"
+    alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", index)
+    on_cluster = cli("map", index, inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
+    assert without_program_line(alone[1]) == without_program_line(on_cluster[1])
+
+
+def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: Path) -> None:
+    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "50K"]
+    program = [sys.executable, "-m", "gpualign"]
+    alone = subprocess.run([*program, *words], capture_output=True, check=True)
+    local = subprocess.run([*program, *words, "--cluster", "local:1"], capture_output=True, check=True)
+    assert without_program_line(alone.stdout) == without_program_line(local.stdout)
+    # what is said is ours alone
+    assert all(line.startswith(b"gpualign map: ") for line in local.stderr.splitlines())
+
+
+def test_malformed_input_keeps_its_place_and_exit_code(cluster: Cluster, cli: Cli, tmp_path: Path) -> None:
+    reads = tmp_path / "bad.fq"
+    reads.write_text("@a\nACGTACGT\n+\nIIIIIIII\n@b\nACGT\n+\nIII\n")
+    code, _, message = cli(
+        "map", EXAMPLES / "genomes.fa", reads, "-o", tmp_path / "out.sam", "--cluster", cluster.address
+    )
+    assert code == 3
+    assert f"{reads}:" in message
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.fq"]
+
+
+def test_lines_of_malformed_input_that_a_worker_reads(
+    cluster: Cluster, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers run in another folder, and nobody has counted the lines before."""
+    monkeypatch.chdir(tmp_path)
+    good = "@a\nACGTACGT\n+\nIIIIIIII\n"
+    (tmp_path / "bad.fq").write_text(good * 20_000 + "@b\nACGT\n+\nIII\n" + good * 1000)
+    words = ["map", EXAMPLES / "genomes.fa", "bad.fq", "-o", tmp_path / "out.sam", "--batch-size", "50K"]
+    alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
+    assert alone[0] == on_cluster[0] == 3
+    assert "bad.fq:8000" in alone[2]
+    assert alone[2].splitlines()[-1] == on_cluster[2].splitlines()[-1]
+
+
+def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items that grow in the course of a run, as those of mems do: the last ones are not all one task."""
+    tasks: list[tuple[int, int]] = []
+    learn = cluster_backend._Run._learn
+
+    def learned(run: Any, task: Any, *answer: Any) -> None:
+        tasks.append((task.count, task.text))
+        learn(run, task, *answer)
+
+    monkeypatch.setattr(cluster_backend._Run, "_learn", learned)
+    monkeypatch.setattr(cluster_backend, "_TASK_BYTES", 100_000)
+    sizes = [10] * 100 + [30_000] * 50 + [200_000]
+    chunks = [Chunk(b"@" * size, "fastq", "-", 1) for size in sizes]
+    stage: Stage[Chunk, int] = Stage(lambda chunk: len(chunk.text()), lambda device: None)  # type: ignore[arg-type,return-value]
+    assert list(backend.run(chunks, stage)) == sizes
+    assert sum(count for count, _ in tasks) == len(sizes)
+    assert max(count for count, _ in tasks) > 1
+    assert max(text for _, text in tasks) <= 100_000 + 200_000
+    assert len([text for _, text in tasks if text > 100_000]) <= 50
+
+
+@pytest.mark.parametrize("options", [("--id", "0.6"), ("--max-gaps", 1, "--batch-size", "1K")])
+def test_tiles_of_a_run_that_broke_off(
+    options: tuple[object, ...], cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """On a cluster, then on another kind of device, then with everything there; a worker is lost on the way."""
+    monkeypatch.setattr(pairwise, "KEPT_BLOCK", (64, 1 << 29))
+    words = ["pairwise", inputs["few.fa"], *options]
+    resume = [*words, "--resume", tmp_path / "tiles"]
+    alone = cli(*words)[1]
+    run = ClusterBackend.run
+    given = 0
+
+    def breaking(self: ClusterBackend, items: Any, stage: Any) -> Iterator[Any]:
+        nonlocal given
+        for given, result in enumerate(run(self, items, stage)):
+            if given == 4:
+                cluster.kill()
+            if given == 9:
+                raise GpualignError("the power is out")
+            yield result
+
+    monkeypatch.setattr(ClusterBackend, "run", breaking)
+    code, out, message = cli(*resume, "--cluster", cluster.address)
+    assert (code, out) == (1, alone[: len(out)])
+    assert "the power is out" in message
+    kept = {tile: tile.stat().st_mtime_ns for tile in (tmp_path / "tiles").glob("*.tile")}
+    assert len(kept) == 9
+    monkeypatch.setattr(ClusterBackend, "run", run)
+    assert cli(*resume)[1] == alone
+    assert {tile: tile.stat().st_mtime_ns for tile in kept} == kept
+    tiles = sorted((tmp_path / "tiles").glob("*.tile"))
+    for tile in (*tiles[3:6], *tiles[12:]):
+        tile.unlink()
+    tiles[8].write_bytes(tiles[8].read_bytes()[:-1])
+    for _ in range(2):
+        assert cli(*resume, "--cluster", cluster.address)[1] == alone
+        assert sorted((tmp_path / "tiles").glob("*.tile")) == tiles
+    assert cli(*resume, "--gapext", 2, "--cluster", cluster.address)[0] == 2
+
+
+def test_dask_that_is_not_installed(cli: Cli, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", "local:2")
+    assert code == 2
+    assert message == "gpualign map: error: --cluster needs Dask (pip install 'gpualign[cluster]')\n"
+
+
+def test_dask_is_not_imported_without_a_cluster(inputs: dict[str, Path]) -> None:
+    code = (
+        "import sys; from gpualign.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: assert not {'dask', 'distributed', 'cloudpickle'} & set(sys.modules)"
+    )
+    words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "-o", os.devnull]
+    subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
+
+
+def test_results_of_workers_out_of_reach_come_by_the_scheduler(
+    cluster: Cluster, backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connect.reachable(cluster.address)
+    assert not connect.reachable("tcp://127.0.0.1:1")
+    assert not connect.reachable("inproc://nowhere")
+    monkeypatch.setattr(cluster_backend, "reachable", lambda worker: False)
+    assert list(backend.run(range(10), squares())) == [item * item for item in range(10)]
+
+
+def test_items_with_shared_objects_of_their_own(backend: ClusterBackend) -> None:
+    """More of them in one task than are kept for the next one."""
+
+    def blocks() -> Iterator[PairBlock]:
+        one = np.array([0], np.int32)
+        for i in range(60):
+            sequences = EncodedSequences([f"s{i}"], np.full(4, i, np.uint8), np.array([0, 4]))
+            yield PairBlock(sequences, sequences, one, one)
+
+    def first_letter(block: PairBlock) -> int:
+        return int(block.patterns.sequence(0)[0])
+
+    stage: Stage[PairBlock, int] = Stage(first_letter, lambda device: None)  # type: ignore[arg-type,return-value]
+    assert list(backend.run(blocks(), stage)) == list(range(60))
+
+
+def test_room_follows_the_workers(backend: ClusterBackend) -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        while taken < 1000:
+            taken += 1
+            yield taken
+
+    results = backend.run(items(), squares())
+    next(results)
+    assert taken <= cluster_backend._PER_THREAD * 2 + 1

@@ -1,0 +1,286 @@
+"""The parts of a cluster run without a cluster: what travels, and what a worker does with it."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import thread as executors
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpualign.bounded_gaps.stage import PairBlock
+from gpualign.engine.gpu import device as device_module
+from gpualign.engine.stage import HostedStage, Stage
+from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
+from gpualign.index.file import load_index, save_index
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.io.fastx import Chunk, read_chunks, stored_chunks
+from gpualign.io.files import InputFile
+from gpualign.lcs.stage import ScoredBatch
+from gpualign.params import RunOptions
+from gpualign.sequences import pairs as pair_blocks
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.reference import read_reference
+from tests.helpers.fake_cuda import FakeDriver
+
+pytest.importorskip("distributed")
+
+from gpualign.engine.cluster import worker as worker_module
+from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack, pack_item
+from gpualign.engine.cluster.worker import run_items
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("where", ["local", "local:0", "localhost:8786", ""])
+def test_unknown_clusters_are_refused(where: str) -> None:
+    with pytest.raises(UsageError, match="cluster must be"):
+        RunOptions(cluster=where)
+
+
+def test_shared_objects_travel_beside_the_item() -> None:
+
+    sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
+    ids = np.array([1], np.int32)
+    item = pack_item(PairBlock(sequences, sequences, ids, ids), lambda shared: 7)
+    assert item.shared == (7,)
+    assert item.nbytes < 1000 <= pack(sequences).nbytes
+    block = item.load({7: pack(sequences).open()})
+    assert block.patterns is block.texts
+    assert block.patterns.sequence(1).tolist() == sequences.sequence(1).tolist()
+
+
+def test_large_texts_travel_beside_the_pickle() -> None:
+    texts = [b"", b"short", b"x" * 1_000_000, b"y" * 100_000]
+    parcel = pack([*texts, texts[2]])
+    assert [array.nbytes for array in parcel.texts] == [1_000_000, 100_000, 1_000_000]
+    assert parcel.data.nbytes < 1000
+    assert parcel.load() == [*texts, texts[2]]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
+def test_buffers_of_one_task_serve_the_next() -> None:
+    """In a thread, as tasks run in one: pages that come anew are faults. Half a gigabyte has 130,000."""
+    program = """
+import resource, sys, threading
+from gpualign.engine.malloc_tuning import reuse_memory
+
+def work():
+    for rounds in (1, 20):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(rounds):  # no arrays: NumPy asks for huge pages
+            buffers = [b"x" * (size << 20) for size in (9, 7, 8, 3)]
+            del buffers
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+reuse_memory()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    assert int(done.stdout) < 1000
+
+
+def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
+    text = b"".join(b"@r%d\nACGTACGTAC\n+\nIIIIIIIIII\n" % i for i in range(10_000))
+    plain, packed = tmp_path / "reads.fq", tmp_path / "reads.fq.gz"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text))
+
+    def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Parcel]]:
+        with InputFile(str(path)) as file:
+            chunks = list(read_chunks(file, 100_000))
+        return chunks, [pack_item([chunk], lambda shared: 0, lambda path: seen) for chunk in chunks]
+
+    for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
+        chunks, parcels = sent(path, seen)
+        assert b"".join(bytes(chunk.text()) for chunk in chunks) == text
+        assert len(chunks) > 2
+        copies = [chunk for parcel in parcels for chunk in parcel.load()]
+        assert [bytes(copy.text()) for copy in copies] == [bytes(chunk.text()) for chunk in chunks]
+        assert [replace(copy, data=b"", stored_at=None) for copy in copies] == [
+            replace(chunk, data=b"") for chunk in chunks
+        ]
+        assert {parcel.nbytes < 1000 for parcel in parcels} == {by_path}
+        assert [parcel.read for parcel in parcels] == [len(chunk.data) * by_path for chunk in chunks]
+    chunks, parcels = sent(plain, True)
+    plain.write_bytes(text[:100_000] + b"X" + text[100_001:-1])
+    with pytest.raises(InputError, match="has changed"):
+        parcels[1].load()
+    with pytest.raises(InputError, match="has changed"):
+        parcels[-1].load()
+    plain.write_bytes(text)
+    with InputFile(str(plain)) as file:
+        chunks = list(stored_chunks(file, 100_000))
+        stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
+    assert [parcel.read for parcel in stored] == [len(chunk.data) for chunk in chunks]
+    assert b"".join(bytes(chunk.text()) for parcel in stored for chunk in parcel.load()) == text
+    plain.write_bytes(text.replace(b"ACGTACGTAC", b"ACGTACGTAG"))  # of which the client has read nothing
+    with pytest.raises(InputError, match="has changed"):
+        stored[1].load()
+    plain.unlink()
+    with pytest.raises(InputError, match="a worker cannot read it"):
+        parcels[0].load()
+
+
+def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.gpi"
+    (tmp_path / "x.fa").write_text(">x\n" + "ACGGTCA" * 20 + "\n")
+    save_index(build_index(read_reference(str(tmp_path / "x.fa")), IndexParams(5, 3), 1), str(path))
+    parcel = pack(load_index(str(path)), lambda path: True)
+    assert parcel.load().reference.names == ["x"]
+    os.utime(path, (1, 1))
+    with pytest.raises(InputError, match="has changed"):
+        parcel.load()
+
+
+def test_a_file_is_the_same_where_its_time_is(tmp_path: Path) -> None:
+    """Copies that differ in their middle, and so nowhere that is looked at."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path, middle in ((one, b"A"), (other, b"C")):
+        path.write_bytes(bytes(1 << 21) + middle + bytes(1 << 21))
+    os.utime(one, ns=(5, 5))
+    os.utime(other, ns=(6, 6))
+    assert fingerprint(str(one)) not in (fingerprint(str(other)), None)
+    assert fingerprint(str(one)) == fingerprint(str(one))
+    assert fingerprint(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("queries", [[], [3], [0] * 40 + [1] * 39, [5, 5, 5, 6], [4] * 100])
+def test_pairs_travel_as_runs(queries: list[int]) -> None:
+    targets = [i if query else i + 7 for i, query in enumerate(queries)]
+    block = pair_blocks.PairBlock(np.array(queries, np.int32), np.array(targets, np.int32))
+    sent = pack(block)
+    copy = sent.load()
+    assert (copy.queries.tolist(), copy.targets.tolist()) == (queries, targets)
+    assert (copy.queries.dtype, copy.targets.dtype) == (np.int32, np.int32)
+    assert len(queries) < 50 or sum(buffer.nbytes for buffer in sent.buffers) <= 40
+
+
+def test_only_subjects_that_count_come_back() -> None:
+    records = [("a", "AC", "I#"), ("bb", "", ""), ("c", "GGT", "IJK"), ("d", "T", "!"), ("ee", "ACGT", "ABCD")]
+    scored = ScoredBatch(SequenceBatch.from_records(records), np.array([[2, 0, 3, 1, 4]], np.int32))
+    few = scored.only(np.array([1, 4]))
+    assert [few.batch.name(i) for i in range(2)] == ["bb", "ee"]
+    assert [few.batch.sequence(i) for i in range(2)] == [b"", b"ACGT"]
+    assert [few.batch.quality(i) for i in range(2)] == [b"", b"ABCD"]
+    assert few.places is not None
+    assert (few.lengths.tolist(), few.places.tolist(), few.subjects, few.residues) == ([[0, 4]], [1, 4], 5, 10)
+    none = scored.only(np.array([], np.int64))
+    assert (len(none.batch), none.subjects, none.residues) == (0, 5, 10)
+    assert scored.only(np.array([0, 2, 4])) is scored
+
+
+def test_other_versions_are_refused() -> None:
+    parcel = Parcel(pack([1]).data, [], [], version="0.0.0")
+    with pytest.raises(GpualignError, match=r"different versions of gpualign, 0\.0\.0 and \d"):
+        parcel.open()
+
+
+def test_errors_of_the_input_are_not_tried_again() -> None:
+    def refuse(item: int) -> int:
+        raise InputError("no good", "reads.fq", 7)
+
+    stage: Stage[int, int] = Stage(refuse, lambda device: None)  # type: ignore[arg-type,return-value]
+    answer = run_items(pack(stage), pack([1]), "cpu", None)
+    assert isinstance(answer.error, InputError)
+    assert str(answer.error) == "reads.fq:7: no good"
+
+
+class _Doubler:
+    """A kernel without a device."""
+
+    def __init__(self, device: Any) -> None:
+        pass
+
+    def submit(self, slot: Any, item: int) -> None:
+        pass
+
+    def collect(self, slot: Any, item: int) -> int:
+        return 2 * item
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda,cpu", "cpu"])
+def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    driver = FakeDriver()
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    stage: HostedStage[int, Any] = HostedStage(
+        cpu=lambda item: ("all", item),
+        make_kernel=_Doubler,  # type: ignore[arg-type]
+        before=lambda item: (f"kept {item}", item + 1),
+        cpu_kernel=lambda item: 2 * item,
+        after=lambda kept, result: (kept, result),
+    )
+    parcel = pack(stage)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda item: run_items(parcel, pack([item]), device, None), range(20)))
+    expected = [("all", i) if device == "cpu" else (f"kept {i}", 2 * i + 2) for i in range(20)]
+    assert [answer.results.load() for answer in answers] == [[result] for result in expected]
+    assert {answer.on_gpu for answer in answers} == {device != "cpu"}
+
+
+def test_stages_take_turns_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    driver = FakeDriver()
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    parcels = [pack(Stage(lambda item: item, _Doubler)) for _ in range(2)]  # type: ignore[arg-type]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda item: run_items(parcels[item % 2], pack([item]), "cuda", None), range(20)))
+    assert [answer.results.load() for answer in answers] == [[2 * item] for item in range(20)]
+    # what Dask deletes takes its engine and its device memory with it
+    parcels.clear()
+    gc.collect()
+    wait_until(lambda: driver.contexts == [])
+
+
+def test_a_worker_without_the_wanted_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise DeviceError("PyCUDA is not installed")
+
+    monkeypatch.setattr(device_module, "load_driver", missing)
+    stage = pack(Stage(lambda item: item, _Doubler))  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match=r"worker process \d+: PyCUDA is not installed"):
+        run_items(stage, pack([1]), "cuda", None)
+    assert run_items(stage, pack([1]), "auto", None).results.load() == [1]
+
+
+def test_a_stage_may_end_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector may find a dead stage in a thread that holds a lock which the start of an engine needs: here the
+    executors' own, as when a task is being submitted."""
+    monkeypatch.setattr(device_module, "load_driver", FakeDriver)
+    engines = worker_module._Engines()
+    ended = pack(Stage(lambda item: item, _Doubler))  # type: ignore[arg-type]
+    with engines.of(ended, "cuda", None):
+        pass
+    collected = threading.Event()
+
+    def collect_while_submitting() -> None:
+        nonlocal ended
+        with executors._global_shutdown_lock:  # type: ignore[attr-defined]
+            del ended
+            gc.collect()
+        collected.set()
+
+    with engines._changed:  # another thread starts an engine
+        threading.Thread(target=collect_while_submitting, daemon=True).start()
+        assert collected.wait(timeout=20)
+    wait_until(lambda: engines._engine is None)

@@ -1,0 +1,222 @@
+"""``--device auto``: a GPU where the work is worth its start, and what is said where there is none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import gpualign
+from gpualign.cli import main
+from gpualign.engine import select, work
+from gpualign.engine.gpu import compiler, driver, tuning
+from gpualign.engine.gpu import device as device_module
+from gpualign.engine.select import Opening, open_backend
+from gpualign.engine.work import Work, letters_of, worth_a_gpu
+from gpualign.errors import DeviceError
+from gpualign.io.in_memory import letters_in
+from gpualign.params import RunOptions
+from tests.helpers.fake_cuda import FakeDriver
+
+SMALL, LARGE, UNKNOWN = Work("verify", 0.01), Work("verify", 1e4), Work("verify", None)
+
+
+@pytest.fixture
+def warm(monkeypatch):
+    """A GPU whose kernels are compiled."""
+    fake = FakeDriver()
+    monkeypatch.setattr(device_module, "load_driver", lambda: fake)
+    monkeypatch.setattr(driver, "gpu_is_there", lambda: True)
+    monkeypatch.setattr(compiler, "any_compiled", lambda source, macros: True)
+    return fake
+
+
+def opened(given, **options):
+    with open_backend(RunOptions(**options), "verify", given) as backend:
+        return backend.name, backend.report()["device_reason"]
+
+
+@pytest.mark.parametrize("source", sorted(tuning.COMPILE_S))
+def test_a_gpu_is_worth_what_takes_the_cores_longer_than_its_start(source):
+    start, cold_start = tuning.GPU_START_S, tuning.GPU_START_S + tuning.COMPILE_S[source]
+    assert not worth_a_gpu(Work(source, 0.9 * start), cold=False, threads=1)
+    assert worth_a_gpu(Work(source, 1.1 * start), cold=False, threads=1)
+    assert not worth_a_gpu(Work(source, 1.1 * start), cold=True, threads=1)
+    assert worth_a_gpu(Work(source, 1.1 * cold_start), cold=True, threads=1)
+    assert not worth_a_gpu(Work(source, 1.1 * start), cold=False, threads=16)
+    assert worth_a_gpu(Work(source, 17 * start), cold=False, threads=16)
+    assert worth_a_gpu(Work(source, None), cold=True, threads=128)
+
+
+def test_every_kernel_module_of_a_command_has_its_numbers():
+    assert set(tuning.COMPILE_S) == set(tuning.CORE_RATES)
+    assert set(tuning.COMPILE_S) <= {source for source, _ in tuning.VARIANTS}
+
+
+def test_auto_leaves_little_work_to_the_cores(warm):
+    name, reason = opened(SMALL, threads=4)
+    assert name == "cpu"
+    assert reason == "about 0.0025 s of work for the cores, and a GPU takes 0.6 s to start"
+    assert opened(LARGE, threads=4) == ("cuda:0", "about 2.5e+03 s of work for the cores")
+    assert opened(UNKNOWN) == ("cuda:0", "work of unknown size")
+    assert opened(None) == ("cuda:0", "work of unknown size")
+    assert opened(SMALL, device="cuda:0") == ("cuda:0", "asked for")
+    assert opened(LARGE, device="cpu") == ("cpu", "no GPU was asked for")
+
+
+def test_what_is_to_be_compiled_counts(warm, monkeypatch):
+    middle = Work("verify", tuning.GPU_START_S + 0.5 * tuning.COMPILE_S["verify"])
+    assert opened(middle, threads=1)[0] == "cuda:0"
+    monkeypatch.setattr(compiler, "any_compiled", lambda source, macros: False)
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "nvcc")
+    assert opened(middle, threads=1)[0] == "cpu"
+    assert opened(LARGE, threads=1)[0] == "cuda:0"
+
+
+def test_without_a_compiler_auto_runs_on_the_cpu_and_says_why(warm, monkeypatch, capsys):
+    monkeypatch.setattr(compiler, "any_compiled", lambda source, macros: False)
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: None)
+    assert opened(LARGE, threads=1)[0] == "cpu"
+    assert "neither prebuilt nor cached, and nvcc was not found" in capsys.readouterr().err
+
+
+def test_a_warning_needs_a_gpu(monkeypatch, capsys):
+    def missing():
+        raise DeviceError("PyCUDA is not installed")
+
+    monkeypatch.setattr(device_module, "load_driver", missing)
+    monkeypatch.setattr(driver, "gpu_is_there", lambda: False)
+    assert opened(UNKNOWN) == ("cpu", "no usable GPU (PyCUDA is not installed)")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(driver, "gpu_is_there", lambda: True)
+    assert opened(SMALL)[0] == "cpu"  # nobody asked the GPU
+    assert capsys.readouterr().err == ""
+    assert opened(UNKNOWN)[0] == "cpu"
+    assert capsys.readouterr().err == (
+        "gpualign verify: warning: no usable GPU (PyCUDA is not installed); running on the CPU\n"
+    )
+    assert opened(UNKNOWN, quiet=True)[0] == "cpu"
+    assert capsys.readouterr().err == ""
+
+
+def test_hidden_gpus_are_not_there(monkeypatch):
+    monkeypatch.setattr(driver.glob, "glob", lambda pattern: ["/dev/nvidia0"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert driver.gpu_is_there()
+    for hidden in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+        assert not driver.gpu_is_there()
+
+
+def test_opening_knows_as_well(warm):
+    with Opening(RunOptions(threads=2), "verify", SMALL) as opening:
+        assert not opening.on_gpu()
+        assert warm.contexts == []
+    with Opening(RunOptions(threads=2), "verify", LARGE) as opening:
+        assert opening.on_gpu()
+
+
+def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tmp_path, monkeypatch):
+    compiled, done = [], threading.Event()
+
+    def compile_modules(wanted, architecture):
+        compiled.extend(wanted)
+        done.set()
+        return [b"code"] * len(wanted)
+
+    monkeypatch.setattr(compiler, "compile_modules", compile_modules)
+    reads = tmp_path / "reads.fq"
+    reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
+    given = Work.of_map([str(reads)], [])
+    assert given.modules == (("map", tuning.map_shape(250).defines),)
+    with open_backend(RunOptions(device="cuda:0"), "map", given):
+        assert done.wait(10)
+    assert compiled == [("map", tuning.map_shape(250).defines)]
+    assert Work.of_map([write_fasta(tmp_path / "f.fa", 3, 100)], []).modules == (
+        ("map", tuning.map_shape(100).defines),
+    )
+    folded = tmp_path / "folded.fa"
+    folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
+    assert Work.of_map([str(folded)], []).modules == ()
+    assert Work.of_map(["-"], []).modules == ()
+
+
+def test_letters_of_files(tmp_path):
+    fasta, fastq = tmp_path / "a.fa", tmp_path / "b.fq"
+    fasta.write_bytes(b">x\n" + b"ACGT" * 1000 + b"\n")
+    fastq.write_bytes(b"@x\n" + b"ACGT" * 1000 + b"\n+\n" + b"I" * 4000 + b"\n")
+    packed = tmp_path / "b.fq.gz"
+    packed.write_bytes(gzip.compress(np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), 9000).tobytes()))
+    assert letters_of(str(fasta)) == pytest.approx(4000, rel=0.2)
+    assert letters_of(str(fastq), None) == pytest.approx(4000, rel=0.2)
+    assert letters_of(str(fasta), str(fastq)) == pytest.approx(8000, rel=0.2)
+    assert letters_of(str(packed)) == pytest.approx(4000, rel=0.3)  # as if half of it were qualities
+    assert letters_of(str(fasta), str(tmp_path / "absent")) is None
+    assert letters_in(["ACGT", b"AC"], str(fasta)) == pytest.approx(4006, rel=0.2)
+    assert letters_in(iter(["ACGT"])) is None
+
+
+def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as stream:
+        monkeypatch.setattr(work.sys, "stdin", stream)
+        os.write(writer, b"x" * 1000)
+        assert letters_of("-") is None
+        os.close(writer)
+        assert letters_of("-") == 1000
+    named = tmp_path / "pipe"
+    os.mkfifo(named)
+    assert letters_of(str(named)) is None
+    plain = tmp_path / "plain.fa"
+    plain.write_bytes(b"x" * 500)
+    with open(plain) as stream:
+        monkeypatch.setattr(work.sys, "stdin", stream)
+        assert letters_of("-") == 500
+
+
+def write_fasta(path, count, length):
+    letters = np.random.default_rng(2).choice(np.frombuffer(b"ACGT", np.uint8), (count, length))
+    path.write_bytes(b"".join(b">s%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(letters)))
+    return str(path)
+
+
+def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
+    """The estimate that reaches the choice of a backend, against cells and bases counted by hand."""
+    seen = []
+    real = select.open_backend
+    monkeypatch.setattr(select, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
+    few, many = write_fasta(tmp_path / "few.fa", 10, 300), write_fasta(tmp_path / "many.fa", 100, 200)
+    candidates = tmp_path / "c.tsv"
+    candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))
+    rates = tuning.CORE_RATES
+    cases = [
+        (["map", many, few], 3000 / rates["map"]),
+        (["mems", "-maxmatch", "-b", "-l", "20", many, few], 2 * 3000 / rates["mems"]),
+        (["mems", "-l", "12", many, few], 20 * 3000 / rates["mems"]),
+        (["lcs-filter", "-Q", few, "--multi-query", many], 3000 * 20_000 / rates["lcs"]),
+        (["pairwise", few, "--score-only"], 3000**2 / 2 / rates["pairwise"]),
+        (["pairwise", few, many], 2 * 3000 * 20_000 / rates["pairwise"]),
+        (["pairwise", few, many, "--max-gaps", "1"], 3000 * 20_000 / rates["gapsmis"]),
+        (["verify", few, few], 10 * 300**2 / rates["verify"]),
+        (["verify", many, few, "--candidates", str(candidates)], 100 * 300**2 / rates["verify"]),
+    ]
+    for arguments, seconds in cases:
+        with pytest.raises(SystemExit) as exit_:
+            main([*arguments, "-o", str(tmp_path / "out")])
+        assert exit_.value.code == 0, capsys.readouterr().err
+        assert 0.3 * seconds < seen[-1].core_seconds < 3 * seconds, arguments
+
+
+def test_the_report_says_why(tmp_path, warm, capsys):
+    few, report = write_fasta(tmp_path / "few.fa", 10, 300), tmp_path / "run.json"
+    with pytest.raises(SystemExit):
+        main(["pairwise", few, "-o", str(tmp_path / "out"), "--json", str(report)])
+    fields = json.loads(report.read_text())
+    assert fields["device"] == "cpu"
+    assert fields["device_reason"].endswith("s of work for the cores, and a GPU takes 0.6 s to start")
+    assert len(gpualign.pairwise(few)) == 45
+    assert warm.contexts == []

@@ -1,0 +1,145 @@
+"""Hashing, caching and compiling kernels. nvcc is used where it is there; no device is."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gpualign.cli import device_check as devices
+from gpualign.engine.gpu import compiler
+from gpualign.errors import DeviceError
+
+needs_nvcc = pytest.mark.skipif(compiler.find_nvcc() is None, reason="nvcc is not installed")
+
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    """A small source folder of its own, and an empty cache."""
+    root = tmp_path / "cuda"
+    (root / "algo").mkdir(parents=True)
+    (root / "tiny.cu").write_text(
+        '#include "algo/add.hpp"\nextern "C" __global__ void tiny(int* x) { *x = add(*x); }\n'
+    )
+    (root / "algo" / "add.hpp").write_text('#include "one.hpp"\n__device__ inline int add(int x) { return x + ONE; }\n')
+    (root / "algo" / "one.hpp").write_text("#pragma once\n#define ONE 1\n")
+    monkeypatch.setattr(compiler, "source_root", lambda: root)
+    monkeypatch.setenv("GPUALIGN_CACHE_DIR", str(tmp_path / "cache"))
+    return root
+
+
+def test_the_key_covers_headers_flags_and_defines(sources):
+    key = compiler.source_key("tiny")
+    assert compiler.source_key("tiny") == key
+    assert compiler.source_key("tiny", {"A": "1"}) != key
+    (sources / "algo" / "one.hpp").write_text("#pragma once\n#define ONE 2\n")
+    assert compiler.source_key("tiny") != key
+
+
+def test_a_missing_source_is_named(sources):
+    with pytest.raises(DeviceError, match=r"absent\.cu"):
+        compiler.source_key("absent")
+
+
+def test_without_nvcc_the_cache_or_the_package_serves(sources, monkeypatch):
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: None)
+    with pytest.raises(DeviceError, match="nvcc was not found"):
+        compiler.compile_module("tiny", "sm_90")
+    key = compiler.source_key("tiny")
+    cache = compiler.cache_directory()
+    cache.mkdir()
+    (cache / f"tiny-{key}-sm_90-0123.cubin").write_bytes(b"cached")
+    assert compiler.compile_module("tiny", "sm_90") == b"cached"
+    prebuilt = compiler.prebuilt_path("tiny", key)
+    prebuilt.parent.mkdir()
+    prebuilt.write_bytes(b"prebuilt")
+    assert compiler.compile_module("tiny", "sm_90") == b"prebuilt"
+
+
+@needs_nvcc
+def test_the_second_time_comes_from_the_cache(sources, monkeypatch):
+    code = compiler.compile_module("tiny", "sm_90")
+    assert code[:4] == b"\x7fELF"
+    assert len(list(compiler.cache_directory().glob("tiny-*-sm_90-*.cubin"))) == 1
+    monkeypatch.setattr(compiler, "_compile", None)
+    assert compiler.compile_module("tiny", "sm_90") == code
+
+
+def test_whether_anything_is_compiled_is_known_without_a_device(sources):
+    assert not compiler.any_compiled("tiny", [{}, {"A": "1"}])
+    cache = compiler.cache_directory()
+    cache.mkdir()
+    (cache / f"tiny-{compiler.source_key('tiny', {'A': '1'})}-sm_90-0123.cubin").write_bytes(b"cached")
+    assert compiler.any_compiled("tiny", [{}, {"A": "1"}])
+    assert not compiler.any_compiled("tiny", [{}])
+    prebuilt = compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
+    prebuilt.parent.mkdir()
+    prebuilt.write_bytes(b"prebuilt")
+    assert compiler.any_compiled("tiny", [{}])
+
+
+@needs_nvcc
+def test_modules_are_compiled_side_by_side_in_order(sources, monkeypatch):
+    monkeypatch.setattr(compiler, "available_cores", lambda: 3)
+    together = threading.Barrier(3)
+
+    def compiled(source, nvcc, architecture, defines):
+        together.wait(10)  # broken, and raised, unless all three run at once
+        return defines["A"].encode()
+
+    monkeypatch.setattr(compiler, "_compile", compiled)
+    wanted = [("tiny", {"A": str(number)}) for number in range(3)]
+    assert compiler.compile_modules(wanted, "sm_90") == [b"0", b"1", b"2"]
+    assert compiler.compile_modules([], "sm_90") == []
+
+
+@needs_nvcc
+def test_what_several_devices_want_is_compiled_once(sources, monkeypatch):
+    begun = []
+
+    def compiled(*_):
+        begun.append(1)
+        time.sleep(0.1)
+        return b"code"
+
+    monkeypatch.setattr(compiler, "_compile", compiled)
+    with ThreadPoolExecutor(4) as devices:
+        codes = list(devices.map(lambda _: compiler.compile_module("tiny", "sm_90"), range(4)))
+    assert codes == [b"code"] * 4
+    assert len(begun) == 1
+
+
+@needs_nvcc
+def test_a_compile_error_shows_the_compilers_text(sources):
+    (sources / "tiny.cu").write_text("__global__ void broken() { undeclared_name(); }\n")
+    with pytest.raises(compiler.CompileError, match="undeclared_name"):
+        compiler.compile_module("tiny", "sm_90")
+
+
+@needs_nvcc
+def test_prebuilding(sources):
+    path = compiler.prebuild("tiny", compiler.find_nvcc())
+    assert path == compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
+    assert path.stat().st_size > 1000
+
+
+@needs_nvcc
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "defines"), devices.tested_modules(), ids=lambda value: str(value)[:60])
+def test_every_kernel_compiles_without_spills(source, defines):
+    """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest."""
+    nvcc, path = compiler.find_nvcc(), compiler.source_root() / f"{source}.cu"
+    registers_only = "gpualign: registers only" in path.read_text()
+    known = [number for number in compiler.nvcc_architectures(nvcc) if 70 <= number <= 100]
+    for number in {known[0], known[-1]} if registers_only else {known[0]}:
+        command = [nvcc, "--cubin", *compiler.FLAGS, "-Xptxas", "-v", f"-arch=sm_{number}"]
+        command += [f"-D{name}={value}" for name, value in defines.items()]
+        command += ["-I", str(compiler.source_root()), "-o", "/dev/null", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        if registers_only:
+            lines = done.stderr.splitlines()
+            assert [line for line in lines if "spill" in line and " 0 bytes spill stores" not in line] == [], number

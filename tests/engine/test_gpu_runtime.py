@@ -1,0 +1,392 @@
+"""The CUDA runtime without a GPU: buffers, budgets, order, errors, and the end, on a fake driver."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu import buffers
+from gpualign.engine.gpu import device as device_module
+from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
+from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.engine.select import Opening, open_backend
+from gpualign.engine.stage import Stage
+from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
+from gpualign.params import RunOptions
+from tests.helpers.fake_cuda import FakeDriver
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    driver = FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0))))
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    return driver
+
+
+class Doubler:
+    """Doubles an int32 array on the "device"; counts the threads it ran in."""
+
+    threads: set[int]
+
+    def __init__(self, device):
+        self.device = device
+
+    def submit(self, slot, item):
+        pointer = slot.upload("in", item)
+        out = slot.device_array("out", item.nbytes)
+
+        def kernel(source, target, count, grid, block, shared, stream):
+            values = source.data[: 4 * count].view(np.int32) * 2
+            target.data[: 4 * count] = values.view(np.uint8)
+
+        slot.launch(kernel, 1, 32, pointer, out, np.int64(len(item)))
+        self.result = slot.download("out", item.shape, np.int32)
+
+    def collect(self, slot, item):
+        return slot.pinned("out", item.shape, np.int32).copy()
+
+    def split(self, item):
+        return [item] if len(item) < 2 else [item[: len(item) // 2], item[len(item) // 2 :]]
+
+    def join(self, results):
+        return np.concatenate(results)
+
+
+def batches(count, size=100):
+    return [np.arange(i, i + size + i % 7, dtype=np.int32) for i in range(count)]
+
+
+def test_results_keep_the_order_on_several_devices(fake):
+    with CudaBackend(list_devices()) as backend:
+        items = batches(50)
+        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))
+        assert len(results) == 50
+        for item, result in zip(items, results, strict=True):
+            np.testing.assert_array_equal(result, item * 2)
+        # a second run reuses the devices
+        assert len(list(backend.run(items[:3], Stage(cpu=lambda item: item * 2, make_kernel=Doubler)))) == 3
+        report = backend.report()
+        assert report["device"] == "cuda:0,1"
+        assert report["gpu_batches"] == 53
+        assert sum(device["bytes_to_device"] for device in report["devices"]) == sum(
+            item.nbytes for item in items + items[:3]
+        )
+    assert fake.contexts == []
+
+
+def test_the_cpu_takes_items_beside_the_gpu(fake):
+    class Slow(Doubler):
+        def submit(self, slot, item):
+            time.sleep(0.02)
+            super().submit(slot, item)
+
+    with CudaBackend(list_devices()[:1], cpu_threads=2) as backend:
+        items = batches(30)
+        results = list(backend.run(iter(items), Stage(cpu=lambda item: item * 2, make_kernel=Slow)))
+        for item, result in zip(items, results, strict=True):
+            np.testing.assert_array_equal(result, item * 2)
+        report = backend.report()
+        assert report["cpu_batches"] > 0
+        assert report["cpu_batches"] + report["gpu_batches"] == 30
+
+
+def test_no_items(fake):
+    with CudaBackend(list_devices()) as backend:
+        assert list(backend.run([], Stage(cpu=abs, make_kernel=Doubler))) == []
+
+
+def test_an_item_that_does_not_fit_is_halved(fake):
+    with Device(list_devices()[0], max_memory=4096) as device:
+        items = [np.arange(3000, dtype=np.int32), np.arange(5, dtype=np.int32)]
+        results = list(run_on_devices(items, Doubler, [device]))
+        np.testing.assert_array_equal(results[0], items[0] * 2)
+        np.testing.assert_array_equal(results[1], items[1] * 2)
+        assert device.peak_allocated <= 4096
+
+
+def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
+    class Hungry(Doubler):
+        def submit(self, slot, item):
+            slot.device_array("huge", 1 << 40)
+
+    with Device(list_devices()[0]) as device, pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
+        list(run_on_devices(batches(2), Hungry, [device]))
+    assert fake.contexts == []
+
+
+def test_what_stays_on_the_device_may_not_fit(fake):
+    class Holding(Doubler):
+        def __init__(self, device):
+            device.resident(
+                "much", lambda: ResidentArrays(device, np.zeros(1000, np.uint8), np.zeros(1 << 20, np.uint8))
+            )
+
+    with Device(list_devices()[0], max_memory=1 << 20) as device:
+        with pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
+            list(run_on_devices(batches(2), Holding, [device]))
+        assert device.allocated == 0  # not even the first array
+
+
+def test_a_run_ends_at_once(fake):
+    """The device's thread wakes up when there are no more items, not when it looks next."""
+    with Device(list_devices()[0]) as device:
+        list(run_on_devices(batches(1), Doubler, [device]))
+        start = time.perf_counter()
+        for _ in range(20):
+            list(run_on_devices(batches(1), Doubler, [device]))
+        assert time.perf_counter() - start < 0.5
+
+
+def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
+    fake.memory = 1 << 20
+    with Device(list_devices()[0]) as device:
+        slot = device.slots(1)[0]
+        device.budget = 1 << 40
+        with pytest.raises(DeviceMemoryExceeded):
+            device.call(slot.device_array, "x", 1 << 21).result()
+
+
+def test_an_array_that_grows_frees_nothing_before_the_room_is_needed(fake):
+    """To free memory waits for all kernels of the device."""
+    with Device(list_devices()[0], max_memory=1 << 20) as device:
+        slot = device.slots(1)[0]
+        first = device.call(slot.device_array, "x", 1 << 16).result()
+        second = device.call(slot.device_array, "x", 1 << 17).result()
+        assert (first.freed, second.freed) == (False, False)
+        assert device.allocated == len(first.data) + len(second.data)
+        device.call(slot.device_array, "y", (1 << 20) - len(second.data)).result()
+        assert (first.freed, second.freed) == (True, False)
+        assert device.allocated <= device.budget
+        device.call(device.release_buffers).result()
+        assert device.allocated == 0
+    assert fake.contexts == []
+
+
+def test_errors_come_at_their_place(fake):
+    class Failing(Doubler):
+        def submit(self, slot, item):
+            if item[0] == 3:
+                raise ValueError("item 3")
+            super().submit(slot, item)
+
+    with Device(list_devices()[0]) as device:
+        seen = []
+        with pytest.raises(ValueError, match="item 3"):
+            seen.extend(run_on_devices(batches(10), Failing, [device]))
+        assert len(seen) == 3
+
+
+def test_a_kernel_that_cannot_be_made_is_reported(fake):
+    def broken(device):
+        raise DeviceError("no kernel image")
+
+    with Device(list_devices()[0]) as device, pytest.raises(DeviceError, match="no kernel image"):
+        list(run_on_devices(batches(10), broken, [device]))
+
+
+def test_errors_of_the_reader_pass_through(fake):
+    def items():
+        yield from batches(4)
+        raise KeyError("reader")
+
+    with Device(list_devices()[0]) as device, pytest.raises(KeyError, match="reader"):
+        list(run_on_devices(items(), Doubler, [device]))
+
+
+def test_a_consumer_may_stop_early(fake):
+    before = threading.active_count()
+    with Device(list_devices()[0]) as device:
+        results = run_on_devices(iter(batches(100)), Doubler, [device])
+        next(results)
+        results.close()
+    assert threading.active_count() == before
+    assert fake.contexts == []
+
+
+def test_closing_a_device_ends_an_abandoned_run(fake):
+    device = Device(list_devices()[0])
+    results = run_on_devices(iter(batches(100)), Doubler, [device])
+    next(results)
+    device.close()
+    device.close()
+    with contextlib.suppress(RuntimeError):
+        results.close()
+    assert fake.contexts == []
+
+
+def test_buffers_grow_and_are_reused(fake):
+    with Device(list_devices()[0]) as device:
+        slot = device.slots(2)[0]
+
+        def exercise():
+            first = slot.device_array("a", 1000)
+            assert slot.device_array("a", 900) is first
+            assert slot.device_array("a", 5000) is not first
+            assert not first.freed
+            a = slot.pinned("p", (10, 3), np.int32)
+            b = slot.pinned("p", 7, np.int16)
+            assert a.shape == (10, 3)
+            assert b.shape == (7,)
+            assert np.shares_memory(a, b)
+            # batches that differ a little share a buffer, and one that is outgrown is followed by one of twice the size
+            sizes = [100_000, 100_001, 120_000, 229_000, 230_000]
+            c, slightly_more, d, doubled, e = (slot.pinned("q", size, np.uint8) for size in sizes)
+            assert np.shares_memory(c, slightly_more)
+            assert not np.shares_memory(c, d)
+            assert np.shares_memory(d, doubled)
+            assert not np.shares_memory(d, e)
+            assert slot.pinned("empty", 0, np.int32).shape == (0,)
+            slot.upload("nothing", np.zeros(0, np.int8))
+            slot.clear("z", 16)
+            assert slot.download("z", 16, np.uint8).sum() == 0
+            # an array that already lies in pinned memory is not copied onto itself
+            staged = slot.pinned("q", 4, np.int32)
+            staged[:] = [1, 2, 3, 4]
+            slot.upload("q", staged)
+            assert slot.download("q", 4, np.int32).tolist() == [1, 2, 3, 4]
+
+        device.call(exercise).result()
+        assert device.allocated <= device.peak_allocated
+
+
+def test_old_devices_are_refused(fake):
+    with pytest.raises(DeviceError, match=r"6\.1; gpualign needs 7\.0"):
+        Device(DeviceInfo(0, "Old", (6, 1), 1 << 30, "11.0"))
+
+
+def test_devices_are_chosen_by_index(fake):
+    with open_backend(RunOptions(device="cuda:1"), "verify") as backend:
+        assert backend.name == "cuda:1"
+    with pytest.raises(DeviceError, match="no device cuda:2"):
+        open_backend(RunOptions(device="cuda:2"), "verify")
+
+
+def test_a_gpu_that_was_asked_for_by_name_must_work(monkeypatch):
+    def missing():
+        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')")
+
+    monkeypatch.setattr(device_module, "load_driver", missing)
+    with pytest.raises(DeviceError, match="PyCUDA is not installed"):
+        open_backend(RunOptions(device="cuda"), "verify")
+
+
+def test_cuda_without_a_gpu_exits_4(monkeypatch, fake):
+    fake.devices = ()
+    with pytest.raises(DeviceError, match="shows no device"):
+        open_backend(RunOptions(device="cuda"), "verify")
+
+
+def test_a_backend_opens_beside_its_caller_and_is_closed_behind_it(fake, monkeypatch):
+    began = threading.Event()
+    load = device_module.load_driver
+    monkeypatch.setattr(device_module, "load_driver", lambda: began.wait(10) and load())
+
+    def fail():
+        with Opening(RunOptions(device="cuda:0"), "verify") as opening:
+            began.set()  # it would wait for ever in the caller's thread
+            assert opening.backend().name == "cuda:0"
+            assert len(fake.contexts) == 1
+            raise ValueError("bad input")
+
+    with pytest.raises(ValueError, match="bad input"):
+        fail()
+    assert fake.contexts == []
+    with (
+        Opening(RunOptions(device="cuda:7"), "verify") as opening,
+        pytest.raises(DeviceError, match="no device cuda:7"),
+    ):
+        opening.backend()
+    with Opening(RunOptions(device="cpu"), "verify") as opening:
+        assert opening.backend().name == "cpu"
+    with pytest.raises(UsageError, match="device"):
+        Opening(RunOptions(device="gpu"), "verify")
+
+
+def test_structs_must_lie_where_cuda_looks_for_them(fake):
+    def launch(*arguments):
+        with Device(list_devices()[0]) as device:
+            slot = device.slots(1)[0]
+            device.call(slot.launch, lambda *_, **__: None, 1, 1, *arguments).result()
+            device.call(slot.wait).result()
+
+    struct = np.zeros(1, [("a", np.int64), ("b", np.int32, 2)])[0]
+    launch(struct, np.int32(1), np.uint64(2), struct, np.int32(1), np.int32(2), struct)
+    with pytest.raises(ValueError, match=r"struct at byte 4 .* not aligned"):
+        launch(np.int32(1), struct)
+    with pytest.raises(ValueError, match=r"struct at byte 20 .* not aligned"):
+        launch(struct, np.int32(1), np.zeros(2, np.uint64))
+
+
+def test_a_run_tells_when_the_host_waited(fake):
+    class Slow(Doubler):
+        def submit(self, slot, item):
+            super().submit(slot, item)
+            slot.stream.synchronize = lambda: time.sleep(0.05)
+
+    with Device(list_devices()[0]) as device:
+        list(run_on_devices(batches(1), Slow, [device]))
+        device.timeline.fold(until=float("-inf"))
+        waited = sum(end - start for start, end in device.timeline._waits)
+    assert 0.04 < waited < 1
+
+
+def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
+    first, second = np.arange(5, dtype=np.int32), np.arange(7, dtype=np.int32)
+
+    def uploads(device: Device) -> list[int]:
+        slot, copied = device.slots(1)[0], []
+        for array, owner in ((first, "a"), (first, "a"), (second, "b"), (first, "a")):
+            before = device.timeline.bytes_to_device
+            pointer = slot.upload_once("text", array, owner)
+            copied.append(device.timeline.bytes_to_device - before)
+            assert np.array_equal(pointer.data[: array.nbytes].view(np.int32), array)
+        device.release_buffers()
+        before = device.timeline.bytes_to_device
+        slot.upload_once("text", first, "a")
+        return [*copied, device.timeline.bytes_to_device - before]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(uploads, device).result() == [20, 0, 28, 20, 20]
+
+
+def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fake, monkeypatch) -> None:
+    monkeypatch.setattr(buffers, "_MOST_STAGED", 100)
+    arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
+
+    def upload(device: Device) -> list[bool]:
+        slot = device.slots(1)[0]
+        for name, array in zip("ab", arrays, strict=True):
+            pointer = slot.upload_once(name, array, array)
+            assert np.array_equal(pointer.data[: len(array)], array)
+        return [slot.part_with(name) is None for name in "ab"]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(upload, device).result() == [False, True]
+
+
+def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
+    """A kernel that ends at once, and host and device memory behind it that take their time."""
+    lock, allocate = fake.pagelocked_empty, fake.mem_alloc
+    monkeypatch.setattr(fake, "pagelocked_empty", lambda *args, **flags: (time.sleep(0.1), lock(*args, **flags))[1])
+    monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])
+
+    def run(device: Device) -> float:
+        slot = device.slots(1)[0]
+        slot.device_array("small", 10)
+        slot.launch(lambda *_, **__: None, 1, 32)
+        slot.device_array("more", 10)
+        slot.launch(lambda *_, **__: None, 1, 32)
+        slot.download("small", 10, np.uint8)
+        slot.submitted()
+        slot.wait()
+        return device.timeline.summary()["kernel_s"]
+
+    with Device(list_devices()[0]) as device:
+        assert device.call(run, device).result() < 0.05

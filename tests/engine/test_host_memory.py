@@ -1,0 +1,201 @@
+"""Page-locked memory that is lent: by size, to any thread, and back when nobody has a view of it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from gpualign.engine.gpu.host_memory import HostMemory, is_lent
+
+
+class Driver:
+    """Counts what is allocated, as a driver that has page-locked memory for so many buffers."""
+
+    MemoryError = MemoryError
+
+    class host_alloc_flags:
+        PORTABLE = 1
+
+    def __init__(self, most: int = 100) -> None:
+        self.sizes: list[int] = []
+        self.most = most
+
+    def pagelocked_empty(self, size: int, dtype: type, mem_flags: int) -> np.ndarray:
+        if len(self.sizes) == self.most:
+            raise MemoryError
+        if size:
+            self.sizes.append(size)
+        return np.empty(size, dtype)
+
+
+def whole_buffers(driver: Driver) -> HostMemory:
+    """Every buffer is page-locked by itself."""
+    return HostMemory(driver, chunk=0)
+
+
+def test_a_buffer_comes_back_when_its_last_view_goes() -> None:
+    driver = Driver()
+    memory = whole_buffers(driver)
+    assert memory.lend(1000) is None
+    array = memory.make(1000)
+    array[:] = 7
+    view = array[10:20].view(np.uint16)
+    del array
+    gc.collect()
+    assert memory.lend(1000) is None
+    assert (view == 0x0707).all()
+    del view
+    again = memory.lend(1000)
+    assert again is not None
+    assert len(again) == 1000
+    assert memory.lend(1000) is None
+    assert len(driver.sizes) == 1
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 255, 256, 257, 1000, 1025, 4_000_001, 5_000_000, (1 << 22), (1 << 22) + 1])
+def test_buffers_are_large_enough_and_not_much_larger(nbytes: int) -> None:
+    driver = Driver()
+    memory = whole_buffers(driver)
+    assert len(memory.make(nbytes)) == driver.sizes[0]
+    assert nbytes <= driver.sizes[0] <= max(256, 1.25 * nbytes) + 256
+
+
+def test_a_slots_array_grows_in_steps() -> None:
+    """What is a little larger than the last one finds room in its buffer, so nothing is allocated or freed."""
+    driver = Driver()
+    memory = whole_buffers(driver)
+    sizes = [len(memory.make(nbytes)) for nbytes in range(1 << 20, 1 << 21, 1000)]
+    assert len(set(sizes)) <= 5
+
+
+@pytest.mark.parametrize(("free", "wanted", "again"), [(2000, 1000, True), (1792, 1000, True), (2049, 1000, False)])
+def test_a_free_buffer_up_to_twice_as_large_is_taken(free: int, wanted: int, again: bool) -> None:
+    driver = Driver()
+    memory = HostMemory(driver, chunk=16)
+    memory.make(free)
+    gc.collect()
+    assert len(memory.make(wanted)) >= wanted
+    assert len(driver.sizes) == (2 if again else 3)
+
+
+def test_who_found_none_finds_one_after_the_next_that_is_made() -> None:
+    """Though one that has come back meanwhile would do for what is made."""
+    driver = Driver()
+    memory = whole_buffers(driver)
+    held = memory.make(1000)
+    assert memory.lend(1000) is None
+    del held
+    made = memory.make(1000)
+    assert len(driver.sizes) == 2
+    lent = memory.lend(1000)
+    assert lent is not None
+    assert not np.shares_memory(made, lent)
+    del made
+    memory.make(1000)
+    assert len(driver.sizes) == 2
+
+
+def test_there_are_few_sizes() -> None:
+    driver = Driver(most=10_000)
+    memory = whole_buffers(driver)
+    for nbytes in range(1 << 20, 1 << 21, 1000):
+        memory.make(nbytes)
+    assert len(driver.sizes) == len(range(1 << 20, 1 << 21, 1000)) or len(set(driver.sizes)) <= 5
+    assert len(set(driver.sizes)) <= 5
+
+
+def test_small_buffers_are_parts_of_what_is_locked_at_the_start() -> None:
+    driver = Driver()
+    memory = HostMemory(driver, chunk=1 << 16)
+    assert driver.sizes == [1 << 16]
+    buffers = [memory.make(1 << 12) for _ in range(16)]
+    for number, buffer in enumerate(buffers):
+        buffer[:] = number
+    assert [set(buffer.tolist()) for buffer in buffers] == [{number} for number in range(16)]
+    assert all(map(is_lent, buffers))
+    assert driver.sizes == [1 << 16]
+    memory.make(1 << 12)
+    assert driver.sizes == [1 << 16] * 2
+    del buffers
+    assert memory.lend(1 << 12) is not None
+
+
+def test_a_large_buffer_has_its_own_memory_and_leaves_the_chunk() -> None:
+    driver = Driver()
+    memory = HostMemory(driver, chunk=1 << 16)
+    small, large = memory.make(1 << 12), memory.make(1 << 17)
+    assert (len(small), len(large)) == (1 << 12, 1 << 17)
+    memory.make(1 << 12)
+    assert driver.sizes == [1 << 16, 1 << 17]
+
+
+def test_a_host_without_room_for_a_chunk_says_so_when_it_is_asked() -> None:
+    memory = HostMemory(Driver(most=0), chunk=1 << 16)
+    with pytest.raises(MemoryError):
+        memory.make(100)
+
+
+def test_a_chunk_is_freed_when_the_last_of_its_parts_goes() -> None:
+    memory = HostMemory(Driver(), chunk=1 << 16)
+    lent, free = memory.make(100), memory.make(100)
+    chunk = weakref.ref(memory._rest.base)
+    del free
+    memory.clear()
+    gc.collect()
+    assert chunk() is not None
+    del lent
+    memory.clear()
+    gc.collect()
+    assert chunk() is None
+
+
+def test_it_is_known_among_other_arrays() -> None:
+    memory = whole_buffers(Driver())
+    array = memory.make(64)[:64]
+    assert all(map(is_lent, (array, array[3:], array.view(np.uint32).reshape(4, 4))))
+    other = np.zeros(64, np.uint8)
+    assert not any(map(is_lent, (other, other[3:], np.frombuffer(b"abc", np.uint8))))
+
+
+def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
+    driver = Driver(most=2)
+    memory = whole_buffers(driver)
+    lent, free = memory.make(100), memory.make(100)
+    lent[:] = 3
+    del free
+    memory.clear()
+    assert memory.lend(100) is None
+    with pytest.raises(MemoryError):
+        memory.make(100)
+    assert (lent == 3).all()
+    del lent
+    assert memory.lend(100) is not None
+
+
+def test_threads_never_get_one_buffer_at_a_time() -> None:
+    memory = whole_buffers(Driver())
+    buffers = [memory.make(4096) for _ in range(3)]
+    del buffers
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(2000):
+            array = memory.lend(4096)
+            if array is not None:
+                array[:] = number
+                if (array != number).any():
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert wrong == []
+    assert [memory.lend(4096) is not None for _ in range(3)] == [True] * 3  # each comes back at once
+    held = [memory.lend(4096) for _ in range(4)]
+    assert [array is None for array in held] == [False, False, False, True]

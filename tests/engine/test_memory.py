@@ -1,0 +1,113 @@
+"""Memory does not grow with the input: ten times the input within a limit that the small input's run sets.
+
+The system limits address space, which glibc takes in large pieces for each thread; resident memory is compared closely.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SANITIZED
+from tests.helpers import good_input
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
+MANY = 40_000
+#: MiB that ten times the input may take more
+ROOM = 12
+#: MiB of address space: of the first run, and that ten times the input may take more (two of glibc's arenas)
+MOST_SPACE, MORE_SPACE = 3 << 10, 128
+#: runs a command within a limit (MiB of address space) and tells the peaks of its resident memory and of its address
+#: space, in KiB; not by getrusage, which begins with what the process had that forked it
+_PROGRAM = """
+import re, resource, sys
+limit = int(sys.argv[1]) << 20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+from gpualign.cli import main
+try:
+    main(sys.argv[2:])
+except SystemExit as end:
+    status = open("/proc/self/status").read()
+    peaks = [re.search(key + r":\\s+(\\d+) kB", status)[1] for key in ("VmHWM", "VmPeak")]
+    print(end.code, *peaks, file=sys.stderr)
+"""
+
+
+def reads(count: int) -> str:
+    rng = random.Random(5)
+    contigs = [text for _, text in good_input.CONTIGS]
+    lines = []
+    for i in range(count):
+        contig = rng.choice(contigs)
+        start = rng.randrange(len(contig) - 100)
+        lines.append(f"@r{i}\n{contig[start : start + 100]}\n+\n{'I' * 100}\n")
+    return "".join(lines)
+
+
+def peaks_mib(arguments: str, limit: float = MOST_SPACE) -> tuple[float, float]:
+    """Of resident memory and of address space, within a limit on the latter."""
+    options = "--device cpu -t 2 --batch-size 100K -o /dev/null"
+    words = [sys.executable, "-c", _PROGRAM, str(int(limit)), *arguments.split(), *options.split()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    code, resident, space = done.stderr.split()[-3:]
+    assert code == "0", done.stderr
+    return int(resident) / 1024, int(space) / 1024
+
+
+#: pairwise holds its sequences, so it gets ten times the pairs; so do the queries of verify's places
+COMMANDS: dict[str, Callable[[Path, int], str]] = {
+    "map": lambda folder, n: f"map {folder}/ref.fa {folder}/{n}.fq",
+    "map to BAM": lambda folder, n: f"map --bam {folder}/ref.fa {folder}/{n}.fq.gz",
+    "map, sorted": lambda folder, n: f"map --bam --sort --sort-memory 8M {folder}/ref.fa {folder}/{n}.fq",
+    "map, pairs": lambda folder, n: f"map --no-check-names {folder}/ref.fa {folder}/{n}.fq {folder}/{n}.fq",
+    "mems": lambda folder, n: f"mems -l 30 {folder}/ref.fa {folder}/{n}.fq",
+    "verify": lambda folder, n: f"verify {folder}/{n}.fq {folder}/{n}.fq",
+    "verify, places": lambda folder, n: f"verify {folder}/ref.fa {folder}/few.fq --candidates {folder}/{n}.tsv",
+    "pairwise": lambda folder, n: f"pairwise --score-only {folder}/{n}.fa {folder}/few.fq",
+    "pairwise, gaps": lambda folder, n: f"pairwise --max-gaps 1 --score-only {folder}/{n}.fa {folder}/few.fq",
+    "lcs-filter": lambda folder, n: f"lcs-filter -Q {folder}/one.fq {folder}/{n}.fq",
+    "lcs-filter, all": lambda folder, n: f"lcs-filter -n 0 --input-order -Q {folder}/one.fq {folder}/{n}.fq",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("memory")
+    good_input.write_good_inputs(folder)
+    (folder / "few.fq").write_text(reads(100))
+    for count in (MANY // 10, MANY):
+        text = reads(count)
+        (folder / f"{count}.fq").write_text(text)
+        (folder / f"{count}.fq.gz").write_bytes(gzip.compress(text.encode(), 1))
+        rows = [f"r{i % 100}\tchrA\t{1 + i % 800}\t900\t+\n" for i in range(5 * count)]
+        (folder / f"{count}.tsv").write_text("".join(rows))
+        (folder / f"{count}.fa").write_text("".join(f">p{i}\nACGTTGCAACGT\n" for i in range(count // 10)))
+    return folder
+
+
+def test_every_place_in_low_complexity(tmp_path: Path) -> None:
+    """A read of adenines and thymines has millions of hits in a reference of them."""
+    rng = random.Random(6)
+    bases = "A" * 100_000 + "".join(rng.choice("AT") for _ in range(400_000))
+    (tmp_path / "ref.fa").write_text(f">c\n{bases}\n")
+    peaks = []
+    for reads in (["ACGT" * 25], [bases[at : at + 100] for at in (0, *range(200_000, 400_000, 20_000))]):
+        (tmp_path / "reads.fa").write_text("".join(f">r{i}\n{read}\n" for i, read in enumerate(reads)))
+        peaks.append(peaks_mib(f"map --sensitivity full -e 0.05 {tmp_path}/ref.fa {tmp_path}/reads.fa")[0])
+    print("MiB with one read without hits and with ten of low complexity:", *(f"{peak:.0f}" for peak in peaks))
+    assert peaks[1] < peaks[0] + 40
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_ten_times_the_input_in_the_same_memory(folder: Path, command: str) -> None:
+    small, space = peaks_mib(COMMANDS[command](folder, MANY // 10))
+    large, _ = peaks_mib(COMMANDS[command](folder, MANY), space + MORE_SPACE)
+    print(f"{command}: {small:.0f} MiB, then {large:.0f}")
+    assert large < small + ROOM

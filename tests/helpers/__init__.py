@@ -1,0 +1,1 @@
+"""What tests share: inputs, cases, judges, a CUDA driver without a device."""

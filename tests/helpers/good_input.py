@@ -1,0 +1,73 @@
+"""Small good inputs of every kind: what the table of bad input makes bad, and what other tests run every command on."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+Record = tuple[str, str, str]  # name, sequence, qualities
+
+
+def _sequence(rng: random.Random, length: int) -> str:
+    return "".join(rng.choices("ACGT", k=length))
+
+
+_RNG = random.Random(11)
+CONTIGS = [("chrA", _sequence(_RNG, 900)), ("chrB", _sequence(_RNG, 700))]
+READS: list[Record] = [
+    (f"read{i}", CONTIGS[i % 2][1][20 * i : 20 * i + 100], "".join(_RNG.choices("ABCDEFGHI", k=100))) for i in range(21)
+]
+MATES: list[Record] = [
+    (name, sequence[::-1].translate(str.maketrans("ACGT", "TGCA")), q) for name, sequence, q in READS
+]
+REFERENCE: list[Record] = [(name, sequence, "") for name, sequence in CONTIGS]
+PLACES = b"".join(
+    b"%s\t%s\t%d\t%d\t+\n" % (name.encode(), CONTIGS[i % 2][0].encode(), 20 * i + 1, 20 * i + 120)
+    for i, (name, _, _) in enumerate(READS)
+)
+PAIRS = b"".join(b"read%d\tread%d\n" % (i, i + 1) for i in range(20))
+MATRIX = b"  A C G T\nA 2 -3 -3 -3\nC -3 2 -3 -3\nG -3 -3 2 -3\nT -3 -3 -3 2\n"
+
+
+def fasta(records: list[Record], width: int = 60) -> bytes:
+    lines = []
+    for name, sequence, _ in records:
+        lines += [f">{name}", *(sequence[i : i + width] for i in range(0, len(sequence), width))]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def fastq(records: list[Record]) -> bytes:
+    return "".join(f"@{name}\n{sequence}\n+\n{quality}\n" for name, sequence, quality in records).encode()
+
+
+def renamed(records: list[Record]) -> list[Record]:
+    """The second record has the first one's name."""
+    return [records[0], (records[0][0], *records[1][1:]), *records[2:]] if len(records) > 1 else records
+
+
+def write_good_inputs(folder: Path) -> None:
+    """The files that the roles' and situations' arguments name. They are good but for their names' promises."""
+    (folder / "ref.fa").write_bytes(fasta(REFERENCE))
+    (folder / "reads.fq").write_bytes(fastq(READS))
+    (folder / "mates.fq").write_bytes(fastq(MATES))
+    (folder / "one.fq").write_bytes(fastq(READS[:1]))
+    (folder / "one.fa").write_bytes(fasta(REFERENCE[:1]))
+    (folder / "twice.fq").write_bytes(fastq(renamed(READS)))
+    (folder / "renamed.fq").write_bytes(fastq([*MATES[:-1], ("other", *MATES[-1][1:])]))
+    (folder / "longname.fq").write_bytes(fastq([("n" * 255, *READS[0][1:])]))
+    (folder / "protein.fa").write_bytes(b">p\nMKLVINGKTLKGEITVEG\n")
+    (folder / "places.tsv").write_bytes(PLACES)
+    (folder / "pairs.tsv").write_bytes(PAIRS)
+    index = _index(folder / "ref.fa", folder / "ref.gpi")
+    (folder / "old.gpi").write_bytes(index[:8] + bytes(4) + index[12:])
+    (folder / "cut.gpi").write_bytes(index[: len(index) // 2])
+    middle = len(index) // 2
+    (folder / "changed.gpi").write_bytes(index[:middle] + bytes([index[middle] ^ 16]) + index[middle + 1 :])
+    (folder / "longer.gpi").write_bytes(index + bytes(2))
+
+
+def _index(reference: Path, path: Path) -> bytes:
+    from gpualign.index.run import IndexCommandParams, run_index
+
+    run_index(IndexCommandParams(str(reference), str(path), 11, 1), 1, quiet=True)
+    return path.read_bytes()

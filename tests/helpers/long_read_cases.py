@@ -1,0 +1,91 @@
+"""Simulated long reads and their records, for the tests of chaining."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+from gpualign import _native
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.map.chaining import LONG_READS, Chaining
+from gpualign.sequences.batch import join_bytes
+from tests.index.test_index import make_reference
+from tests.reference.alignment import parse_cigar
+
+ONT_SCORES = (2, 4, 4, 2, 0)
+SHORT_SCORES = (1, 4, 6, 1, 5)
+
+
+class Record(NamedTuple):
+    """One record; begin and end in the contig, query_begin and query_end on the strand of the reference."""
+
+    flag: int
+    contig: int
+    begin: int
+    end: int
+    query_begin: int
+    query_end: int
+    mapq: int
+    score: int
+    cigar: str
+
+    @property
+    def strand(self) -> str:
+        return "-" if self.flag & 16 else "+"
+
+
+def index_of(*contigs: str, k: int = 15, w: int = 10) -> MinimizerIndex:
+    return build_index(make_reference(*contigs), IndexParams(k, w))
+
+
+def map_by_chaining(
+    index: MinimizerIndex,
+    reads: list[str],
+    chaining: Chaining = LONG_READS,
+    scores: tuple[int, int, int, int, int] = ONT_SCORES,
+    most_secondary: int = 0,
+) -> list[list[Record]]:
+    """Records of each read, the primary one first; none: unmapped."""
+    letters, offsets = join_bytes([read.encode() for read in reads])
+    flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
+        *index.native, letters, offsets, 200, scores, chaining.native, most_secondary
+    )
+    found = []
+    for first, last in zip(record_offsets[:-1].tolist(), record_offsets[1:].tolist(), strict=True):
+        records = []
+        for i in range(first, last):
+            if contig[i] < 0:
+                assert last - first == 1
+                assert flag[i] == 4
+                continue
+            text = "".join(
+                f"{c >> 4}{'MIDNS'[c & 15]}" for c in cigar[cigar_offsets[i] : cigar_offsets[i + 1]].tolist()
+            )
+            operations = parse_cigar(text)
+            head = operations[0][0] if operations[0][1] == "S" else 0
+            span = sum(n for n, op in operations if op in "MD")
+            aligned = sum(n for n, op in operations if op in "MI")
+            begin = int(position[i])
+            fields = (int(flag[i]), int(contig[i]), begin, begin + span, head, head + aligned)
+            records.append(Record(*fields, int(mapq[i]), int(score[i]), text))
+        found.append(records)
+    return found
+
+
+def random_genome(seed: int, length: int) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+def with_errors(seed: int, text: str, rate: float) -> str:
+    """Substitutions, insertions and deletions of one base, a third of ``rate`` each."""
+    rng = random.Random(seed)
+    out = []
+    for base in text:
+        kind = rng.random()
+        if kind < rate / 3:
+            out.append(rng.choice([other for other in "ACGT" if other != base]))
+        elif kind < 2 * rate / 3:
+            out.append(base + rng.choice("ACGT"))
+        elif kind >= rate:
+            out.append(base)
+    return "".join(out)

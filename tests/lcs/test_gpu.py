@@ -1,0 +1,270 @@
+"""The LCS kernel on a GPU: against RapidFuzz, and the command's bytes against the CPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rapidfuzz.distance import LCSseq
+
+from gpualign.cli import main
+from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.engine.gpu.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
+from gpualign.lcs.device.lengths import LcsKernel, much_longer, profile_image, query_masks, self_test, sort_into_classes
+from gpualign.lcs.device.trace import LcsTraceKernel
+from gpualign.lcs.device.trace import self_test as trace_self_test
+from gpualign.lcs.query import common_subsequences, encode_query
+from gpualign.lcs.stage import Winners, score_on_cpu
+from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+
+SHAPES = [
+    LcsShape(32, 1, 256, 4),
+    LcsShape(4, 1, 128, 4),
+    LcsShape(12, 1, 128, 2),
+    LcsShape(8, 2, 128, 2),
+    LcsShape(8, 4, 128, 2),
+    LcsShape(16, 8, 256, 4),
+    LcsShape(4, 16, 128, 2),
+    LcsShape(4, 32, 128, 2),
+    LcsShape(8, 32, 128, 2),
+    LcsShape(64, 1, 128, 4),
+    LcsShape(64, 2, 128, 4),
+    LcsShape(48, 4, 160, 4),
+]
+
+
+def random_texts(rng: np.random.Generator, symbols: int, lengths: list[int]) -> list[bytes]:
+    return [rng.integers(0, symbols, n).astype(np.uint8).tobytes() for n in lengths]
+
+
+def fits(query: bytes, shape: LcsShape) -> bool:
+    """Into the shared memory of every device since compute capability 8.0."""
+    return profile_image(encode_query("q", query, "bytes"), shape).nbytes <= 163 << 10
+
+
+def batch_of(subjects: list[bytes]) -> SequenceBatch:
+    bases, offsets = join_bytes(subjects)
+    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(subjects) + 1, np.int64), bases, offsets)
+
+
+def test_masks_by_hand() -> None:
+    masks = query_masks(encode_query("q", b"GATTACA", "dna"), 1)
+    assert masks[:, 0].tolist() == [0b1010010, 0b0100000, 0b0000001, 0b0001100, 0]  # A C G T, absent
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("symbols", [4, 26])
+def test_each_thread_finds_its_words(shape: LcsShape, symbols: int) -> None:
+    """Looks up masks the way the kernel addresses them."""
+    rng = np.random.default_rng(symbols)
+    query = encode_query("q", rng.integers(0, symbols, 3000).astype(np.uint8).tobytes(), "bytes")
+    image = profile_image(query, shape)
+    masks = query_masks(query, image.passes * shape.words)
+    step = 16 * max(8, shape.lanes)
+    for place in range(image.passes):
+        shared = image.words[place].tobytes()
+        for thread in range(32):
+            for row in range(symbols + 1):
+                at = row * image.row_stride + thread % max(8, shape.lanes) * image.slot_stride
+                found = [shared[at + w // 4 * step + 4 * (w % 4) :][:4] for w in range(shape.tile)]
+                first = place * shape.words + thread % shape.lanes * shape.tile
+                assert b"".join(found) == masks[row, first : first + shape.tile].tobytes()
+
+
+@pytest.mark.parametrize("symbols", [3, 26])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_two_threads_meet_in_a_bank(shape: LcsShape, symbols: int) -> None:
+    """The eight threads of one phase of a 128-bit load, whatever their symbols: other banks or the same address."""
+    image = profile_image(encode_query("q", bytes(range(symbols)) * 9, "bytes"), shape)
+    rng = np.random.default_rng(0)
+    for first in (0, 8, 16, 24):
+        thread = np.arange(first, first + 8)
+        rows = rng.integers(0, symbols + 1, (50, 8))
+        address = rows * image.row_stride + thread % max(8, shape.lanes) * image.slot_stride
+        for addresses in address:
+            assert len(set(addresses // 16 % 8)) == len(set(addresses))
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 32])
+def test_classes(lanes: int) -> None:
+    lengths = np.array([5, 0, 40, 16, 17, 300, 5, 9], np.int64)
+    classes = sort_into_classes(lengths, np.arange(7), LcsShape(4, lanes, 128, 2))
+    assert classes.order.tolist() == [5, 2, 4, 3, 0, 6, 1]
+    width = 32 // lanes
+    longest = [300, 40, 17, 16, 5, 5, 0][::width]
+    assert classes.warp_chunks.tolist() == [-(-n // 16) for n in longest]
+    assert classes.chunks == width * sum(-(-n // 16) for n in longest)
+    assert classes.warp_start.tolist() == [0, *np.cumsum(classes.warp_chunks * width)[:-1]]
+
+
+def test_outliers_of_length() -> None:
+    assert not much_longer(np.array([0, 16_384, 10])).any()
+    assert much_longer(np.array([100] * 99 + [20_000])).tolist() == [False] * 99 + [True]
+    assert not much_longer(np.array([90_000, 100_000, 300_000])).any()
+
+
+@pytest.mark.parametrize("limit", [48 << 10, 99 << 10, 163 << 10, 227 << 10])
+@pytest.mark.parametrize("rows", [2, 5, 9, 27, 97, 256])
+@pytest.mark.parametrize("length", [1, 100, 1024, 4096, 4100, 100_000])
+def test_chosen_shapes_fit(length: int, rows: int, limit: int) -> None:
+    for subjects in (1, 100, 5000, 50_000, 1_000_000):
+        shape = choose_lcs_shape(length, rows, subjects, 132, limit)
+        assert shape.tile % 4 == 0
+        assert shape.threads % 32 == 0
+        assert 128 <= shape.threads <= 1024
+        query = bytes(np.resize(np.arange(rows - 1), max(length, rows - 1)).astype(np.uint8))
+        if len(query) == length:
+            assert profile_image(encode_query("q", query, "bytes"), shape).nbytes * shape.blocks <= limit
+
+
+def test_many_subjects_get_a_thread_each_and_few_share() -> None:
+    assert choose_lcs_shape(4096, 5, 720_000, 132, 227 << 10).lanes == 1
+    assert choose_lcs_shape(4096, 5, 2000, 132, 227 << 10).lanes >= 16
+    assert choose_lcs_shape(4096, 5, 1, 132, 227 << 10).lanes == 32
+
+
+def test_halves_of_a_batch_join_again() -> None:
+    records = [(f"name{i}", "ACGT" * i, "IIII" * i) for i in range(5)]
+    batch = SequenceBatch.from_records(records)
+    whole = join_batches([batch.part(0, 2), batch.part(2, 5)])
+    assert [(whole.name(i), whole.sequence(i), whole.quality(i)) for i in range(5)] == [
+        (name, text.encode(), quality.encode()) for name, text, quality in records
+    ]
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[object]:
+    from gpualign.engine.gpu.device import Device, list_devices
+
+    with Device(list_devices()[0]) as opened:
+        yield opened
+
+
+def gpu_lengths(device: object, query: bytes, subjects: list[bytes], shape: LcsShape | None, formulation: str) -> list:
+    def work() -> list:
+        kernel = LcsKernel(device, [encode_query("q", query, "bytes")], formulation, lambda item: item, shape)
+        slot = device.slots(1)[0]  # type: ignore[attr-defined]
+        batch = batch_of(subjects)
+        kernel.submit(slot, batch)
+        slot.submitted()
+        slot.wait()
+        return kernel.collect(slot, batch).lengths[0].tolist()
+
+    return device.call(work).result()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
+@pytest.mark.parametrize("shape", [*SHAPES, None])
+def test_shapes_against_rapidfuzz(device: object, shape: LcsShape | None, formulation: str) -> None:
+    rng = np.random.default_rng(3)
+    for symbols in (2, 4, 20, 96, 255):
+        lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 500, *rng.integers(0, 1200, 90)]
+        subjects = random_texts(rng, symbols, lengths)
+        for m in (1, 31, 32, 33, 63, 64, 65, 128, 129, 1000, 4096, 5000):
+            query = random_texts(rng, symbols, [m])[0]
+            if shape is not None and not fits(query, shape):
+                continue
+            expected = [LCSseq.similarity(query, subject) for subject in subjects]
+            assert gpu_lengths(device, query, subjects, shape, formulation) == expected, (symbols, m)
+
+
+@pytest.mark.gpu
+def test_repeats_carry_through_every_word(device: object) -> None:
+    for shape in SHAPES:
+        for n in (64, 1000, 4097):
+            subjects = [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]
+            assert gpu_lengths(device, b"A" * n, subjects, shape, "crochemore") == [n, n - 1, n, n]
+
+
+@pytest.mark.gpu
+def test_a_chromosome_among_reads(device: object) -> None:
+    rng = np.random.default_rng(6)
+    lengths = [*rng.integers(0, 200, 300), 70_000, *rng.integers(0, 200, 100), 30_001]
+    subjects = random_texts(rng, 4, lengths)
+    for m in (100, 3000):
+        query = random_texts(rng, 4, [m])[0]
+        expected = [LCSseq.similarity(query, subject) for subject in subjects]
+        assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
+
+
+def test_what_the_device_does_not_trace() -> None:
+    query = encode_query("q", b"ACGT", "dna")
+    assert Winners(query, [b"ACG", b""], [3, 0]).fit_devices
+    assert Winners(query, [], []).fit_devices
+    assert not Winners(encode_query("q", bytes(range(128)), "bytes"), [b"A"], [1]).fit_devices
+    half = encode_query("q", b"ACGT" * (1 << 16), "dna")
+    assert Winners(half, [b"A" * (LCS_TRACE_CELLS >> 18)], [1]).fit_devices
+    assert not Winners(half, [b"A" * ((LCS_TRACE_CELLS >> 18) + 1)], [1]).fit_devices
+
+
+def gpu_traces(device: object, winners: Winners) -> list[bytes]:
+    (found,) = run_on_devices([winners], LcsTraceKernel, [device])  # type: ignore[list-item]
+    return found
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("symbols", [1, 2, 4, 26, 96, 127])
+def test_subsequences_are_the_cpus(device: object, symbols: int) -> None:
+    """Queries and subjects of lengths about words and tiles, of several passes, alone and many."""
+    rng = np.random.default_rng(symbols)
+    for m in (0, 1, 31, 32, 33, 127, 128, 129, 1000, 4095, 4096, 4097, 9000, 16_384):
+        query = encode_query("q", random_texts(rng, symbols, [m])[0], "bytes")
+        lengths = [0, 1, 2, 3, 4, 5, 63, 64, 65, *rng.integers(0, 3000, 20), 10_000 if m < 5000 else 2000]
+        subjects = [*random_texts(rng, symbols, lengths), query.text, query.text[: m // 2], query.text[m // 2 :] * 2]
+        scored = score_on_cpu([query], "crochemore", batch_of(subjects)).lengths[0].tolist()
+        expected = common_subsequences(query, subjects, scored)
+        assert gpu_traces(device, Winners(query, subjects, scored)) == expected
+        assert gpu_traces(device, Winners(query, subjects[-3:], scored[-3:])) == expected[-3:]
+        many = Winners(query, subjects[:12] * 100, scored[:12] * 100)
+        assert gpu_traces(device, many) == expected[:12] * 100
+
+
+@pytest.mark.gpu
+def test_subsequences_of_a_wrong_length_are_refused(device: object) -> None:
+    query = encode_query("q", b"ACGTACGT", "bytes")
+    with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[7\]"):
+        gpu_traces(device, Winners(query, [b"ACGTACGT"], [7]))
+    with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[9\]"):
+        gpu_traces(device, Winners(query, [b"ACGTACGT"], [9]))
+    assert gpu_traces(device, Winners(query, [], [])) == []
+
+
+@pytest.mark.gpu
+def test_self_test(device: object) -> None:
+    self_test(device)  # type: ignore[arg-type]
+    trace_self_test(device)  # type: ignore[arg-type]
+
+
+@pytest.mark.gpu
+def test_256_symbols_and_empty_queries(device: object) -> None:
+    rng = np.random.default_rng(4)
+    query = bytes(range(256)) * 2
+    subjects = random_texts(rng, 256, [0, 100, 1000])
+    expected = [LCSseq.similarity(query, subject) for subject in subjects]
+    assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
+    assert gpu_lengths(device, b"", subjects, None, "crochemore") == [0, 0, 0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "options", [[], ["--strand", "both", "--subsequence"], ["--subsequence", "-n", "0"], ["-n", "0", "--input-order"]]
+)
+def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> None:
+    rng = np.random.default_rng(5)
+    letters = np.frombuffer(b"ACGTN", np.uint8)
+    query, subjects = tmp_path / "q.fa", tmp_path / "s.fa"
+    query.write_bytes(b">q\n" + letters[rng.integers(0, 5, 1500)].tobytes() + b"\n")
+    with subjects.open("wb") as out:
+        for i, n in enumerate(rng.integers(0, 3000, 700)):
+            out.write(b">s%d\n%s\n" % (i, letters[rng.integers(0, 5, n)].tobytes()))
+    written = []
+    for extra in (["cpu"], ["cuda"], ["cuda", "--batch-size", "1"], ["cuda,cpu", "--batch-size", "10K"]):
+        target = tmp_path / "o.tsv"
+        with pytest.raises(SystemExit) as exit_:
+            main(["lcs-filter", "-Q", str(query), str(subjects), "-o", str(target), *options, "--device", *extra])
+        assert not exit_.value.code
+        written.append(target.read_bytes())
+    assert len(set(written)) == 1

@@ -1,0 +1,221 @@
+"""`map --device cuda` without a GPU: the whole path, with a driver whose device is this process's memory and whose
+kernel is the algorithm on one lane. The bytes are the CPU's, and calls that fail end in the same or in an error."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpualign
+from gpualign import _native
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import device as device_module
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.kernel import MapKernel
+from gpualign.map.output import MapOutputs, MappedText
+from gpualign.map.run import MapParams, run_map
+from gpualign.params import RunOptions
+from tests.engine.test_gpu_faults import ALLOCATIONS, COPIES, FaultyDriver
+from tests.helpers.fake_cuda import FakeDriver
+
+Cli = Callable[..., tuple[int, bytes, str]]
+DATA = Path(__file__).resolve().parent.parent.parent / "examples" / "data"
+GENOMES = DATA / "genomes.fa"
+COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+
+
+class MapReads:
+    """The kernel ``map_reads`` for reads of up to 512 bases."""
+
+    def set_attribute(self, attribute, value):
+        assert 0 < value < 100 << 10
+
+    def __call__(self, batch, grid, block, shared, stream):
+        assert grid[0] > 0
+        assert block == (128, 1, 1)
+        _native.map_on_one_lane(batch, 16)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+
+    def install(driver: FakeDriver) -> FakeDriver:
+        driver.functions = {"map_reads": MapReads()}
+        monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+        return driver
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def mates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Ends of 100 bases of 400 fragments of the bundled genomes, some with errors."""
+    rng = np.random.default_rng(4)
+    records = [text.split("\n", 1)[1].replace("\n", "") for text in GENOMES.read_text().split(">")[1:]]
+    paths = tuple(tmp_path_factory.mktemp("mates") / f"{end}.fq" for end in (1, 2))
+    ends = ["", ""]
+    for i in range(400):
+        genome = records[rng.integers(len(records))]
+        size = int(rng.normal(300, 25))
+        start = int(rng.integers(0, len(genome) - 400))
+        fragment = genome[start : start + size]
+        for end, letters in enumerate((fragment[:100], fragment[-100:].translate(COMPLEMENT)[::-1])):
+            at = int(rng.integers(100))
+            ends[end] += f"@p{i}\n{letters[:at]}A{letters[at + 1 :]}\n+\n{'I' * 100}\n"
+    for path, text in zip(paths, ends, strict=True):
+        path.write_text(text)
+    return paths[0], paths[1]
+
+
+def sam_of(cli: Cli, *arguments: object) -> bytes:
+    status, out, errors = cli("map", GENOMES, *arguments, "--quiet")
+    assert status == 0, errors
+    return b"".join(line for line in out.splitlines(keepends=True) if not line.startswith(b"@PG"))
+
+
+@pytest.mark.parametrize("options", [(), ("-N", 3), ("--end-to-end",), ("--batch-size", "64K")])
+def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tuple[object, ...]) -> None:
+    expected = sam_of(cli, some_reads, *options, "--device", "cpu")
+    driver = use(FakeDriver())
+    assert sam_of(cli, some_reads, *options, "--device", "cuda") == expected
+    assert driver.contexts == []
+
+
+def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those of the first batches, for which no page-locked memory has been made yet."""
+    in_place: list[bool] = []
+    submit = MapKernel.submit
+
+    def watched(self: MapKernel, slot: Slot, item: MapBatch) -> None:
+        in_place.append(is_lent(item.block))
+        submit(self, slot, item)
+
+    monkeypatch.setattr(MapKernel, "submit", watched)
+    use(FakeDriver())
+    sam_of(cli, some_reads, "--device", "cuda", "-t", 2, "--batch-size", "2K")
+    assert len(in_place) > 50
+    assert not in_place[0]
+    assert sum(in_place) > len(in_place) // 2
+
+
+def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> None:
+    expected = sam_of(cli, *mates, "--device", "cpu")
+    assert expected.count(b"\n") > 500
+    use(FakeDriver())
+    assert sam_of(cli, *mates, "--device", "cuda", "--batch-size", "20K") == expected
+
+
+def test_two_devices_and_the_cpu(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
+    expected = sam_of(cli, some_reads, "--device", "cpu")
+    use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0)))))
+    report = tmp_path / "report.json"
+    assert sam_of(cli, some_reads, "--device", "cuda,cpu", "--batch-size", "64K", "--json", report) == expected
+    facts = json.loads(report.read_text())
+    assert facts["gpu_items"] + facts["cpu_items"] == facts["reads"] == 3000
+    assert [device["name"] for device in facts["devices"]] == ["Fake A", "Fake B"]
+
+
+def test_mapper_of_the_python_api(use, mates: tuple[Path, Path]) -> None:
+    expected = gpualign.Mapper(str(GENOMES), device="cpu").map(*map(str, mates))
+    use(FakeDriver())
+    found = gpualign.Mapper(str(GENOMES), device="cuda").map(*map(str, mates))
+    assert len(found) == 800
+    assert found.tolist() == expected.tolist()
+
+
+def test_an_index_larger_than_the_device(cli: Cli, use, tmp_path: Path) -> None:
+    """What finds no room is read from the host's memory."""
+    rng = np.random.default_rng(6)
+    genome = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 2_000_000)].tobytes()
+    reference, reads, report = (tmp_path / name for name in ("ref.fa", "reads.fa", "report.json"))
+    reference.write_bytes(b">g\n" + genome + b"\n")
+    reads.write_bytes(b"".join(b">r%d\n%b\n" % (at, genome[at : at + 100]) for at in range(0, 1_900_000, 5000)))
+    outputs = []
+    for options in (("--device", "cpu"), ("--device", "cuda", "--max-gpu-mem", "6M", "--json", report)):
+        if "cuda" in options:
+            use(FakeDriver())
+        status, out, _ = cli("map", reference, reads, *options, "--batch-size", "8K", "-q")
+        assert status == 0
+        outputs.append([line for line in out.splitlines() if not line.startswith(b"@PG")])
+    assert outputs[0] == outputs[1]
+    device = json.loads(report.read_text())["devices"][0]
+    assert device["mapped_host_mb"] > 0
+    assert 0 < device["peak_vram_mb"] <= 6
+
+
+def test_long_reads_say_that_they_run_on_the_cpu(cli: Cli, use, some_reads: Path) -> None:
+    use(FakeDriver())
+    status, _, err = cli("map", "-x", "hifi", GENOMES, some_reads, "--device", "cuda")
+    assert status == 0
+    assert "mapped on the CPU alone" in err
+
+
+def test_a_device_too_small(cli: Cli, use, fifty: Path) -> None:
+    use(FakeDriver(memory=1 << 18))
+    status, _, err = cli("map", GENOMES, fifty, "--device", "cuda")
+    assert status == 5
+    assert "too little memory" in err
+
+
+def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Host threads that wait for the device end with the run."""
+    driver = use(FakeDriver())
+
+    def refuse(self: MapOutputs, text: MappedText) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(MapOutputs, "write", refuse)
+    before = threading.active_count()
+    with pytest.raises(BrokenPipeError):
+        run_map(
+            MapParams(str(GENOMES), str(some_reads)),
+            RunOptions(device="cuda", batch_size=1 << 13, threads=3, quiet=True),
+        )
+    assert driver.contexts == []
+    assert threading.active_count() == before
+
+
+def outcome(cli: Cli, use, driver: FaultyDriver, reads: Path, path: Path) -> str:
+    """ "right", or the kind of the error; a file appears only with the former."""
+    path.unlink(missing_ok=True)
+    use(driver)
+    status, _, err = cli("map", GENOMES, reads, "-o", path, "--device", "cuda", "--batch-size", "4K", "-t", 1, "-q")
+    assert driver.contexts == [], (driver.first, status, err)
+    assert path.exists() == (status == 0)
+    return "right" if status == 0 else f"{status}: {err}"
+
+
+def numbers(cli: Cli, use, sites: tuple[str, ...], reads: Path, path: Path) -> Iterator[int]:
+    driver = FaultyDriver(sites)
+    assert outcome(cli, use, driver, reads, path) == "right"
+    assert driver.calls > 8
+    yield from range(1, driver.calls + 1)
+
+
+def test_allocations_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> None:
+    """Once: another try makes it good, for the index and the reference too. From then on: exit 5."""
+    path = tmp_path / "out.sam"
+    expected = None
+    for number in numbers(cli, use, ALLOCATIONS, fifty, path):
+        expected = expected or path.read_bytes()
+        found = outcome(cli, use, FaultyDriver(ALLOCATIONS, number, number), fifty, path)
+        assert found == "right", number
+        assert path.read_bytes() == expected
+        found = outcome(cli, use, FaultyDriver(ALLOCATIONS, number, 10**9), fifty, path)
+        assert found == "right" or (found.startswith("5: ") and "too little memory" in found), (number, found)
+
+
+def test_copies_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.sam"
+    for number in numbers(cli, use, COPIES, fifty, path):
+        found = outcome(cli, use, FaultyDriver(COPIES, number, number), fifty, path)
+        assert found.startswith("1: "), number
+        assert "failed: memcpy_" in found, number

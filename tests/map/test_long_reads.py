@@ -1,0 +1,136 @@
+"""`gpualign map -x ont` and `-x hifi` through the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+import pytest
+
+from tests.helpers.long_read_cases import random_genome, with_errors
+from tests.reference.alignment import replay
+from tests.reference.minimizers import reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+CONTIGS = {"one": random_genome(31, 80_000), "two": random_genome(32, 40_000)}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("long") / "ref.fa"
+    path.write_text("".join(f">{name}\n{text}\n" for name, text in CONTIGS.items()))
+    return path
+
+
+def simulated(folder: Path, rate: float) -> tuple[Path, dict[str, str]]:
+    """Read i of 30 comes from 2,000 * i of contig one, every other one from the reverse strand. One more is of two
+    parts, one of nothing."""
+    reads = {}
+    for i in range(30):
+        text = with_errors(i, CONTIGS["one"][2000 * i :][: 1000 + 500 * i], rate)
+        reads[f"r{i}"] = reverse_complement(text) if i % 2 else text
+    reads["parts"] = CONTIGS["one"][:4000] + CONTIGS["two"][9000:11_000]
+    reads["foreign"] = random_genome(33, 3000)
+    path = folder / "reads.fa"
+    path.write_text("".join(f">{name}\n{text}\n" for name, text in reads.items()))
+    return path, reads
+
+
+@pytest.mark.parametrize(("preset", "rate"), [("ont", 0.12), ("hifi", 0.005)])
+def test_long_reads_are_where_they_came_from(
+    cli: Cli, reference: Path, tmp_path: Path, preset: str, rate: float
+) -> None:
+    path, reads = simulated(tmp_path, rate)
+    out = tmp_path / "out.sam"
+    code, _, message = cli("map", "-x", preset, reference, path, "-o", out)
+    assert code == 0, message
+    with pysam.AlignmentFile(str(out), check_sq=True) as file:
+        records = list(file)
+    primary = {record.query_name: record for record in records if not record.flag & 0x900}
+    assert list(primary) == list(reads)
+    for i in range(30):
+        record = primary[f"r{i}"]
+        assert (record.reference_name, record.is_reverse) == ("one", bool(i % 2))
+        assert record.reference_start == pytest.approx(2000 * i, abs=20)
+        assert record.mapping_quality == 60
+        assert record.query_sequence is not None
+        edits, _, _ = replay(record.query_sequence, CONTIGS["one"], record.reference_start, str(record.cigarstring))
+        assert record.get_tag("NM") == edits
+    assert primary["foreign"].is_unmapped
+    [extra] = [record for record in records if record.flag & 0x900]
+    assert (extra.query_name, extra.flag, extra.reference_name) == ("parts", 0x800, "two")
+    assert extra.reference_start == pytest.approx(9000, abs=5)
+    assert str(primary["parts"].get_tag("SA")).startswith(f"two,{extra.reference_start + 1},+,")
+
+
+def test_output_does_not_depend_on_batches(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    path, _ = simulated(tmp_path, 0.1)
+    one = cli("map", "-x", "ont", reference, path, "-t", "1")
+    many = cli("map", "-x", "ont", reference, path, "-t", "2", "--batch-size", "20K")
+
+    def records(sam: bytes) -> list[bytes]:
+        return [line for line in sam.splitlines() if not line.startswith(b"@PG")]
+
+    assert one[0] == many[0] == 0
+    assert records(one[1]) == records(many[1])
+
+
+def test_an_explicit_option_wins_over_the_preset(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    """-A 1 is the default of short reads, and still not the preset's."""
+    path, _ = simulated(tmp_path, 0.0)
+
+    def score(*options: str) -> int:
+        _, sam, _ = cli("map", "-x", "ont", *options, reference, path)
+        [record] = [line for line in sam.decode().splitlines() if line.startswith("r29\t")]
+        [tag] = [field for field in record.split("\t") if field.startswith("AS:i:")]
+        return int(tag[5:])
+
+    assert score() == 2 * 15_500
+    assert score("-A", "1") == 15_500
+
+
+def test_long_reads_have_no_pairs(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    path, _ = simulated(tmp_path, 0.0)
+    code, _, message = cli("map", "-x", "ont", reference, path, path)
+    assert code == 2
+    assert "no pairs" in message
+
+
+def test_unknown_preset_is_refused(cli: Cli, reference: Path) -> None:
+    code, _, message = cli("map", "-x", "asm5", reference, reference)
+    assert code == 2
+    assert "asm5" in message
+
+
+@pytest.mark.parametrize("further", [(), ("-N", "5")])
+def test_the_preset_of_short_reads_maps_long_ones_as_long(
+    cli: Cli, reference: Path, tmp_path: Path, further: tuple[str, ...]
+) -> None:
+    """Whole, they took time and memory with the square of their length: 60 of 20 kb more than ten minutes."""
+    path, reads = simulated(tmp_path, 0.08)
+    path.write_text("".join(f">{name}\n{text}\n" for name, text in reads.items() if len(text) > 1000))
+    short = ("-A", "1", "-B", "4", "-O", "6", "-E", "1", "-L", "5", *further)
+    code, as_short, message = cli("map", "-k", "15", "-w", "10", *further, reference, path)
+    assert code == 0
+    assert "warning: 32 reads of more than 1,000 bases were mapped by chaining" in message
+    _, as_long, message = cli("map", "-x", "ont", *short, reference, path)
+    assert "warning" not in message
+    assert _records(as_short) == _records(as_long)
+
+
+def _records(sam: bytes) -> list[bytes]:
+    return [line for line in sam.splitlines() if not line.startswith(b"@")]
+
+
+def test_a_long_mate_is_not_looked_for_beside_the_other_end(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    """Nor does it take the shorter end's place away; reads of up to 1,000 bases are aligned whole."""
+    one, two = tmp_path / "1.fa", tmp_path / "2.fa"
+    one.write_text("".join(f">p{i}\n{CONTIGS['one'][1000 * i :][:150]}\n" for i in range(3)))
+    ends = [CONTIGS["one"][200:1200], CONTIGS["one"][1200:2201], random_genome(9, 30_000)]
+    two.write_text("".join(f">p{i}\n{reverse_complement(text)}\n" for i, text in enumerate(ends)))
+    _, sam, _ = cli("map", "-I", "1200,200", reference, one, two)
+    fields = [line.split(b"\t") for line in _records(sam)]
+    assert [int(f[3]) for f in fields] == [1, 201, 1001, 1201, 2001, 2001]
+    assert [int(f[1]) & 4 for f in fields] == [0, 0, 0, 0, 0, 4]
+    assert [any(tag.startswith(b"ed:") for tag in f[11:]) for f in fields] == [True, True, True, False, True, False]

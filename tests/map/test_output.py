@@ -1,0 +1,316 @@
+"""The forms of `map`'s output: BAM, CRAM, sorted, indexed; whole or absent, the same bytes whatever the threads."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pysam
+import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
+
+from gpualign.errors import GpualignError
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.bgzf import compress_blocks
+from gpualign.io.samtools import run_samtools
+from gpualign.map.run import MapParams, run_map
+from gpualign.params import RunOptions
+from tests.helpers.map_files import GENOMES, records
+
+Cli = Callable[..., tuple[int, bytes, str]]
+DEADLINE = 60  # seconds a test waits for a process
+
+
+def stored_bgzf(data: bytes, block: int = 65280) -> bytes:
+    """``data`` in stored BGZF blocks, by hand, with the empty block at its end."""
+    out = b""
+    for at in [*range(0, len(data), block), len(data)]:
+        part = data[at : at + block]
+        packer = zlib.compressobj(0, zlib.DEFLATED, -15)
+        deflated = packer.compress(part) + packer.flush()
+        size = (18 + len(deflated) + 8 - 1).to_bytes(2, "little")
+        head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + size
+        out += head + deflated + zlib.crc32(part).to_bytes(4, "little") + len(part).to_bytes(4, "little")
+    return out
+
+
+@pytest.mark.parametrize("others", ["", "N", "RYSWKMBDHVN"])
+@pytest.mark.parametrize("length", [97, 98, 128, 131, 200])
+def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
+    cli: Cli, tmp_path: Path, length: int, others: str
+) -> None:
+    with GENOMES.open() as file:
+        genome = next(SeqIO.parse(file, "fasta")).seq
+    read = str(genome[500 : 500 + length].reverse_complement())
+    read = read[: length // 2] + others + read[length // 2 + len(others) :]
+    qualities = "".join(chr(ord("!") + 7 * i % 94) for i in range(length))
+    (tmp_path / "reads.fq").write_text(f"@r\n{read}\n+\n{qualities}\n")
+    status, out, _ = cli("map", GENOMES, tmp_path / "reads.fq", "-q", "--error-rate", "0.2")
+    assert status == 0
+    (fields,) = records(out)
+    assert (fields[1], fields[3]) == ("16", "501")
+    assert fields[9] == str(Seq(read).reverse_complement())
+    assert fields[10] == qualities[::-1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("data", [b"", b"A" * 300_000, os.urandom(200_000), b"ACGT" * 700_000], ids=lambda d: len(d))
+def test_bgzf_is_compressed_block_by_block(data: bytes, threads: int) -> None:
+    out: list[bytes] = []
+    compress_blocks(io.BytesIO(stored_bgzf(data)), out.append, threads)
+    packed = b"".join(out)
+    assert gzip.decompress(packed) == data
+    assert len(packed) <= len(stored_bgzf(data))
+    assert len(packed) < 100_000 or data[:1] not in (b"A",)
+    assert packed.endswith(stored_bgzf(b"")) or zlib.decompress(packed[-28:], 31) == b""
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-3], lambda d: d + b"garbage" * 4, lambda d: b"not bgzf at all" * 3])
+def test_what_is_not_bgzf_is_refused(damage: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(ValueError, match="BGZF block"):
+        compress_blocks(io.BytesIO(damage(stored_bgzf(b"ACGT" * 1000))), lambda _: None, 1)
+
+
+def body(path: Path, *options: str) -> list[str]:
+    """Records as samtools prints them."""
+    text = pysam.samtools.view(*options, str(path))
+    assert isinstance(text, str)
+    return text.splitlines()
+
+
+def header(path: Path, *options: str) -> list[str]:
+    text = pysam.samtools.view("-H", "--no-PG", *options, str(path))
+    assert isinstance(text, str)
+    return [line for line in text.splitlines() if not line.startswith("@PG\tID:gpualign")]
+
+
+@pytest.fixture
+def sam(cli: Cli, tmp_path: Path, some_reads: Path) -> Path:
+    """What `map` writes as text."""
+    path = tmp_path / "plain.sam"
+    assert cli("map", GENOMES, some_reads, "-o", path, "-R", r"@RG\tID:x\tSM:y")[0] == 0
+    return path
+
+
+def by_coordinate(path: Path) -> list[str]:
+    """Records in order of reference, position and strand; those without a place at the end; else as they were."""
+    order = {name: i for i, name in enumerate(pysam.AlignmentFile(str(path)).references)}
+
+    def key(line: str) -> tuple[int, int, int]:
+        fields = line.split("\t")
+        return (order.get(fields[2], len(order)), int(fields[3]), int(fields[1]) & 16)
+
+    return sorted((line for line in path.read_text().splitlines() if line[0] != "@"), key=key)
+
+
+@pytest.mark.parametrize("named", ["extension", "--bam", "--output-format", "standard output"])
+def test_bam_holds_the_text_s_records(cli: Cli, tmp_path: Path, some_reads: Path, sam: Path, named: str) -> None:
+    path = tmp_path / ("out.bam" if named == "extension" else "out.data")
+    options = {"--bam": ["--bam"], "--output-format": ["--output-format", "BAM"], "standard output": ["--bam"]}
+    target = [] if named == "standard output" else ["-o", path]
+    code, out, _ = cli("map", GENOMES, some_reads, *target, *options.get(named, []), "-R", r"@RG\tID:x\tSM:y")
+    assert code == 0
+    if named == "standard output":
+        path.write_bytes(out)
+    assert body(path) == body(sam)
+    assert header(path) == header(sam)
+    assert header(path)[0] == "@HD\tVN:1.6\tSO:unsorted\tGO:query"
+    pysam.samtools.quickcheck(str(path))
+    assert len([line for line in pysam.samtools.view("-H", "--no-PG", str(path)).splitlines() if "@PG" in line]) == 1
+
+
+def test_sorted_bam_and_its_index(cli: Cli, tmp_path: Path, some_reads: Path, sam: Path) -> None:
+    path = tmp_path / "out.bam"
+    options = ["--sort", "--write-index", "-R", r"@RG\tID:x\tSM:y"]
+    assert cli("map", GENOMES, some_reads, *options, "-o", path)[0] == 0
+    expected = by_coordinate(sam)
+    assert body(path) == expected
+    assert header(path) == ["@HD\tVN:1.6\tSO:coordinate", *header(sam)[1:]]
+    with pysam.AlignmentFile(str(path)) as file:
+        assert file.check_index()
+        name = file.references[0]
+        assert file.count(name, 1000, 1200) == len(
+            [
+                1
+                for line in records(sam.read_bytes())
+                if line[2] == name
+                and int(line[3]) - 1 < 1200
+                and int(line[3]) - 1 + pysam.AlignedSegment.from_dict(as_dict(line), file.header).reference_length
+                > 1000
+            ]
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.bam", "out.bam.bai", "plain.sam"]
+    assert os.stat(path).st_mode & 0o777 == os.stat(sam).st_mode & 0o777
+
+
+def as_dict(fields: list[str]) -> dict[str, object]:
+    keys = ["name", "flag", "ref_name", "ref_pos", "map_quality", "cigar", "next_ref_name", "next_ref_pos", "length"]
+    return {**dict(zip(keys, fields, strict=False)), "seq": fields[9], "qual": fields[10], "tags": fields[11:]}
+
+
+def test_sorted_text(cli: Cli, tmp_path: Path, some_reads: Path, sam: Path) -> None:
+    path = tmp_path / "out.sam"
+    assert cli("map", GENOMES, some_reads, "--sort", "-R", r"@RG\tID:x\tSM:y", "-o", path)[0] == 0
+    assert [line for line in path.read_text().splitlines() if line[0] != "@"] == by_coordinate(sam)
+
+
+@pytest.mark.parametrize("reference", ["plain", "gzip", "index"])
+def test_cram_needs_no_more_than_the_reference(
+    cli: Cli, tmp_path: Path, some_reads: Path, sam: Path, reference: str
+) -> None:
+    """Whatever file the reference came from. htslib's own copy of the FASTA decodes it."""
+    given = {"plain": GENOMES, "gzip": tmp_path / "ref.fa.gz", "index": tmp_path / "ref.gpi"}[reference]
+    if reference == "gzip":
+        given.write_bytes(gzip.compress(GENOMES.read_bytes()))
+    elif reference == "index":
+        assert cli("index", GENOMES, "-d", given)[0] == 0
+    fasta = tmp_path / "decode.fa"
+    fasta.write_bytes(GENOMES.read_bytes())
+    path = tmp_path / "out.cram"
+    options = ["--sort", "--write-index", "-R", r"@RG\tID:x\tSM:y"]
+    assert cli("map", given, some_reads, *options, "-o", path)[0] == 0
+    assert path.read_bytes()[:6] == b"CRAM\x03\x00", "3.1 is not read by all"
+    decoded = body(path, "-T", str(fasta), "--input-fmt-option", "decode_md=0")
+    # htslib writes NM and MD into CRAM only where they differ from what it would compute
+    assert [line.split("\t")[:11] for line in decoded] == [line.split("\t")[:11] for line in by_coordinate(sam)]
+    tags = [sorted(line.split("\t")[11:]) for line in body(path, "-T", str(fasta))]
+    assert tags == [sorted(line.split("\t")[11:]) for line in by_coordinate(sam)]
+    sequences = [line for line in header(path) if line.startswith("@SQ")]
+    assert all("\tM5:" in line for line in sequences)
+    assert [f"\tUR:{GENOMES}" in line for line in sequences] == [reference == "plain"] * len(sequences)
+    assert (tmp_path / "out.cram.crai").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("layout", [AlignmentLayout("bam"), AlignmentLayout("bam", sort=True), AlignmentLayout("cram")])
+def test_bytes_do_not_depend_on_threads_batches_or_memory(
+    tmp_path: Path, some_reads: Path, layout: AlignmentLayout
+) -> None:
+    outputs = []
+    for threads, batch_size, memory in ((1, 1 << 22, 1 << 30), (3, 20_000, 1 << 20)):
+        out = tmp_path / f"{threads}.out"
+        options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
+        run_map(MapParams(str(GENOMES), str(some_reads)), options, AlignmentLayout(layout.format, layout.sort, memory))
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_no_reads_give_a_header(cli: Cli, tmp_path: Path) -> None:
+    reads, path = tmp_path / "none.fq", tmp_path / "out.bam"
+    reads.write_bytes(b"")
+    code, _, error = cli("map", GENOMES, reads, "--sort", "--write-index", "-o", path)
+    assert code == 0
+    assert "no reads in" in error
+    assert body(path) == []
+    assert header(path)[0] == "@HD\tVN:1.6\tSO:coordinate"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--write-index", "-o", "x.bam"], "an index wants the order of coordinates (add --sort)"),
+        (["--write-index", "--sort", "-o", "x.sam"], "only BAM and CRAM have an index"),
+        (["--write-index", "--sort", "--bam"], "an index wants an output file (give -o)"),
+        (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
+        (["--output-format", "vcf"], "'vcf' is not one of"),
+        (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
+    ],
+)
+def test_contradicting_options(cli: Cli, some_reads: Path, options: list[str], sentence: str) -> None:
+    code, out, error = cli("map", GENOMES, some_reads, *options)
+    assert (code, out) == (2, b"")
+    assert sentence in error
+
+
+@pytest.mark.parametrize("options", [["-o", "out.bam"], ["--sort", "-o", "out.bam"], ["--sort", "-o", "out.cram"]])
+def test_bad_reads_leave_nothing(cli: Cli, tmp_path: Path, some_reads: Path, options: list[str]) -> None:
+    reads = tmp_path / "cut.fq"
+    reads.write_bytes(some_reads.read_bytes()[:-100])
+    code, _, error = cli("map", GENOMES, reads, *options[:-1], tmp_path / options[-1])
+    assert code == 3
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["cut.fq"]
+
+
+@pytest.mark.parametrize("sort", [[], ["--sort"]])
+def test_full_disk(cli: Cli, some_reads: Path, sort: list[str]) -> None:
+    code, _, error = cli("map", GENOMES, some_reads, "--bam", *sort, "-o", "/dev/full")
+    assert code == 1
+    assert error == "gpualign map: error: cannot write /dev/full: No space left on device\n"
+
+
+def feed(arguments: list[str], drain: Callable[[IO[bytes]], None], folder: Path) -> None:
+    """Write more to a samtools command than pipes hold."""
+    with run_samtools(arguments, drain, str(folder)) as command:
+        for _ in range(100):
+            command.write(b"@CO\ttext\n" + b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n" * 10_000)
+
+
+def test_a_failed_command_says_why(tmp_path: Path) -> None:
+    with pytest.raises(GpualignError, match=r"samtools view failed: .*no-such-file"):
+        feed(["view", "-h", "-L", "/no-such-file", "-"], lambda stream: None, tmp_path)
+
+
+def test_an_output_that_fails_ends_the_command(tmp_path: Path) -> None:
+    def fail(stream: IO[bytes]) -> None:
+        raise GpualignError("no room")
+
+    with pytest.raises(GpualignError, match="no room"):
+        feed(["view", "-h", "-"], fail, tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_leaves_nothing(tmp_path: Path, some_reads: Path, number: int) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    options = ["--sort", "-t", "2", "-o", out / "x.bam", "--device", "cpu"]
+    command = [sys.executable, "-m", "gpualign", "map", GENOMES, "-", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(some_reads.read_bytes() * 20)  # more than it reads ahead: it maps, and waits for more
+        process.stdin.flush()
+        assert len(list(out.iterdir())) == 2  # the file to be and the folder of the sort
+        process.send_signal(number)
+        _, error = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + number
+    assert error.count(b"\n") == 1
+    assert list(out.iterdir()) == []
+
+
+def test_a_reader_that_goes_away(some_reads: Path) -> None:
+    command = [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(some_reads), "--bam"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        error = process.stderr.read()
+        assert process.wait(timeout=DEADLINE) == 141
+    assert b"rror" not in error
+
+
+def test_a_signal_while_the_folder_is_made_leaves_none(
+    cli: Cli, tmp_path: Path, some_reads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earliest moment: the folder is there, and nobody has been told."""
+    make = os.mkdir
+
+    def made_and_interrupted(path: str, mode: int = 0o777) -> None:
+        make(path, mode)
+        raise KeyboardInterrupt
+
+    def at_once(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("gpualign.io.alignment_output.os.mkdir", made_and_interrupted)
+    monkeypatch.setattr("gpualign.cli._exit_at_once", at_once)
+    assert cli("map", GENOMES, some_reads, "--sort", "-o", tmp_path / "a.sam")[0] == 130
+    assert list(tmp_path.iterdir()) == []

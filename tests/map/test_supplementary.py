@@ -1,0 +1,159 @@
+"""Short reads that go on to chaining: what sends them there and what comes of it, by hand and beside Smith-Waterman."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import parasail
+import pytest
+
+from tests.helpers.map_files import random_genome, records, tags, write_fasta, write_fastq
+from tests.index.test_index import mix
+from tests.reference.alignment import affine_score, replay
+from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+SCORES = (1, 4, 6, 1, 5)  # match, mismatch, gap open and extension, clip
+
+
+def mapped(cli: Cli, folder: Path, genome: str, reads: list[str], *options: str) -> list[list[str]]:
+    """The primary records."""
+    reads_file = write_fastq(folder / "r.fq", *((str(i), read, "I" * len(read)) for i, read in enumerate(reads)))
+    code, sam, _ = cli("map", write_fasta(folder / "r.fa", g=genome), reads_file, *options)
+    assert code == 0
+    return [row for row in records(sam) if not int(row[1]) & 0x900]
+
+
+def changed(text: str, *positions: int) -> str:
+    letters = list(text)
+    for at in positions:
+        letters[at] = "CGTA"["ACGT".index(letters[at])]
+    return "".join(letters)
+
+
+def test_a_long_gap_is_preferred_to_the_edits_of_another_copy(cli: Cli, tmp_path: Path) -> None:
+    """Seven mismatches cost 35, which is within the limit; a gap of 20, beyond the limit, costs 26."""
+    left, right = random_genome(1, 75), random_genome(2, 75)
+    copy = changed(left + right, 9, 29, 49, 69, 89, 109, 129)
+    genome = (
+        random_genome(3, 1000)
+        + copy
+        + random_genome(4, 1000)
+        + left
+        + random_genome(5, 20)
+        + right
+        + random_genome(6, 1000)
+    )
+    (row,) = mapped(cli, tmp_path, genome, [left + right])
+    assert (row[3], tags(row)["AS"]) == ("2151", "124")
+    assert "20D" in row[5]
+    (row,) = mapped(cli, tmp_path, genome, [left + right], "--end-to-end")
+    assert (row[3], row[5], tags(row)["ed"]) == ("1001", "150M", "7")
+    few = copy[:60] + left[60:] + right  # three mismatches cost less than the gap
+    (row,) = mapped(cli, tmp_path, genome.replace(copy, few), [left + right])
+    assert (row[3], row[5], tags(row)["AS"]) == ("1001", "150M", "135")
+
+
+@pytest.mark.parametrize(("side", "cigar"), [(20, "40S110M"), (21, "41S109M"), (22, "22M20I108M")])
+def test_a_gap_has_to_earn_more_than_clipping_its_side(cli: Cli, tmp_path: Path, side: int, cigar: str) -> None:
+    """A gap of 20 costs 26, and an end that is not clipped is worth 5."""
+    genome = random_genome(7, 3000)
+    before, behind = genome[1000 : 1000 + side], genome[1000 + side : 1130]
+    inserted = next(base for base in "ACGT" if base not in (before[-1], behind[0])) * 20
+    read = before + inserted + behind
+    (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5")
+    assert row[5] == cigar
+
+
+def test_long_gaps_in_tandem_repeats_are_aligned_as_well_as_smith_waterman_does(cli: Cli, tmp_path: Path) -> None:
+    """An anchor's diagonal may be that of another copy: each side of a doubtful gap is aligned by itself, too."""
+    rng = random.Random(11)
+    genome, reads = "", []
+    for seed in range(40):
+        genome += random_genome(100 + seed, 400)
+        repeat = random_genome(200 + seed, rng.randrange(22, 40)) * 12
+        repeat = changed(repeat, *(rng.randrange(len(repeat)) for _ in range(8)))
+        at = rng.randrange(0, len(repeat) - 130)
+        half = rng.randrange(45, 85)
+        reads.append(repeat[at : at + half] + random_genome(300 + seed, 20) + repeat[at + half : at + 130])
+        genome += repeat
+    matrix = parasail.matrix_create("ACGT", SCORES[0], -SCORES[1])
+    rows = mapped(cli, tmp_path, genome, reads)
+    for read, row in zip(reads, rows, strict=True):
+        sequence = reverse_complement(read) if int(row[1]) & 16 else read
+        _, _, columns = replay(sequence, genome, int(row[3]) - 1, row[5])
+        score = affine_score(columns, SCORES)
+        assert score == int(tags(row)["AS"])
+        best = max(
+            parasail.sw_striped_16(each, genome, 7, 1, matrix).score for each in (read, reverse_complement(read))
+        )
+        ends = sum(SCORES[4] for end in (columns[0], columns[-1]) if end != "S")  # what clipping them would have cost
+        assert best <= score + ends
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [(1, ("1001", "150M", "145")), (2, ("2151", "141M9S", "141")), (3, ("1001", "142M8S", "142"))],
+)
+def test_a_copy_beyond_the_limit_may_be_better_clipped(
+    cli: Cli, tmp_path: Path, edits: int, expected: tuple[str, str, str]
+) -> None:
+    """The copy lacks the read's last nine bases, which is beyond the limit of five edits; clipped it scores 141. Both
+    places have the seeds of the first 141 bases. With three edits in the last eight bases the place is clipped itself.
+    """
+    read = random_genome(31, 150)
+    place = changed(read, *range(142, 142 + 3 * edits, 3))
+    copy = changed(read, *range(141, 150))
+    genome = random_genome(32, 1000) + place + random_genome(33, 1000) + copy + random_genome(34, 1000)
+    (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5", "--error-rate", "0.03")
+    assert (row[3], row[5], tags(row)["AS"]) == expected
+
+
+@pytest.mark.parametrize(("shared", "least", "most"), [(98, 0, 0), (97, 1, 5), (94, 10, 30)])
+def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, least: int, most: int) -> None:
+    """Of 100 bases that a read has in common with one place, another place has the first 98, 97 or 94."""
+    start, rest = random_genome(21, 100), random_genome(22, 50)
+    copy = start[:shared] + changed(start, *range(shared, 100))[shared:]
+    genome = (
+        random_genome(23, 1000) + copy + random_genome(24, 1000) + start + changed(rest, 0) + random_genome(25, 1000)
+    )
+    read = start + "".join("TGAC"["ACGT".index(base)] for base in changed(rest, 0))
+    (row,) = mapped(cli, tmp_path, genome, [read])
+    assert (row[3], row[5]) == ("2101", "100M50S")
+    assert least <= int(row[4]) <= most
+
+
+@pytest.mark.parametrize(("aligned", "most"), [(74, 10), (76, 60)])
+def test_reads_of_which_little_is_explained_are_not_trusted(cli: Cli, tmp_path: Path, aligned: int, most: int) -> None:
+    """Three tenths of 250 bases are 75."""
+    genome = random_genome(31, 3000)
+    other = random_genome(32, 250 - aligned)
+    (row,) = mapped(
+        cli, tmp_path, genome, [genome[1000 : 1000 + aligned] + changed(genome[1000 + aligned], 0) + other[1:]]
+    )
+    assert (row[3], row[5], row[4]) == ("1001", f"{aligned}M{250 - aligned}S", str(most))
+
+
+def kmers(text: str, positions: list[int], k: int) -> set[str]:
+    """On whichever strand comes first."""
+    return {min(kmer, reverse_complement(kmer)) for kmer in (text[i : i + k] for i in positions)}
+
+
+def minimizers(text: str, k: int = 19, w: int = 9) -> set[str]:
+    return kmers(text, minimizer_positions(text, k, w, lambda kmer: mix(k, packed(kmer))), k)
+
+
+def test_reads_with_many_errors_are_chained_by_all_their_k_mers(cli: Cli, tmp_path: Path) -> None:
+    """By definition no minimizer of the read's last 120 bases is of the reference there, but two other k-mers are.
+    The first 31 bases, which come from a repeat, are what sends the read to chaining."""
+    home, repeat = random_genome(1075, 400), random_genome(5075, 31)
+    read = repeat + changed(home[100:220], 17, 41, 63, 86, 106)
+    assert not minimizers(read) & minimizers(home)
+    assert len(kmers(read, list(range(len(read) - 18)), 19) & minimizers(home)) == 2
+    copies = "".join(random_genome(80 + i, 500) + repeat for i in range(2))
+    genome = copies + random_genome(83, 500) + home + random_genome(84, 500)
+    (row,) = mapped(cli, tmp_path, genome, [read])
+    assert (int(row[3]), row[5]) == (genome.index(home) + 101, "31S120M")
+    assert tags(row)["AS"] == "95"

@@ -1,0 +1,327 @@
+"""The device's mapper, on one lane of the CPU and on a GPU, against the CPU's: two programs, the same records."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu import tuning
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.map.cpu import map_batch
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.kernel import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
+from gpualign.map.pairs import PairModel
+from gpualign.map.run import MapParams
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.reference import Reference
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
+
+
+def make_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]:
+    """Contigs of several lengths: random, with copies of a piece with changes, a tandem repeat and runs of N."""
+    rng = np.random.default_rng(seed)
+    contigs = [LETTERS[rng.integers(0, 4, size)] for size in (40_000, 9_000, 300, 60, 12_000)]
+    piece = contigs[0][1000:2500]
+    for at in range(5000, 30_000, 2500):
+        copy = piece.copy()
+        changed = rng.random(len(copy)) < 0.01
+        copy[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+        contigs[0][at : at + len(copy)] = copy
+    contigs[1][2000:6000] = np.tile(contigs[1][2000:2020], 200)
+    contigs[4][3000:3100] = ord("N")
+    contigs[4][7000] = ord("N")
+    packer = _native.ReferencePacker()
+    for contig in contigs:
+        packer.append(contig)
+    offsets = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])]).astype(np.int64)
+    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish()), contigs
+
+
+def read_from(
+    contigs: list[NDArray[np.uint8]], rng: np.random.Generator, length: int, rate: float
+) -> tuple[bytes, int, int]:
+    """A read with substitutions, gaps and now and then an N, on either strand; its contig and start."""
+    contig = int(rng.choice(len(contigs), p=[0.5, 0.2, 0.05, 0.05, 0.2]))
+    text = contigs[contig]
+    start = int(rng.integers(0, max(1, len(text) - length)))
+    read = text[start : start + length].copy()
+    changed = rng.random(len(read)) < rate
+    read[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+    letters = bytes(read)
+    if rng.random() < 0.3 and len(letters) > 40:
+        at = int(rng.integers(5, len(letters) - 5))
+        gap = int(rng.integers(1, 5))
+        letters = (
+            letters[:at]
+            + (bytes(LETTERS[rng.integers(0, 4, gap)]) if rng.random() < 0.5 else b"")
+            + letters[at + gap :]
+        )
+    if rng.random() < 0.05 and letters:
+        letters = b"N" + letters[1:]
+    return (letters.translate(COMPLEMENT)[::-1] if rng.random() < 0.5 else letters), contig, start
+
+
+def as_batch(reads: list[bytes], mates: NDArray[np.uint8] | None = None) -> SequenceBatch:
+    bases, offsets = join_bytes(reads)
+    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(reads) + 1, np.int64), bases, offsets, mates=mates)
+
+
+def make_reads(contigs: list[NDArray[np.uint8]], seed: int, count: int, longest: int) -> SequenceBatch:
+    rng = np.random.default_rng(seed)
+    reads = [
+        read_from(contigs, rng, int(rng.integers(20, longest)), float(rng.choice([0, 0.01, 0.05])))[0]
+        for _ in range(count)
+    ]
+    reads += [b"", b"A", b"ACGT", b"N" * 60, bytes(LETTERS[rng.integers(0, 4, 120)])]
+    chimera = bytes(contigs[0][100:160]) + bytes(contigs[4][500:560])
+    return as_batch([*reads, chimera, *[bytes(contigs[1][2000 + i : 2120 + i]) for i in range(20)]])
+
+
+def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
+    """Pairs of 100-base ends, inserts about 300; some with an end of noise, some far apart, some reads are single."""
+    rng = np.random.default_rng(seed)
+    reads: list[bytes] = []
+    mates: list[int] = []
+    for _ in range(count):
+        insert = int(rng.normal(300, 30))
+        fragment, _, _ = read_from(contigs[:1] * 4 + contigs[4:], rng, max(120, insert), 0.01)
+        ends = [fragment[:100], fragment[-100:].translate(COMPLEMENT)[::-1]]
+        kind = rng.random()
+        if kind < 0.1:
+            spoilt = np.frombuffer(ends[1], np.uint8).copy()
+            spoilt[::17] = LETTERS[rng.integers(0, 4, len(spoilt[::17]))]
+            ends[1] = bytes(spoilt)
+        elif kind < 0.15:
+            ends[1] = bytes(LETTERS[rng.integers(0, 4, 100)])
+        elif kind < 0.2:
+            ends[1] = read_from(contigs, rng, 100, 0.01)[0]
+        if kind > 0.95:
+            reads.append(ends[0])
+            mates.append(0)
+        else:
+            reads += ends
+            mates += [1, 2]
+    return as_batch(reads, np.array(mates, np.uint8))
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[MinimizerIndex, list[NDArray[np.uint8]]]:
+    reference, contigs = make_reference(3)
+    return build_index(reference, IndexParams(15, 8)), contigs
+
+
+def assert_same(
+    found: DeviceRecords, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+) -> None:
+    merged = found.alignments(batch, params, pairs is not None, lambda left: map_batch(index, left, params, pairs))
+    expected = map_batch(index, batch, params, pairs)
+    for field in fields(expected):
+        assert np.array_equal(getattr(merged, field.name), getattr(expected, field.name)), field.name
+
+
+CASES = {
+    "plain": MapParams("", ""),
+    "secondary": MapParams("", "", secondary=3, strata=2),
+    "whole": MapParams("", "", end_to_end=True, error_rate=0.12),
+    "few hits": MapParams("", "", most_hits=20, most_candidates=3, secondary=2),
+    "many hits": MapParams.of_preset("sr-sensitive", reference="", reads=""),
+    "scores": MapParams("", "", match=2, mismatch=3, gap_open=1, gap_extend=1, clip=0),
+}
+PAIRS = {
+    "fr": PairModel(mean=300, sd=30, min=150, max=450),
+    "ff": PairModel(mean=300, sd=30, min=150, max=450, orientation="ff"),
+    "rf, no price": PairModel(mean=300, sd=30, min=150, max=450, orientation="rf", unpaired=0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("longest", [150, 300])
+def test_one_lane_reads(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, longest: int) -> None:
+    index, contigs = world
+    batch = make_reads(contigs, 7, 300, longest)
+    found = map_on_one_lane(index, batch, CASES[case])
+    assert_same(found, index, batch, CASES[case], None)
+    assert np.count_nonzero(found.left) < len(batch) / 3
+
+
+def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
+    """Reads of 100 bases with two substitutions or a gap of 1 to 4 close to an end: whether a gap, a clipped end or
+    neither is best hangs on a base."""
+    rng = np.random.default_rng(seed)
+    reads = []
+    for _ in range(count):
+        text = contigs[int(rng.choice([0, 1]))]
+        start = int(rng.integers(0, len(text) - 110))
+        read = text[start : start + 100].copy()
+        kind, at = rng.integers(0, 3), int(rng.integers(1, 14))
+        if kind == 0:
+            for place in rng.integers(0, 14, 2):
+                read[place] = LETTERS[(int(np.searchsorted(LETTERS, read[place])) + rng.integers(1, 4)) % 4]
+        elif kind == 1:  # bases of the reference that the read has not
+            read = np.concatenate([text[start : start + at], text[start + at + int(rng.integers(1, 5)) :][: 100 - at]])
+        else:
+            read = np.concatenate([read[:at], LETTERS[rng.integers(0, 4, int(rng.integers(1, 5)))], read[at:]])
+        letters = bytes(read)
+        reads.append(letters if rng.random() < 0.5 else letters.translate(COMPLEMENT)[::-1])
+    return as_batch(reads)
+
+
+@pytest.mark.parametrize(
+    "scores", [(1, 4, 6, 1, 5), (2, 3, 5, 2, 5), (1, 1, 2, 1, 3), (1, 9, 16, 1, 9), (1, 4, 5, 1, 4)]
+)
+def test_one_lane_edits_at_an_end(
+    world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], scores: tuple[int, ...]
+) -> None:
+    index, contigs = world
+    names = ("match", "mismatch", "gap_open", "gap_extend", "clip")
+    params = MapParams("", "", **dict(zip(names, scores, strict=True)))
+    batch = edited_at_an_end(contigs, 3, 600)
+    assert_same(map_on_one_lane(index, batch, params), index, batch, params, None)
+
+
+@pytest.mark.parametrize("library", PAIRS)
+@pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
+def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str) -> None:
+    index, contigs = world
+    batch = make_pairs(contigs, 5, 250)
+    found = map_on_one_lane(index, batch, CASES[case], PAIRS[library])
+    assert_same(found, index, batch, CASES[case], PAIRS[library])
+    assert np.count_nonzero(found.left) < len(batch) / 3
+
+
+def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]) -> None:
+    index, contigs = world
+    batch = as_batch([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
+    found = map_on_one_lane(index, batch, MapParams("", ""))
+    assert found.left.tolist() == [0, 1, 1]
+    assert_same(found, index, batch, MapParams("", ""), None)
+
+
+def test_what_the_device_does_not_map() -> None:
+    assert runs_on_gpu(MapParams("", ""))
+    assert not runs_on_gpu(MapParams("", "", full=True))
+    assert not runs_on_gpu(MapParams("", "", secondary=17))
+    assert not runs_on_gpu(MapParams.of_preset("ont", reference="", reads=""))
+
+
+@pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
+def test_units(paired: bool, firsts: list[int]) -> None:
+    item = MapBatch.of(as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
+    _, _, units, _ = item.addresses(0)
+    assert item.block[units : units + 4 * len(firsts)].view(np.uint32).tolist() == firsts
+    assert item.units == len(firsts) - 1
+    assert [half.units for half in item.halves(paired)] == [item.units // 2, item.units - item.units // 2]
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600], [100] * 31])
+@pytest.mark.parametrize("dirt", [0, 255])
+def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
+    """In memory with whatever content."""
+    rng = np.random.default_rng(3)
+    bases = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, sum(lengths))]
+    offsets = np.cumsum([0, *lengths]).astype(np.int64)
+    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+    item = MapBatch.of(batch, False, lambda nbytes: np.full(nbytes, dirt, np.uint8))
+
+    def found(at: int, count: int, dtype: type) -> list[int]:
+        return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
+
+    letters, starts, units, next_unit = item.addresses(0)
+    assert found(letters, len(bases), np.uint8) == bases.tolist()
+    assert found(starts, len(offsets), np.int64) == offsets.tolist()
+    assert found(units, len(offsets), np.uint32) == list(range(len(offsets)))
+    assert found(next_unit, 1, np.uint32) == [0]
+    assert (letters % 256, starts % 8, units % 4, next_unit % 4) == (0, 0, 0, 0)
+    assert item.units == len(lengths)
+    assert item.longest == max([1, *(length for length in lengths if length <= 512)])
+    assert item.batch.bases.tobytes() == bases.tobytes()
+    halves = item.halves(False)
+    assert [half.units for half in halves] == (
+        [len(lengths) // 2, -(-len(lengths) // 2)] if len(lengths) > 1 else [len(lengths)]
+    )
+    assert b"".join(half.batch.bases.tobytes() for half in halves) == bases.tobytes()
+
+
+def test_room() -> None:
+    params = MapParams("", "")
+    assert [Room.of(params, longest).words for longest in (1, 160, 161, 256, 384, 512, 9000)] == [
+        5,
+        5,
+        8,
+        8,
+        12,
+        16,
+        16,
+    ]
+    room = Room.of(params, 150)
+    assert (room.hits, room.places) == (4096, 512)
+    assert room.trace == (300 + 25) * 13  # 12 edits: 25 diagonals, every second a step
+    assert Room.of(MapParams("", "", most_hits=10_000), 150).hits == 1 << 14
+    assert tuning.MAP_LONGEST == 512
+
+
+def test_penalties() -> None:
+    # half the squared deviation over log 4, rounded: 2 sd cost 2 / 1.386 = 1.44, 3 sd 3.25, 100 sd more than the most
+    penalties = _native.pair_penalties(300.0, 10.0, 1300)
+    assert len(penalties) == 1301
+    assert penalties[[300, 280, 320, 330, 1300]].tolist() == [0, 1, 1, 3, 1000]
+
+
+@pytest.mark.gpu
+class TestOnGpu:
+    """The same cases by the kernel."""
+
+    @staticmethod
+    def kernel_records(
+        index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+    ) -> DeviceRecords:
+        from gpualign.engine.gpu.device import Device, list_devices
+        from gpualign.engine.gpu.runner import run_on_devices
+        from gpualign.map.device.kernel import MapKernel
+
+        item = MapBatch.of(batch, pairs is not None)
+        with Device(list_devices()[0]) as device:
+            (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [device])
+        return found
+
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("longest", [150, 250, 300, 500])
+    def test_reads(self, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, longest: int) -> None:
+        index, contigs = world
+        batch = make_reads(contigs, 7, 3000, longest)
+        found = self.kernel_records(index, batch, CASES[case], None)
+        assert np.array_equal(found.records, map_on_one_lane(index, batch, CASES[case]).records)
+        assert_same(found, index, batch, CASES[case], None)
+
+    @pytest.mark.parametrize("library", PAIRS)
+    @pytest.mark.parametrize("case", ["plain", "secondary", "few hits"])
+    def test_pairs(self, world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str) -> None:
+        index, contigs = world
+        batch = make_pairs(contigs, 5, 2500)
+        found = self.kernel_records(index, batch, CASES[case], PAIRS[library])
+        assert np.array_equal(found.records, map_on_one_lane(index, batch, CASES[case], PAIRS[library]).records)
+        assert_same(found, index, batch, CASES[case], PAIRS[library])
+
+    def test_files(self, tmp_path: Path) -> None:
+        """Whole runs over the bundled reads: the same bytes, in small batches too, and beside the CPU."""
+        from gpualign.map.run import run_map
+        from gpualign.params import RunOptions
+
+        data = Path(__file__).resolve().parent.parent.parent / "examples" / "data"
+        params = MapParams(str(data / "genomes.fa"), str(data / "SRR059298_25k.fastq.gz"))
+        texts = []
+        for number, (device, batch) in enumerate(
+            [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]
+        ):
+            output = tmp_path / f"{number}.sam"
+            run_map(params, RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True))
+            texts.append(output.read_bytes())
+        assert texts[0].count(b"\n") > 25_000
+        assert all(text == texts[0] for text in texts)

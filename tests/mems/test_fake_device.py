@@ -1,0 +1,275 @@
+"""`mems --device cuda` without a GPU: the host's part, with a driver whose device is this process's memory and kernels
+that do what those of ``cuda/mems.cu`` promise. The bytes are the CPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import device as device_module
+from gpualign.mems import device as mems
+from gpualign.mems import device_run as mems_devices
+from gpualign.mems.device import MemsKernel
+from gpualign.mems.device_unique import UniqueMemsKernel
+from gpualign.mems.params import MemsParams
+from gpualign.mems.run import run_mems
+from gpualign.mems.search import Piece, Search
+from gpualign.params import RunOptions
+from tests.helpers.fake_cuda import Allocation, FakeDriver
+from tests.mems.test_gpu import mutate, random_text, reverse_complement, write
+
+#: matches of a tile that its own warp finds, and of each further part
+OWN, OF_PART = 5, 3
+#: that are left over at most
+PARTS = 4096
+FOUND = np.dtype([("start", "u4"), ("reference", "u4"), ("length", "u4"), ("unit", "u4"), ("number", "u4")])
+LEFT_OVER = np.dtype(
+    [
+        ("found", "u8"),
+        ("total", "u8"),
+        ("part_count", "u4"),
+        ("unused", "u4"),
+        ("parts", [("tile", "u4"), ("part", "u4")], PARTS),
+    ]
+)
+
+
+def view(memory: Allocation, dtype: Any, count: int) -> np.ndarray:
+    return memory.data[: np.dtype(dtype).itemsize * count].view(dtype)
+
+
+def columns_in(memory: Allocation, count: int) -> np.ndarray:
+    return view(memory, "u4", 3 * count).reshape(3, count)
+
+
+class Kernels:
+    """The kernels of a :class:`MemsKernel`; they find the matches of the piece that was handed in last on the CPU."""
+
+    def __init__(self) -> None:
+        self.generator = np.random.default_rng(3)
+        self.filled = self.placed = self.parts = self.unique = 0
+        self.kernel: MemsKernel
+        self.piece: Piece
+
+    def units(self, first: int, tiles: int) -> Iterator[tuple[int, int, np.ndarray]]:
+        """(tile, part, matches), those of one tile behind one another, in an order as seeds give them: mixed, but those
+        of one start by reference position.
+        """
+        tile_size, text = self.kernel.shape.tile, self.piece.source.text
+        stop = min((first + tiles) * tile_size, text.length)
+        found = self.kernel.search.find(Piece(self.piece.source, first * tile_size, stop), 0, 1 << 62).columns
+        assert found is not None
+        matches = np.stack(found, axis=1)
+        tile_of = matches[:, 0] // tile_size - first
+        for tile in np.unique(tile_of):
+            mine = matches[tile_of == tile]
+            order = np.random.default_rng(int(first + tile)).permutation(mine[:, 0].max() + 1)
+            mine = mine[np.argsort(order[mine[:, 0]], kind="stable")]
+            yield int(tile), 0, mine[:OWN]
+            for part, begin in enumerate(range(OWN, len(mine), OF_PART), 1):
+                yield int(tile), part, mine[begin : begin + OF_PART]
+
+    def count(self, *arguments: Any, **_: Any) -> None:
+        first, tiles, counts, totals, room, found, left_over = arguments[-7:]
+        first, tiles = int(first), int(tiles)
+        counts, totals = view(counts, "u4", tiles + PARTS), view(totals, "u4", tiles + PARTS)
+        state = view(left_over, LEFT_OVER, 1)[0]
+        assert state.tobytes() == bytes(LEFT_OVER.itemsize)
+        counts[:tiles] = totals[:tiles] = 0
+        rows = []
+        for tile, part, matches in self.units(first, tiles):
+            unit = tile
+            if part:
+                unit = tiles + int(state["part_count"])
+                state["parts"][state["part_count"]] = (tile, part)
+                state["part_count"] += 1
+                counts[unit] = len(matches)
+                self.parts += 1
+            else:
+                counts[unit] = totals[unit] = len(matches)
+            rows += [(*match, unit, number) for number, match in enumerate(matches)]
+        state["found"] = len(rows)
+        kept = self.generator.permutation(len(rows))[: int(room)]
+        view(found, FOUND, len(kept))[:] = np.array(rows, FOUND)[kept]
+
+    def count_unique(self, *arguments: Any, **launch: Any) -> None:
+        first, tiles, counts, totals, found, left_over = arguments[-6:]
+        first, tiles = int(first), int(tiles)
+        assert launch["grid"][0] * self.kernel.shape.warps > tiles
+        tile_size, source = self.kernel.shape.tile, self.piece.source
+        stop = min((first + tiles) * tile_size, source.text.length)
+        columns = self.kernel.search.find(Piece(source, first * tile_size, stop), 0, 1 << 62).columns
+        assert columns is not None
+        matches = np.stack(columns, axis=1)
+        unit = matches[:, 0] // tile_size - first
+        sizes = np.bincount(unit, minlength=tiles + 1)
+        number = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+        rows = [(*match, *place) for match, place in zip(matches, zip(unit, number, strict=True), strict=True)]
+        view(found, FOUND, len(rows))[:] = np.array(rows, FOUND)[self.generator.permutation(len(rows))]
+        view(counts, "u4", tiles + 1)[:] = view(totals, "u4", tiles + 1)[:] = sizes
+        view(left_over, LEFT_OVER, 1)["found"] = len(rows)
+        self.unique += len(rows)
+
+    def count_parts(self, *arguments: Any, **_: Any) -> None:
+        _, tiles, counts, totals, _, _, left_over = arguments[-7:]
+        tiles = int(tiles)
+        counts, totals = view(counts, "u4", tiles + PARTS), view(totals, "u4", tiles + PARTS)
+        parts = view(left_over, LEFT_OVER, 1)[0]["parts"]
+        counts[tiles:][parts["part"] == 0] = 0
+        totals[tiles:] = counts[tiles:]
+        np.add.at(totals, parts["tile"], counts[tiles:])
+
+    def sum(self, values: Allocation, count: np.uint32, sums: Allocation, **launch: Any) -> None:
+        assert launch["grid"][0] * 2048 >= count
+        view(sums, "u8", launch["grid"][0])[:] = 1
+
+    def number(
+        self,
+        values: Allocation,
+        count: np.uint32,
+        sums: Allocation,
+        tiles: np.uint32,
+        offsets: Allocation,
+        left: Any,
+        **_: Any,
+    ) -> None:
+        totals = view(values, "u4", int(count))
+        view(offsets, "u8", int(count))[:] = np.cumsum(totals, dtype="u8") - totals
+        view(left, LEFT_OVER, 1)["total"] = totals[: int(tiles)].sum()
+
+    @staticmethod
+    def first_match(unit: int, tiles: int, parts: np.ndarray, counts: np.ndarray, offsets: np.ndarray) -> int:
+        if unit < tiles:
+            return int(offsets[unit])
+        tile, part = parts[unit - tiles].tolist()
+        return int(offsets[tile] + counts[tile] + offsets[unit] - offsets[unit - part + 1])
+
+    def place(self, *arguments: Any, **_: Any) -> None:
+        found, left_over, tiles, counts, offsets, room, page_begin, filled = arguments
+        state, tiles = view(left_over, LEFT_OVER, 1)[0], int(tiles)
+        total = int(state["total"])
+        if total > room:
+            return
+        self.placed += total > 0
+        numbers = (state["parts"], counts.data.view("u4"), offsets.data.view("u8"))
+        for row in view(found, FOUND, total):
+            at = self.first_match(int(row["unit"]), tiles, *numbers) + int(row["number"])
+            columns_in(filled, total)[:, at] = row["start"], page_begin + row["reference"], row["length"]
+
+    def fill(self, *arguments: Any, **_: Any) -> None:
+        first, tiles, left_over, counts, offsets, begin, end, start, stop, page_begin, filled = arguments[-11:]
+        tiles, start, stop = int(tiles), int(start), int(stop)
+        parts = view(left_over, LEFT_OVER, 1)[0]["parts"]
+        numbers = (parts, view(counts, "u4", tiles + PARTS), view(offsets, "u8", tiles + PARTS))
+        unit_of = {(int(tile), int(part)): tiles + i for i, (tile, part) in enumerate(parts) if part}
+        self.filled += 1
+        for tile, part, matches in self.units(int(first), tiles):
+            unit = unit_of[tile, part] if part else tile
+            if not begin <= unit < end:
+                continue
+            for at, match in enumerate(matches, self.first_match(unit, tiles, *numbers)):
+                if start <= at < stop:
+                    columns_in(filled, stop - start)[:, at - start] = match + np.array([0, page_begin, 0], "u4")
+
+    def order(self, *arguments: Any, **_: Any) -> None:
+        _, begin, end, offsets, left_over, most, start, stop, filled, ordered = arguments
+        total = int(view(left_over, LEFT_OVER, 1)[0]["total"])
+        if total > most:
+            return
+        start, stop = int(start), min(int(stop), total)
+        offsets = view(offsets, "u8", int(end) + 1)
+        for tile in range(int(begin), int(end)):
+            part = slice(max(start, int(offsets[tile])) - start, min(stop, int(offsets[tile + 1])) - start)
+            if part.start < part.stop:
+                mine = columns_in(filled, stop - start)[:, part]
+                columns_in(ordered, stop - start)[:, part] = mine[:, np.argsort(mine[0], kind="stable")]
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    """Installed, with a device of their own."""
+    made = Kernels()
+    names = ("count", "count_parts", "count_unique", "sum", "number", "place", "fill", "order")
+    driver = FakeDriver(functions={f"mems_{name}": getattr(made, name) for name in names}, memory=1 << 31)
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    launch = MemsKernel._launch
+
+    def noting(kernel: MemsKernel, slot: Any, item: Piece, arrays: Any) -> None:
+        made.kernel, made.piece = kernel, item
+        launch(kernel, slot, item, arrays)
+
+    monkeypatch.setattr(MemsKernel, "_launch", noting)
+    submit = UniqueMemsKernel.submit
+
+    def noting_too(kernel: UniqueMemsKernel, slot: Any, item: Piece) -> None:
+        made.kernel, made.piece = kernel, item
+        submit(kernel, slot, item)
+
+    monkeypatch.setattr(UniqueMemsKernel, "submit", noting_too)
+    return made
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    generator = np.random.default_rng(5)
+    folder = tmp_path_factory.mktemp("genome")
+    text = random_text(generator, 3000)
+    contigs = [text + "AC" * 60 + "NNN" + text[500:900], random_text(generator, 500), "A" * 60]
+    queries = [mutate(generator, text, 0.02), "A" * 70, "", reverse_complement(text)[:1500], "AC" * 30]
+    return (write(folder / "ref.fa", contigs), write(folder / "long.fa", queries))
+
+
+def run(files: tuple[str, ...], folder: Path, device: str, params: MemsParams, **options: Any) -> bytes:
+    path = folder / "out"
+    run_mems(files[0], files[1:], params, RunOptions(output=str(path), device=device, quiet=True, threads=2, **options))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "min_length"), [("maxmatch", 12), ("mumreference", 12), ("mum", 12), ("mumreference", 40), ("mum", 40)]
+)
+@pytest.mark.parametrize(
+    ("slice_matches", "most_matches"), [(1 << 20, 1 << 20), (200, 1 << 20), (41, 1 << 20), (41, 50), (41, 200)]
+)
+def test_same_bytes_as_the_cpu(
+    files: tuple[str, ...],
+    tmp_path: Path,
+    kernels: Kernels,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    min_length: int,
+    slice_matches: int,
+    most_matches: int,
+) -> None:
+    params = MemsParams(min_length=min_length, kind=kind, strands="both", lengths=True, only_acgt=True)
+    expected = run(files, tmp_path, "cpu", params)
+    assert expected.count(b"\n") > 20
+    monkeypatch.setattr(Search, "slice_matches", slice_matches)
+    monkeypatch.setattr(Search, "most_matches", most_matches)
+    assert run(files, tmp_path, "cuda:0", params) == expected
+    monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 1 << 12)
+    monkeypatch.setattr(mems_devices, "_REPORTED", 100)
+    assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 10) == expected
+    if params.by_sorted_positions:
+        assert kernels.unique > 20
+        return
+    assert kernels.parts > 0
+    many = kind == "maxmatch" and slice_matches < 1 << 20
+    assert (kernels.filled if many else kernels.filled + kernels.placed) > 0
+
+
+@pytest.mark.parametrize("kind", ["mumreference", "mum"])
+def test_a_device_without_room_for_the_sorted_positions_leaves_the_search_to_the_cpu(
+    files: tuple[str, ...], tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    params = MemsParams(min_length=12, kind=kind, strands="both", only_acgt=True)
+    expected = run(files, tmp_path, "cpu", params)
+    monkeypatch.setattr(mems, "RESIDENT_SHARE", 0.0)
+    assert run(files, tmp_path, "cuda:0", params) == expected
+    assert kernels.unique == 0

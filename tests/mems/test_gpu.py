@@ -1,0 +1,152 @@
+"""`mems` on a GPU: the same bytes as the CPU, whatever the pages, slices and pauses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.mems.device import self_test
+from gpualign.mems.params import MemsParams
+from gpualign.mems.run import run_mems
+from gpualign.mems.search import Search
+from gpualign.params import RunOptions
+from tests.reference.mems import reverse_complement
+
+pytestmark = pytest.mark.gpu
+
+
+def random_text(generator: np.random.Generator, length: int, letters: str = "ACGT") -> str:
+    return "".join(generator.choice(list(letters), length))
+
+
+def mutate(generator: np.random.Generator, text: str, rate: float) -> str:
+    letters = np.array(list(text))
+    places = generator.random(len(letters)) < rate
+    letters[places] = generator.choice(list("ACGTN"), int(places.sum()))
+    return "".join(letters)
+
+
+def write(path: Path, records: list[str]) -> str:
+    path.write_text("".join(f">{path.stem}{i}\n{record}\n" for i, record in enumerate(records)))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
+    """A reference with repeats, N runs and small contigs; a long query; reads."""
+    generator = np.random.default_rng(11)
+    folder = tmp_path_factory.mktemp("genome")
+    unit, element = random_text(generator, 171), random_text(generator, 300)
+    parts = [random_text(generator, 40_000)]
+    for _ in range(60):
+        parts += [mutate(generator, element, 0.1), random_text(generator, 500)]
+    parts += [unit * 80, "N" * 500, "A" * 700, random_text(generator, 30_000), "AC" * 400, "R", "TTTTTTTTT"]
+    big = "".join(parts)
+    contigs = [big, *(random_text(generator, int(n)) for n in generator.integers(1, 90, 40)), big[1000:6000]]
+    related = mutate(generator, big, 0.01) + big[20_000:60_000] + reverse_complement(big)[:50_000] + "ACGT" * 50
+    reads = []
+    for _ in range(3000):
+        at, size = int(generator.integers(0, len(big) - 160)), int(generator.integers(0, 160))
+        read = mutate(generator, big[at : at + size], 0.02)
+        reads.append(reverse_complement(read) if generator.random() < 0.5 else read)
+    return (
+        write(folder / "ref.fa", contigs),
+        write(folder / "long.fa", [related, "", "A" * 900]),
+        write(folder / "reads.fa", reads),
+    )
+
+
+def run(files: tuple[str, ...], folder: Path, device: str, params: MemsParams, **options: object) -> bytes:
+    path = folder / "out"
+    run_mems(files[0], files[1:], params, RunOptions(output=str(path), device=device, quiet=True, **options))  # type: ignore[arg-type]
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["maxmatch", "mumreference", "mum"])
+@pytest.mark.parametrize("length", [9, 12, 14, 20, 31, 50, 100, 130])
+def test_same_bytes_as_the_cpu(genome: tuple[str, str, str], tmp_path: Path, kind: str, length: int) -> None:
+    params = MemsParams(min_length=length, kind=kind, strands="both", lengths=True, only_acgt=True)
+    expected = run(genome, tmp_path, "cpu", params)
+    assert len(expected) > 3000 * 10
+    assert run(genome, tmp_path, "cuda:0", params) == expected
+    assert run(genome, tmp_path, "cuda:0", params, batch_size=1 << 14) == expected
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_frequent_strings_are_left_out_alike(genome: tuple[str, str, str], tmp_path: Path, most: int) -> None:
+    params = MemsParams(min_length=12, kind="maxmatch", max_occ=most, strands="both", only_acgt=True)
+    expected = run(genome, tmp_path, "cpu", params)
+    assert expected.count(b"\n") > 3000
+    assert run(genome, tmp_path, "cuda:0", params, batch_size=1 << 14) == expected
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6])
+def test_tiny_lengths(tmp_path: Path, length: int) -> None:
+    generator = np.random.default_rng(length)
+    reference = write(tmp_path / "ref.fa", [random_text(generator, 400, "ACGTN"), "ACGTACG"])
+    query = write(tmp_path / "query.fa", [random_text(generator, 300, "ACGTN") for _ in range(4)])
+    params = MemsParams(min_length=length, kind="maxmatch", strands="both", only_acgt=True)
+    files = (reference, query)
+    assert run(files, tmp_path, "cuda:0", params) == run(files, tmp_path, "cpu", params)
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 2 << 20])
+@pytest.mark.parametrize(("kind", "length"), [("maxmatch", 20), ("mum", 33)])
+def test_pages_change_nothing(
+    genome: tuple[str, str, str], tmp_path: Path, memory: int, kind: str, length: int
+) -> None:
+    from gpualign.mems import device as mems
+
+    params = MemsParams(min_length=length, kind=kind, strands="both", only_acgt=True)
+    expected = run(genome, tmp_path, "cpu", params)
+    pages: list[int] = []
+    cut = mems.cut_pages
+
+    def counting(*arguments: object) -> object:
+        result = cut(*arguments)  # type: ignore[arg-type]
+        pages.append(len(result))
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mems, "cut_pages", counting)
+        patch.setattr(mems, "RESIDENT_SHARE", 0.05)
+        assert run(genome, tmp_path, "cuda:0", params, max_gpu_mem=memory, batch_size=1 << 13) == expected
+    assert min(pages) > 3
+
+
+def test_slices_and_overfull_results_change_nothing(genome: tuple[str, str, str], tmp_path: Path) -> None:
+    params = MemsParams(min_length=14, kind="maxmatch", strands="both", only_acgt=True)
+    expected = run(genome, tmp_path, "cpu", params)
+    for attributes in (
+        {"slice_matches": 5000},
+        {"slice_matches": 97},
+        {"slice_matches": 5000, "most_matches": 20_000},
+        {"slice_matches": 97, "most_matches": 50},  # less than a tile has
+        {"slice_matches": 1 << 20},
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in attributes.items():
+                patch.setattr(Search, name, value)
+            assert run(genome, tmp_path, "cuda:0", params) == expected, attributes
+
+
+def test_long_matches(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    text = random_text(generator, 300_000)
+    broken = text[:1000] + "N" + text[1001:]
+    reference = write(tmp_path / "ref.fa", ["ACG", text + text[:777], broken])
+    query = write(tmp_path / "query.fa", [text, text[:-1] + "N", reverse_complement(text)])
+    params = MemsParams(min_length=40, kind="maxmatch", strands="both", only_acgt=True)
+    files = (reference, query)
+    expected = run(files, tmp_path, "cpu", params)
+    assert b"300000" in expected
+    assert run(files, tmp_path, "cuda:0", params) == expected
+    assert run(files, tmp_path, "cuda:0,cpu", params) == expected
+
+
+def test_self_test() -> None:
+    with Device(list_devices()[0]) as device:
+        self_test(device)

@@ -1,0 +1,356 @@
+"""`mems`: the search against its definition, and borders, letters, strands, pieces."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gpualign import _native
+from gpualign.engine import select
+from gpualign.engine.stage import Stage
+from gpualign.index.minimizers import IndexParams, build_index
+from gpualign.index.sorted_positions import SortedPositions, sort_positions
+from gpualign.mems import device_run as mems_devices
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.run import run_mems
+from gpualign.mems.search import Columns, Matches, Piece, Search, index_for, sort_tiles
+from gpualign.params import RunOptions
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from tests.reference.mems import Match, matches, reverse_complement
+
+SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
+#: kinds of matches, with the most occurrences
+KINDS = st.sampled_from(
+    [("maxmatch", None), ("maxmatch", 1), ("maxmatch", 2), ("maxmatch", 5), ("mumreference", None), ("mum", None)]
+)
+#: those that need not know all of a query's matches
+STREAMED = KINDS.filter(lambda kind: kind[0] != "mum")
+
+
+def make_reference(contigs: list[str]) -> Reference:
+    packer = _native.ReferencePacker()
+    for contig in contigs:
+        packer.append(np.frombuffer(contig.encode(), np.uint8))
+    offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
+    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())
+
+
+def search_for(contigs: list[str], params: MemsParams, k: int | None = None, w: int | None = None) -> Search:
+    reference = make_reference(contigs)
+    index = choose_index(params.min_length, reference.bases) if k is None or w is None else IndexParams(k, w)
+    return Search(build_index(reference, index), params)
+
+
+def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 1 << 30) -> list[Match]:
+    """The native search's matches, in pieces of ``step`` positions that pause after ``limit`` matches."""
+    source = search.prepare(SequenceBatch.from_records([(f"q{i}", query) for i, query in enumerate(queries)]))
+    strands = SIGNS[search.params.strands]
+    blocks, begin = [], 1
+    for (number, query), strand in itertools.product(enumerate(queries), strands):
+        blocks.append((begin, number, strand))
+        begin += len(query) + 1
+    starts = np.array([block[0] for block in blocks])
+    offsets = search.index.reference.contig_offsets
+    result = []
+    for piece_start in range(0, source.text.length, step):
+        at, stop = piece_start, min(piece_start + step, source.text.length)
+        while at < stop:
+            *columns, at = _native.find_mems(
+                search.native, source.text, at, stop, search.params.min_length, search.most_occurrences, limit
+            )
+            for start, position, length in zip(*(column.tolist() for column in columns), strict=True):
+                begin, number, strand = blocks[int(np.searchsorted(starts, start, "right")) - 1]
+                contig = int(np.searchsorted(offsets, position, "right")) - 1
+                result.append(Match(number, strand, start - begin, contig, position - int(offsets[contig]), length))
+    return result
+
+
+def text(letters: str, most: int) -> st.SearchStrategy[str]:
+    return st.text(letters, max_size=most)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
+    """Contigs, queries that share parts with them, least length, k and w."""
+    letters = draw(st.sampled_from(["ACGT", "AC", "A", "ACGTN", "AAAAN", "ACGTRY"]))
+    contigs = draw(st.lists(st.text(letters, min_size=1, max_size=60), min_size=1, max_size=3))
+    queries = draw(st.lists(text(letters, 50), min_size=1, max_size=3))
+    for contig in contigs:
+        if draw(st.booleans()):
+            cut = draw(st.integers(0, len(contig)))
+            part = contig[cut:] + draw(text(letters, 5)) + contig[:cut]
+            queries.append(reverse_complement(part) if draw(st.booleans()) else part)
+    least = draw(st.integers(1, 14))
+    k = draw(st.sampled_from(range(1, least + 1, 2)))
+    return contigs, queries, least, k, draw(st.integers(1, least - k + 1))
+
+
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.sampled_from(sorted(SIGNS)), STREAMED)
+@example((["A" * 60], ["A" * 50, ""], 5, 3, 3), "both", ("maxmatch", None))
+@example((["ACAC" * 15], ["CACA" * 12], 9, 5, 5), "both", ("maxmatch", 7))
+def test_search_finds_every_match_once_in_order(
+    problem: tuple[list[str], list[str], int, int, int], strands: str, kind: tuple[str, int | None]
+) -> None:
+    contigs, queries, least, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=least, strands=strands, kind=kind[0], max_occ=kind[1]), k, w)
+    assert found(search, queries) == matches(contigs, queries, least, SIGNS[strands], *kind)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.integers(1, 40), st.integers(1, 5), STREAMED)
+def test_pieces_and_pauses_change_nothing(
+    problem: tuple[list[str], list[str], int, int, int], step: int, limit: int, kind: tuple[str, int | None]
+) -> None:
+    contigs, queries, least, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind[0], max_occ=kind[1]), k, w)
+    assert found(search, queries, step, limit) == found(search, queries)
+
+
+def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
+    search = Search(index_for(make_reference(contigs), params), params)
+    assert isinstance(search.index, SortedPositions)
+    return search
+
+
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.sampled_from(sorted(SIGNS)), st.integers(1, 70), st.integers(1, 5))
+def test_sorted_positions_give_the_unique_matches(
+    problem: tuple[list[str], list[str], int, int, int], strands: str, step: int, limit: int
+) -> None:
+    contigs, queries, least, _, _ = problem
+    search = sorted_search_for(contigs, MemsParams(min_length=least, strands=strands))
+    assert found(search, queries, step, limit) == matches(contigs, queries, least, SIGNS[strands], "mumreference")
+
+
+@pytest.mark.parametrize("least", [5, 14, 25, 31])
+@pytest.mark.parametrize("unit_length", [505, 525, 540, 900])
+def test_repeats_longer_than_positions_are_sorted(least: int, unit_length: int) -> None:
+    generator = np.random.default_rng(unit_length)
+    unit, other = ("".join(generator.choice(list("ACGT"), n)) for n in (unit_length, 150))
+    contigs = [unit + "A" + unit + "CG", "G" + unit, other + unit[:-3], "A" * 1200]
+    queries = [unit + "CGT", "G" + unit + "A", other[-20:] + unit, unit[7:], "A" * 1300, "C" + "A" * 700]
+    search = sorted_search_for(contigs, MemsParams(min_length=least))
+    expected = matches(contigs, queries, least, "+", "mumreference")
+    assert len([m for m in expected if m.length > unit_length - 10]) >= 3
+    assert found(search, queries, 97, 2) == expected
+
+
+def test_sorted_positions_do_not_depend_on_threads() -> None:
+    generator = np.random.default_rng(4)
+    text = "".join(generator.choice(list("ACGT"), 300_000))
+    reference = make_reference([text, "N" * 9, text[:2000] * 3, "ACGT"])
+    for k in (1, 4, 9):
+        one, three = sort_positions(reference, k, 1), sort_positions(reference, k, 3)
+        assert np.array_equal(one.offsets, three.offsets)
+        assert np.array_equal(one.positions, three.positions)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_unique_in_the_query_whatever_the_threads(threads: int) -> None:
+    rng = np.random.default_rng(6)
+    n = 5000
+    starts = np.sort(rng.integers(1, 20_000, n)).astype(np.uint32)
+    references, lengths = (rng.integers(1, most, n).astype(np.uint32) for most in (40_000, 12))
+    lengths[rng.integers(0, n, 3)] = 3000
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
+    records = [("q", "A" * 9999), ("r", "A" * 10_000)]
+    source = search.prepare(SequenceBatch.from_records(records))
+    expected = []
+    for block in (starts <= 10_000, starts > 10_000):
+        rows = list(zip(starts[block].tolist(), references[block].tolist(), lengths[block].tolist(), strict=True))
+        begin, end = references[block].astype(np.int64), references[block].astype(np.int64) + lengths[block]
+        covering = [int(np.sum((begin <= r) & (end >= r + length))) for _, r, length in rows]
+        expected += [row for row, count in zip(rows, covering, strict=True) if count == 1]
+    kept = _native.keep_unique(source.text, starts, references, lengths, threads)
+    assert 0 < len(expected) < n
+    assert list(zip(*(column.tolist() for column in kept), strict=True)) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), KINDS, st.sampled_from(sorted(SIGNS)), st.integers(1, 9))
+def test_the_whole_command_against_the_definition(
+    tmp_path_factory: pytest.TempPathFactory,
+    problem: tuple[list[str], list[str], int, int, int],
+    kind: tuple[str, int | None],
+    strands: str,
+    piece: int,
+) -> None:
+    contigs, queries, least, _, _ = problem
+    folder = tmp_path_factory.mktemp("mems")
+    write_fasta(folder / "ref.fa", "c", contigs)
+    write_fasta(folder / "query.fa", "q", queries)
+    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands=strands, table=True, header=False)
+    options = RunOptions(output=str(folder / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 64)
+    run_mems(str(folder / "ref.fa"), (str(folder / "query.fa"),), params, options)
+    rows = [line.split("\t") for line in (folder / "out").read_text().splitlines()]
+    expected = []
+    for m in matches(contigs, queries, least, SIGNS[strands], *kind):
+        size = len(queries[m.query])
+        begin = m.start if m.strand == "+" else size - m.start - m.length
+        query_columns = (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
+        expected.append((*query_columns, f"c{m.contig}", m.position + 1, m.position + m.length, m.length))
+    assert rows == [[str(field) for field in row] for row in expected]
+
+
+def write_fasta(path: Path, prefix: str, sequences: list[str]) -> None:
+    path.write_text("".join(f">{prefix}{i}\n{sequence}\n" for i, sequence in enumerate(sequences)))
+
+
+def test_matches_stop_at_record_borders_and_at_other_letters() -> None:
+    # the contigs, and the parts around N, would give one match of 12 if a border were crossed
+    search = search_for(["ACGTTG", "CATTCC", "ACGNTTG"], MemsParams(min_length=3, kind="maxmatch"))
+    assert found(search, ["ACGTTGCATTCC"]) == [
+        Match(0, "+", 0, 0, 0, 6),
+        Match(0, "+", 0, 2, 0, 3),
+        Match(0, "+", 3, 2, 4, 3),
+        Match(0, "+", 6, 1, 0, 6),
+    ]
+
+
+def test_other_letters_do_not_match_themselves() -> None:
+    search = search_for(["ACGNNNNNNNNACG"], MemsParams(min_length=2, kind="maxmatch"))
+    assert {m.length for m in found(search, ["NNNNNNNNNN", "ACGNNNNNNNNNNN", "RYRYACGRY"])} == {3}
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 9000])
+def test_lengths_at_word_and_block_borders(length: int) -> None:
+    generator = np.random.default_rng(length)
+    shared = "".join(generator.choice(list("ACGT"), length))
+    contig, query = f"A{shared}C", f"C{shared}A"
+    for least in (length - 1, length, length + 1):
+        search = search_for([contig, "ACGT"], MemsParams(min_length=least, kind="maxmatch"))
+        expected = [Match(0, "+", 1, 0, 1, length)] if least <= length else []
+        assert found(search, [query]) == expected
+
+
+def test_every_diagonal_of_a_homopolymer() -> None:
+    n, m, least = 300, 200, 20
+    search = search_for(["A" * n], MemsParams(min_length=least, kind="maxmatch"))
+    result = found(search, ["A" * m], step=64, limit=10)
+    assert result == matches(["A" * n], ["A" * m], least)
+    assert len(result) == n + m - 2 * least + 1
+
+
+@pytest.mark.parametrize("least", [*range(1, 41), 50, 64, 100, 1000, 100_000])
+@pytest.mark.parametrize("bases", [1, 100, 5_000_000, 4_000_000_000])
+def test_the_chosen_index_holds_every_match(least: int, bases: int) -> None:
+    params = choose_index(least, bases)
+    assert params.w + params.k - 1 <= least
+
+
+def test_an_index_too_sparse_is_refused_by_the_search() -> None:
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 4)
+    source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
+    with pytest.raises(ValueError, match="too sparse"):
+        _native.find_mems(search.native, source.text, 0, source.text.length, 5, 0, 1)
+    with pytest.raises(IndexError):
+        _native.find_mems(search.native, source.text, 0, source.text.length + 1, 6, 0, 1)
+
+
+def test_numbers_take_eight_places_or_more() -> None:
+    lengths = [
+        0,
+        *(10**power + more for power in range(10) for more in (-1, 0, 1, 234_567) if 10**power + more < 2**32),
+    ]
+    columns = Columns(*(np.array(values, np.uint32) for values in ([1] * len(lengths), [0] * len(lengths), lengths)))
+    search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
+    source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
+    printed = search.report(Piece(source, 0, source.text.length), columns)
+    expected = "> q\n" + "".join(f"{1:8d}  {1:8d}  {length:8d}\n" for length in lengths)
+    assert printed.text.tobytes().decode() == expected
+    assert printed.headers == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text("ACGTNRacgtn", max_size=90), max_size=4), st.sampled_from([1, 2, 3]))
+def test_packed_text(sequences: list[str], strands: int) -> None:
+    batch = SequenceBatch.from_records([("q", sequence) for sequence in sequences])
+    packed = _native.pack_mem_text(batch.bases, batch.base_offsets, strands)
+    expected = "|"
+    for sequence in sequences:
+        if strands & 1:
+            expected += sequence.upper() + "|"
+        if strands & 2:
+            expected += reverse_complement(sequence) + "|"
+    assert packed.length == len(expected)
+    for i, letter in enumerate(expected):
+        broken = int(packed.breaks[i // 64]) >> (i % 64) & 1
+        assert broken == (letter not in "ACGT")
+        if not broken:
+            assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == letter
+
+
+class DeviceStandIn:
+    """A backend that takes the devices' way through the workflow, with the CPU's search."""
+
+    name, on_gpu = "stand-in", True
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:
+        search: Search = stage.cpu.__self__  # type: ignore[attr-defined]
+        for item in items:
+            yield search.find(item, 0, self.limit)
+
+    def report(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> DeviceStandIn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems(), KINDS, st.integers(1, 9), st.integers(1, 5))
+def test_the_devices_pipeline_gives_the_cpus_bytes(
+    tmp_path: Path,
+    problem: tuple[list[str], list[str], int, int, int],
+    kind: tuple[str, int | None],
+    limit: int,
+    piece: int,
+) -> None:
+    contigs, queries, least, _, _ = problem
+    write_fasta(tmp_path / "ref.fa", "c", contigs)
+    write_fasta(tmp_path / "query.fa", "q", queries)
+    files = (str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),))
+    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands="both", strings=True, only_acgt=True)
+    options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 16)
+    run_mems(*files, params, options)
+    expected = (tmp_path / "out").read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(select, "open_backend", lambda *_: DeviceStandIn(limit))
+        patch.setattr(mems_devices, "_REPORTED", 3)
+        for positions in ("_FIRST_POSITIONS", "_DEVICE_POSITIONS"):
+            patch.setattr(mems_devices, positions, 1 << 6)
+        run_mems(*files, params, options)
+    assert (tmp_path / "out").read_bytes() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("sizes", [[0], [5], [0, 3, 0, 0, 2000, 1, 0], [1] * 40, [0, 0, 900]])
+def test_tiles_are_sorted_each_for_itself(threads: int, sizes: list[int]) -> None:
+    rng = np.random.default_rng(len(sizes))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    tile = np.repeat(np.arange(len(sizes)), sizes)
+    starts = (100 * tile + rng.integers(0, 100, len(tile))).astype(np.uint32)
+    references = rng.permutation(len(tile)).astype(np.uint32)
+    columns = Columns(starts, references, references + 7)
+    expected = sorted(zip(starts.tolist(), references.tolist(), strict=True))
+    sort_tiles(columns, offsets, threads)
+    assert list(zip(columns.starts.tolist(), columns.references.tolist(), strict=True)) == expected
+    assert np.array_equal(columns.lengths, columns.references + 7)

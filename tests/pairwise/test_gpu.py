@@ -1,0 +1,262 @@
+"""`pairwise` on a GPU: expectations from parasail; equality with the CPU stands apart."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import parasail
+import pytest
+
+from gpualign.cli import main
+from gpualign.pairwise.device import kernel as kernels
+from tests.pairwise.test_pairwise import mutate, replay, rows_of, write_fasta
+from tests.reference.pairwise import end_gap_score
+
+pytestmark = pytest.mark.gpu
+
+
+def run(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["pairwise", "-q", *arguments])
+    assert done.value.code == 0
+
+
+def family(seed: int, count: int, length: int, rate: float, letters: str = "ACGT") -> list[str]:
+    rng = random.Random(seed)
+    base = "".join(rng.choices(letters, k=length))
+    return [mutate(rng, base, rate * rng.random(), letters) or letters[0] for _ in range(count)]
+
+
+SCHEMES = {
+    "linear": (["--gap", "10"], "ACGT", 10, 10),
+    "affine": (["--gapopen", "10", "--gapext", "1"], "ACGTN", 10, 1),
+    "protein": (["--matrix", "BLOSUM62", "--gapopen", "11", "--gapext", "1"], "ARNDCQEGHILKMFPSTWYV", 11, 1),
+    "wide": (["--match", "500", "--mismatch", "-300", "--gapopen", "900", "--gapext", "100"], "ACGT", 900, 100),
+}
+
+
+def parasail_matrix_of(scheme: str) -> Any:
+    if scheme == "protein":
+        return parasail.blosum62
+    match, mismatch = (500, -300) if scheme == "wide" else (5, -4)
+    matrix = parasail.matrix_create("ACGT", match, mismatch)
+    for i in range(4):
+        matrix[i, 4] = matrix[4, i] = mismatch
+    matrix[4, 4] = mismatch
+    return matrix
+
+
+def parasail_scores(scheme: str, sequences: list[str]) -> list[int]:
+    _, _, gap_open, gap_extend = SCHEMES[scheme]
+    matrix = parasail_matrix_of(scheme)
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    return [parasail.nw_scan_64(a, b, gap_open, gap_extend, matrix).score for a, b in pairs]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 33, 150, 400])
+def test_scores_and_alignments(tmp_path: Path, scheme: str, length: int) -> None:
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    sequences = family(length, 24, length, 0.6, letters)
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    expected = parasail_scores(scheme, sequences)
+    run([fasta, *options, "--device", "cuda", "--score-only", "-o", str(tmp_path / "scores")])
+    assert [int(row["score"]) for row in rows_of(tmp_path / "scores")] == expected
+    run([fasta, *options, "--device", "cuda", "-o", str(tmp_path / "gpu")])
+    rows = rows_of(tmp_path / "gpu")
+    assert [int(row["score"]) for row in rows] == expected
+    run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    for row in rows:
+        a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
+        _, letters_a, letters_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
+        assert (letters_a, letters_b) == (len(a), len(b))
+
+
+@pytest.mark.parametrize("identity", ["0.97", "0.8", "0.5"])
+@pytest.mark.parametrize("extra", [[], ["--strand", "both"], ["--iddef", "0"], ["--iddef", "2"], ["--gap", "8"]])
+def test_identity_filter_drops_what_it_should(tmp_path: Path, identity: str, extra: list[str]) -> None:
+    # the longer family is beyond the edit filter at the lower identities, so that scores have to prove them away
+    sequences = family(7, 70, 300, 0.4) + family(8, 10, 90, 0.2)
+    if identity == "0.5" and not extra:
+        sequences = family(9, 30, 700, 0.9)
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    run([fasta, *extra, "--device", "cuda", "--id", identity, "-o", str(tmp_path / "gpu")])
+    run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "all")])
+    header, *lines = (tmp_path / "all").read_text().splitlines()
+    kept = [line for line in lines if float(line.split("\t")[2]) >= 100 * float(identity)]
+    if "--strand" not in extra:  # with both strands the better one that reaches the identity counts
+        assert (tmp_path / "gpu").read_text().splitlines() == [header, *kept]
+    run([fasta, *extra, "--device", "cpu", "--id", identity, "-o", str(tmp_path / "cpu")])
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+FREE_ENDS = [
+    ",".join(
+        end for bit, end in enumerate(("query-start", "query-end", "target-start", "target-end")) if bits >> bit & 1
+    )
+    for bits in range(1, 16)
+]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("gaps", ["given", "linear"])
+def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str, gaps: str) -> None:
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    if gaps == "linear":  # a gap's costs are the last options
+        costs = 2 if scheme == "linear" else 4
+        options, gap_extend = [*options[:-costs], "--gap", str(gap_open)], gap_open
+    sequences = [
+        *family(31, 12, 90, 0.6, letters),
+        *family(32, 6, 33, 0.4, letters),
+        *family(33, 3, 24, 0.2, letters),
+        letters[0],
+        letters[1],
+    ]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    matrix = parasail_matrix_of(scheme)
+    lazy = [fasta, *options, "--score-only", "--kernel", "lazy", "--device", "cuda"]
+    run([*lazy, "--mode", "local", "-o", str(tmp_path / "local")])
+    expected = [parasail.sw_scan_64(a, b, gap_open, gap_extend, matrix).score for a, b in pairs]
+    assert [int(row["score"]) for row in rows_of(tmp_path / "local")] == expected
+    for ends in FREE_ENDS:
+        mode = ["--mode", "semi-global", "--free-ends", ends]
+        run([*lazy, *mode, "-o", str(tmp_path / "gpu")])
+        run([fasta, *options, *mode, "--score-only", "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), ends
+    # of four free ends: nothing is an alignment as well, which parasail leaves out
+    expected = [max(0, parasail.sg_scan_64(a, b, gap_open, gap_extend, matrix).score) for a, b in pairs]
+    assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_end_gaps(tmp_path: Path, scheme: str) -> None:
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    matrix = parasail_matrix_of(scheme)
+    order = "ARNDCQEGHILKMFPSTWYV" if scheme == "protein" else "ACGTN"
+    sequences = [*family(51, 9, 60, 0.6, letters), *family(52, 3, 24, 0.4, letters), letters[0]]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    ends = [(gap_open, gap_extend // 2), (gap_open, 0), (0, 0), (gap_open // 3, min(gap_extend, gap_open // 3))]
+    opens = "/".join(f"{ends[i][0]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
+    extends = "/".join(f"{ends[i][1]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
+    gaps = ["--gapopen", f"{gap_open}I/{opens}", "--gapext", f"{gap_extend}I/{extends}"]
+    common = [fasta, *(options[:-2] if scheme == "linear" else options[:-4]), *gaps]
+    pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
+    expected = [
+        end_gap_score(
+            a, b, lambda x, y: int(matrix.matrix[order.index(x), order.index(y)]), (gap_open, gap_extend), ends
+        )
+        for a, b in pairs
+    ]
+    for extra in (["--score-only"], [], ["--id", "0.8"], ["--id", "0.8", "--iddef", "2"]):
+        run([*common, *extra, "--device", "cuda", "--kernel", "lazy", "-o", str(tmp_path / "gpu")])
+        run([*common, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), extra
+        if "--id" not in extra:
+            assert [int(row["score"]) for row in rows_of(tmp_path / "gpu")] == expected
+
+
+def test_many_pairs_of_other_modes(tmp_path: Path) -> None:
+    """Enough for the planner, of lengths on both sides of what 16 bits hold."""
+    sequences = [*family(34, 90, 300, 0.5), *family(35, 3, 7000, 0.02)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for mode in ("semi-global", "local"):
+        for extra in (["--strand", "both"], ["--kernel", "lazy", "--gap", "9"]):
+            options = [fasta, "--mode", mode, "--score-only", *extra]
+            run([*options, "--device", "cuda", "-o", str(tmp_path / "gpu")])
+            run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+@pytest.mark.parametrize("mode", ["semi-global", "local"])
+def test_other_modes_and_odd_inputs(tmp_path: Path, mode: str) -> None:
+    sequences = [*family(9, 20, 120, 0.5), "", "A", "NNNN"]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for extra in (["--mode", mode], [], ["--self", "--id", "0.9"], ["--score-only"]):
+        run([fasta, *extra, "--device", "cuda", "-o", str(tmp_path / "gpu")])
+        run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+def test_little_memory_and_many_batches(tmp_path: Path) -> None:
+    sequences = family(11, 120, 500, 0.5)
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    for memory, kernel in (("64M", "auto"), ("64M", "rscan"), ("8G", "rscan"), ("8G", "dscan")):
+        run([fasta, "--device", "cuda", "--max-gpu-mem", memory, "--kernel", kernel, "-o", str(tmp_path / "gpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), (memory, kernel)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_kernel_gives_the_same(tmp_path: Path, scheme: str) -> None:
+    options, letters, _, _ = SCHEMES[scheme]
+    sequences = [
+        *family(21, 9, 700, 0.3, letters),
+        *family(22, 5, 1200, 0.3, letters),
+        *family(23, 4, 30, 0.3, letters),
+    ]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for names, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
+        run([fasta, *options, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        for kernel in names:
+            run([fasta, *options, *extra, "--device", "cuda", "--kernel", kernel, "-o", str(tmp_path / "gpu")])
+            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), kernel
+
+
+def test_long_pairs(tmp_path: Path) -> None:
+    sequences = family(12, 4, 5000, 0.2)
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    for extra in ([], ["--score-only"], ["--id", "0.9"]):
+        run([fasta, *extra, "--device", "cuda", "-o", str(tmp_path / "gpu")])
+        run([fasta, *extra, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert np.all([int(row["score"]) for row in rows_of(tmp_path / "cpu")])
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long pairs are cut every 1,024 letters."""
+    monkeypatch.setattr(kernels, "PairwiseKernel", partial(kernels.PairwiseKernel, part_letters=1024))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_long_pairs_in_parts(tmp_path: Path, small_parts: None, scheme: str) -> None:
+    """Around every border of parts, strips and windows; unrelated pairs cross some of them within a gap."""
+    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    rng = random.Random(4)
+    relatives = family(41, 4, 5000, 0.4, letters)
+    sequences = [*relatives, relatives[0][2500:] + relatives[1][:2500], "".join(rng.choices(letters, k=3000))]
+    sequences += [relatives[0][:length] for length in (1, 1023, 1024, 1025, 2048, 2049)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    run([fasta, *options, "--device", "cuda", "--kernel", "tiled", "-o", str(tmp_path / "gpu")])
+    rows = rows_of(tmp_path / "gpu")
+    assert [int(row["score"]) for row in rows] == parasail_scores(scheme, sequences)
+    for row in rows:
+        a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
+        _, letters_a, letters_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
+        assert (letters_a, letters_b) == (len(a), len(b))
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+def test_parts_are_split_again_where_memory_is_little(tmp_path: Path, small_parts: None) -> None:
+    fasta = str(write_fasta(tmp_path / "a.fa", family(42, 2, 30_000, 0.2)))
+    run([fasta, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    for memory in ("64M", "1G"):
+        run([fasta, "--device", "cuda", "--kernel", "tiled", "--max-gpu-mem", memory, "-o", str(tmp_path / "gpu")])
+        assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes(), memory
+
+
+def test_pairs_too_long_for_directions_that_reach_an_identity(tmp_path: Path, small_parts: None) -> None:
+    """Scores first, whose borders make room for the alignments; both strands."""
+    sequences = [*family(43, 3, 20_000, 0.3), *family(44, 2, 9000, 0.3)]
+    fasta = str(write_fasta(tmp_path / "a.fa", sequences))
+    options = [fasta, "--id", "0.5", "--strand", "both"]
+    run([*options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
+    run([*options, "--device", "cuda", "--max-gpu-mem", "96M", "-o", str(tmp_path / "gpu")])
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
