@@ -124,6 +124,7 @@ lint: $(VENV)/developing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(PIP_INSTALL) nanobind cmake ninja
 	$(BIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON > /dev/null

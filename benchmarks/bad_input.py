@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gpualign and other programs do with bad input: the table of tests/helpers/bad_input.py, each cell run as a command.
+"""What gpualign and others do with bad input: the table of tests/helpers/bad_input.py, each cell run as a command.
 
     python benchmarks/bad_input.py            # measures, writes results/bad-input-<machine>.json and the docs' tables
     python benchmarks/bad_input.py --render   # writes the docs' tables from the results that are there

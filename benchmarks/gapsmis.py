@@ -27,7 +27,8 @@ import numpy as np
 from harness import record
 from sweep_gapsmis import model_for, paper_block, time_kernels
 
-from gpualign.bounded_gaps.stage import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.engine.gpu.buffers import slots_of
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -132,7 +133,7 @@ def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
 
 
 def align(kernel: Any, device: Any, block: PairBlock) -> GapAlignments:
-    slot = device.slots(1)[0]
+    slot = slots_of(device, 1)[0]
     kernel.submit(slot, block)
     slot.wait()
     return kernel.collect(slot, block)
@@ -199,7 +200,7 @@ class Hybrid:
         self.kernel = Filling(device, model)
         self.kernel.launch = tuning.Gapsmis(16, 16, 16, 16, thread_pairs=0)
         defines = {**gapsmis.defines(model, self.kernel.launch), "WALK": "0"}
-        self.kernel.module = device.module("gapsmis", defines)
+        self.kernel.module = device.module("bounded_gaps", defines)
         self.pool = ThreadPoolExecutor()
 
     def align(self, block: PairBlock) -> np.ndarray:
@@ -207,7 +208,7 @@ class Hybrid:
         return np.concatenate(lists)
 
     def _part(self, block: PairBlock) -> np.ndarray:
-        slot = self.device.slots(1)[0]
+        slot = slots_of(self.device, 1)[0]
         self.kernel.submit(slot, block)
         space, launch, gaps = self.kernel.space, self.kernel.launched, self.model.max_gaps
         directions = slot.download("directions", space.directions * space.warps, np.uint32)

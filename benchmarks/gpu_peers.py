@@ -21,13 +21,15 @@ from gpualign import _native
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.stage import Stage
-from gpualign.pairwise.stage import PairProblem, pairwise_stage
+from gpualign.pairwise.cpu import PairProblem
+from gpualign.pairwise.stage import pairwise_stage
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 from gpualign.sequences.pairs import PairBlock
 from gpualign.sequences.reference import Reference
-from gpualign.verify.stage import MODES, STAGE, VerifyPairs, planned
+from gpualign.verify.cpu import MODES, VerifyPairs
+from gpualign.verify.stage import STAGE, planned
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: length, sequences on either side

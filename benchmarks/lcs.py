@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from harness import record
 
+from gpualign.engine.gpu.buffers import slots_of
+from gpualign.lcs.cpu import score_on_cpu
 from gpualign.lcs.query import LcsQuery, encode_query
-from gpualign.lcs.stage import score_on_cpu
 from gpualign.sequences.batch import SequenceBatch
 
 LETTERS = np.frombuffer(bytes(range(33, 33 + 200)), np.uint8)
@@ -79,7 +80,7 @@ class KernelBench:
         from gpualign.lcs.device.lengths import LcsKernel
 
         kernel = LcsKernel(self.device, [query], formulation, lambda item: item, shape)
-        slot = self.device.slots(1)[0]
+        slot = slots_of(self.device, 1)[0]
         kernel.submit(slot, batch)
         slot.submitted()
         slot.wait()

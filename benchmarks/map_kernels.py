@@ -24,12 +24,13 @@ import numpy as np
 from map_devices import LENGTH, draw, known_starts, letters_of, reverse, single
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.index.run import open_index
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.pairs import PairModel
-from gpualign.map.run import MapParams
+from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
 
 BATCHES = (27_000, 110_000)  # the command's, and one four times as large
@@ -68,7 +69,7 @@ def drawn(genome: NDArray[np.uint8], count: int, paired: bool) -> NDArray[np.uin
 
 def kernel_seconds(device: Device, kernel: MapKernel, batch: SequenceBatch, runs: int) -> tuple[float, int]:
     """Seconds of the best run, and the reads that were left to the CPU."""
-    slot, best, left = device.slots(1)[0], float("inf"), 0
+    slot, best, left = slots_of(device, 1)[0], float("inf"), 0
     item = MapBatch.of(batch, kernel.pairs is not None)
     for _ in range(runs):
         before = device.timeline.kernel_s

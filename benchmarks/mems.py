@@ -30,9 +30,9 @@ from harness import record
 from gpualign.engine.gpu import compiler
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
+from gpualign.io.references import read_reference
 from gpualign.mems.params import MemsParams
 from gpualign.mems.search import Piece, Search, index_for
-from gpualign.sequences.reference import read_reference
 from gpualign.streaming.ordered import run_ordered
 
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's

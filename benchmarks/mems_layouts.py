@@ -26,15 +26,16 @@ from harness import record
 from mems import part_of, simulate
 
 from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.tuning import MemsShape, choose_mems_shape
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io.fastx import Chunk, read_batches
+from gpualign.io.references import read_reference
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.search import Columns, Piece, QueryText, Search
 from gpualign.params import available_cores
-from gpualign.sequences.reference import read_reference
 from gpualign.streaming.ordered import run_ordered
 
 Patch = Callable[[Path], None]
@@ -236,7 +237,7 @@ def measure(device: Device, search: Search, piece: Piece, variant: Variant, repe
     kernel.load(module.get_function)
     if variant.two_passes:
         kernel._capacity = lambda item: 0  # type: ignore[method-assign]
-    slot = device.slots(1)[0]
+    slot = slots_of(device, 1)[0]
     times = []
     for _ in range(repeats + 1):
         before = device.timeline.summary()["kernel_s"]

@@ -14,9 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpualign.bounded_gaps.cpu import GapModel, PairBlock
 from gpualign.bounded_gaps.device import GapsmisKernel, defines
-from gpualign.bounded_gaps.stage import GapModel, PairBlock
 from gpualign.engine.gpu import compiler, tuning
+from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
@@ -52,7 +53,7 @@ def model_for(gaps: int, traceback: bool) -> GapModel:
 
 def time_kernels(device: Device, kernel: GapsmisKernel, block: PairBlock, repeats: int = 5) -> float:
     """Median seconds of a batch's kernels, without copies."""
-    slot = device.slots(1)[0]
+    slot = slots_of(device, 1)[0]
     times = []
     for _ in range(repeats + 1):
         kernel.submit(slot, block)
@@ -79,7 +80,9 @@ def main() -> None:
         launch = replace(tuning.gapsmis(info.capability, gaps), **{f"width_{kind}": width}, blocks=blocks)
         plans[kind, gaps, width, blocks] = (model_for(gaps, kind == "trace"), launch)
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda p: compiler.compile_module("gapsmis", info.architecture, defines(*p)), plans.values()))
+        list(
+            pool.map(lambda p: compiler.compile_module("bounded_gaps", info.architecture, defines(*p)), plans.values())
+        )
     functions = {"packed": "gapsmis_packed", "scores": "gapsmis_scores_thread", "trace": "gapsmis_trace_thread"}
     with Device(info) as device:
         for (kind, gaps, width, blocks), (model, launch) in plans.items():

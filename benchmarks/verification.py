@@ -29,8 +29,8 @@ import harness
 import numpy as np
 
 from gpualign import _native
-from gpualign.sequences.reference import read_reference
-from gpualign.verify.stage import MODES
+from gpualign.io.references import read_reference
+from gpualign.verify.cpu import MODES
 
 QUERY, WINDOW, K = 100, 140, 20
 

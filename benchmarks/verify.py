@@ -24,7 +24,7 @@ from harness import record
 from gpualign import _native
 from gpualign.params import available_cores
 from gpualign.sequences.reference import Reference
-from gpualign.verify.stage import MODES, VerifyPairs, verify_on_cpu
+from gpualign.verify.cpu import MODES, VerifyPairs, verify_on_cpu
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 CANDIDATES, READ, WINDOW = 20, 100, 140

@@ -22,13 +22,15 @@ from harness import record
 from gpualign import _native
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu import compiler, tuning
+from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.engine.gpu.timeline import Timeline
 from gpualign.sequences.reference import Reference
+from gpualign.verify.cpu import MODES, VerifyPairs
 from gpualign.verify.device import plan as verify_plan
 from gpualign.verify.device.kernel import VerifyKernel
 from gpualign.verify.device.plan import Group, plan
-from gpualign.verify.stage import MODES, STAGE, VerifyPairs, planned
+from gpualign.verify.stage import STAGE, planned
 
 #: rows of the table: query length, window, pairs
 WORK = (
@@ -98,7 +100,7 @@ def time_verify(device: Device, pairs: VerifyPairs, repeats: int = 5) -> dict[st
 
 
 def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, Any]:
-    driver, kernel, slot = device.driver, VerifyKernel(device), device.slots(1)[0]
+    driver, kernel, slot = device.driver, VerifyKernel(device), slots_of(device, 1)[0]
     made = plan(pairs)
     batch = kernel._arguments(slot, pairs, made)
     times = []

@@ -41,17 +41,6 @@
 using namespace gpualign;
 using namespace gpualign::gapsmis;
 
-// What the launch passes by value.
-struct Launch {
-    Batch batch;
-    const int32_t* table;  // Single: letters x letters scores; Packed: a letter's four bytes
-    uint32_t* edges;
-    uint32_t* checkpoints;
-    uint32_t* directions;
-    int64_t edges_stride, checkpoints_stride, directions_stride;  // words from a warp's memory to the next warp's
-    int32_t letters, other, opening, extend, ends, unreached, band, unused;
-};
-
 __device__ __forceinline__ Model model_of(const Launch& launch) {
     return Model{GAPS, launch.opening, launch.extend, launch.ends, launch.unreached};
 }

@@ -22,11 +22,12 @@ from gpualign.io.alignment import sam_header
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.mates import interleaved_batches
+from gpualign.io.matrices import load_matrix
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.references import read_reference
 from gpualign.sequences.batch import join_bytes
-from gpualign.sequences.matrices import load_matrix
-from gpualign.sequences.reference import Reference, read_reference
+from gpualign.sequences.reference import Reference
 from gpualign.verify.candidates import CandidateChunk, parse_chunk, read_candidates
 
 _REFERENCE = Reference(

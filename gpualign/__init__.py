@@ -1,7 +1,9 @@
 """gpualign: read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both.
 
-The functions below are those of ``gpualign.api``, imported when they are first used: ``import gpualign`` itself loads
-nothing heavy. Each command of the shell has its counterpart, on the same code.
+The functions below stand in each command's ``api.py`` and are imported when they are first used: ``import gpualign``
+itself loads nothing heavy. Each command of the shell has its counterpart, on the same code. Positions are 0-based and
+half-open here (the commands print 1-based, inclusive ones), sequences are known by their number in the input, and
+shares are fractions, not percentages.
 
 >>> import gpualign
 >>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"])["distance"].tolist()
@@ -13,7 +15,11 @@ nothing heavy. Each command of the shell has its counterpart, on the same code.
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from gpualign.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from gpualign.errors import DeviceError as DeviceError
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     from gpualign.pairwise.api import pairwise as pairwise
     from gpualign.verify.api import verify as verify
 
-__version__ = "0.1.0"
 
 #: public name -> the module that has it
 _HOMES = {
@@ -56,3 +61,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
+
+
+class _Package(ModuleType):
+    """Keeps ``gpualign.verify`` the function: importing a module of the folder of that name would bind the folder."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

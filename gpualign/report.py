@@ -8,9 +8,9 @@ import sys
 import time
 from typing import Any
 
-from gpualign import __version__
 from gpualign.io.files import open_output
 from gpualign.params import RunOptions
+from gpualign.version import __version__
 
 
 def warn(command: str, message: str) -> None:

@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import json
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -79,12 +80,12 @@ COMMANDS = {
     "gaps-semi": "pairwise --max-gaps 1 --mode semi-global --free-start {query} {few_fasta}",
     "gaps-best": "pairwise --max-gaps 3 --best --mode semi-global {query} {few_fasta}",
     "gaps-scores": "pairwise --max-gaps 2 --score-only --matrix BLOSUM62 --gapopen 11 --gapext 1 {proteins}",
-    "lcs": "lcs-filter -q {query} -n 50 --strand both --subsequence {reads}",
-    "lcs-streamed": "lcs-filter -q {query} -n 0 --input-order --min-ratio 0.5 {reads}",
-    "lcs-fasta": "lcs-filter -q {query} --keep-ties --fasta {reads}",
-    "lcs-protein": "lcs-filter -q {few_protein} --multi-query --alphabet protein --subsequence {proteins}",
-    "lcs-lines": "lcs-filter -q {line} --lines --subsequence {ref}",
-    "lcs-json": "lcs-filter -q {query} --json {out}.json {reads}",
+    "lcs": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
+    "lcs-streamed": "lcs-filter -Q {query} -n 0 --input-order --min-ratio 0.5 {reads}",
+    "lcs-fasta": "lcs-filter -Q {query} --keep-ties --fasta {reads}",
+    "lcs-protein": "lcs-filter -Q {few_protein} --multi-query --alphabet protein --subsequence {proteins}",
+    "lcs-lines": "lcs-filter -Q {line} --lines --subsequence {ref}",
+    "lcs-json": "lcs-filter -Q {query} --json {out}.json {reads}",
     "mems": "mems -l 15 -b {ref} {reads}",
     "mems-unique": "mems -mum -b -c -l 12 {ref} {reads}",
     "mems-max": "mems -maxmatch -l 20 -b -L -s -F {ref} {ref}",
@@ -138,11 +139,12 @@ def one_sum(command: str, inputs: dict[str, Path], device: str) -> dict[str, str
 
 
 def content(output: bytes, words: list[str], inputs: dict[str, Path]) -> bytes:
-    """Text as it is but for @PG lines; BAM and CRAM as text."""
+    """Text as it is but for @PG lines and where the reference lies; BAM and CRAM as text."""
     if output[:4] in (b"\x1f\x8b\x08\x04", b"CRAM"):
         inputs["out"].write_bytes(output)
         output = pysam.view("-h", "-T", str(inputs["ref"]), str(inputs["out"])).encode()
         inputs["out"].unlink()
+    output = re.sub(rb"\tUR:[^\t\n]*", b"", output)
     return b"".join(line for line in output.splitlines(keepends=True) if not line.startswith(b"@PG\t"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CUDA = Path(__file__).parent.parent / "cuda"
-HEADERS = sorted(path.name for path in (CUDA / "algo").glob("*.hpp"))
+HEADERS = sorted(str(path.relative_to(CUDA / "algo")) for path in (CUDA / "algo").rglob("*.hpp"))
 COMPILERS = {
     "g++": ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"],
     "nvcc": ["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", "-o", "/dev/null", "-x", "cu"],
@@ -18,7 +18,7 @@ COMPILERS = {
 
 
 def test_there_are_headers() -> None:
-    assert {"affine.hpp", "dna.hpp", "minimizer.hpp"} <= set(HEADERS)
+    assert {"map/affine.hpp", "common/dna.hpp", "index/minimizer.hpp"} <= set(HEADERS)
 
 
 @pytest.mark.parametrize("header", HEADERS)

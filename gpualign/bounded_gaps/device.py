@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.bounded_gaps.stage import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu import tuning
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
-
-#: struct Launch of cuda/bounded_gaps.cu
-_LAUNCH = np.dtype(
-    [
-        *((name, np.uint64) for name in ("patterns", "pattern_offsets", "texts", "text_offsets")),
-        *((name, np.uint64) for name in ("pattern_ids", "text_ids", "order")),
-        ("pairs", np.int32),
-        ("padding", np.int32),
-        *((name, np.uint64) for name in ("score", "gaps", "start", "end", "gap_list")),
-        *((name, np.uint64) for name in ("table", "edges", "checkpoints", "directions")),
-        *((name, np.int64) for name in ("edges_stride", "checkpoints_stride", "directions_stride")),
-        *(
-            (name, np.int32)
-            for name in ("letters", "other", "opening", "extend", "ends", "unreached", "band", "unused")
-        ),
-    ]
-)
+from gpualign.engine.gpu.abi import struct
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 
 
 @dataclass(frozen=True)
@@ -180,24 +161,25 @@ class GapsmisKernel(_Halves):
     ) -> None:
         self.device, self.model, self.packed = device, model, packed
         self.launch = launch or tuning.gapsmis(device.info.capability, model.max_gaps)
-        self.module = device.module("gapsmis", defines(model, self.launch))
+        self.module = device.module("bounded_gaps", defines(model, self.launch))
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
 
     def submit(self, slot: Slot, item: PairBlock) -> None:
         n = len(item)
-        fields = np.zeros(1, _LAUNCH)
+        fields = np.zeros(1, struct("GapsLaunch"))
+        batch = fields["batch"]
         patterns, pattern_ids = _needed(item.patterns.codes, item.patterns.offsets, item.pattern_ids)
         texts, text_ids = _needed(item.texts.codes, item.texts.offsets, item.text_ids)
         for key, array in (("patterns", patterns[0]), ("texts", texts[0]), ("pattern_offsets", patterns[1])):
-            fields[key] = int(slot.upload(key, array))
-        fields["text_offsets"] = int(slot.upload("text_offsets", texts[1]))
-        fields["pattern_ids"] = int(slot.upload("pattern_ids", pattern_ids))
-        fields["text_ids"] = int(slot.upload("text_ids", text_ids))
+            batch[key] = int(slot.upload(key, array))
+        batch["text_offsets"] = int(slot.upload("text_offsets", texts[1]))
+        batch["pattern_ids"] = int(slot.upload("pattern_ids", pattern_ids))
+        batch["text_ids"] = int(slot.upload("text_ids", text_ids))
         for key in ("score", "gaps", "start", "end"):
-            fields[key] = int(slot.device_array(key, 4 * n))
+            batch[key] = int(slot.device_array(key, 4 * n))
         if self.model.traceback:
-            fields["gap_list"] = int(slot.device_array("gap_list", 12 * n * max(1, self.model.max_gaps)))
+            batch["gap_list"] = int(slot.device_array("gap_list", 12 * n * max(1, self.model.max_gaps)))
         fields["letters"] = self.model.letters
         fields["opening"] = self.model.open - self.model.extend
         fields["extend"], fields["ends"] = self.model.extend, int(self.model.ends)
@@ -215,8 +197,8 @@ class GapsmisKernel(_Halves):
         fields["unreached"] = self.model.unreached(bits, launch.longest_pattern, launch.longest_text)
         fields["table"] = int(slot.upload(f"table{number}", scores))
         fields["other"] = 0 if packed is None else packed[1]
-        fields["order"] = int(slot.upload(f"order{number}", launch.order))
-        fields["pairs"] = len(launch.order)
+        fields["batch"]["order"] = int(slot.upload(f"order{number}", launch.order))
+        fields["batch"]["pairs"] = len(launch.order)
         function = self.module.get_function(launch.kernel)
         space = self.memory(launch, function)
         blocks, threads = _grid(space.warps)

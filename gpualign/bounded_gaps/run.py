@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.bounded_gaps.stage import Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.engine.select import Opening
-from gpualign.engine.stage import Backend, Stage
+from gpualign.bounded_gaps.cpu import Ends, GapAlignments, GapModel, PairBlock
+from gpualign.bounded_gaps.stage import stage_of
+from gpualign.engine.opening import Opening
+from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
-from gpualign.engine.work import Work, cells_of_pairs
+from gpualign.engine.work import Work
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.io.files import open_output
 from gpualign.io.paths import check_paths
+from gpualign.io.sizes import cells_of_pairs
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.run import read_inputs
 from gpualign.params import RunOptions
@@ -27,10 +29,6 @@ from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock as PairIds
 from gpualign.sequences.pairs import PairSource
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
-    from gpualign.engine.gpu.runner import Kernel
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
 SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
@@ -58,7 +56,7 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     model = model_of(params, scoring)
     cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
     rows = 0
-    work = Work.of("gapsmis", cells)
+    work = Work.of("bounded_gaps", cells)
     with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
@@ -174,17 +172,6 @@ class Aligner:
             self.progress.update(len(block))
             yield block, answer
         check_count("pairs", pairs.total, aligned)
-
-
-def stage_of(model: GapModel) -> Stage[PairBlock, GapAlignments]:
-    """Bounded-gap alignment of a block on either backend."""
-
-    def kernel(device: Device) -> Kernel[PairBlock, GapAlignments]:
-        from gpualign.bounded_gaps.device import make_kernel
-
-        return make_kernel(device, model)
-
-    return Stage(lambda block: align_on_cpu(block, model), kernel)
 
 
 def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairIds:

@@ -16,10 +16,10 @@ from typing import NoReturn
 
 import click
 
-from gpualign import __version__
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
 from gpualign.errors import GpualignError
+from gpualign.version import __version__
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     own_process = arguments is None
     arguments = _without_dashes((sys.argv[1:] if arguments is None else arguments) or ["--help"])
     if wanted := os.environ.get("_GPUALIGN_COMPLETE"):
-        sys.exit(importlib.import_module("gpualign.cli.completion").answer(wanted))
+        sys.exit(importlib.import_module("gpualign.cli.completion").answer(cli, wanted))
     command = next((word for word in arguments if word in COMMANDS), None)
     prefix = f"gpualign {command}" if command else "gpualign"
     _open_closed_streams()

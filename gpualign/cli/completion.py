@@ -20,19 +20,15 @@ def command(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from gpualign.cli import cli
-
     kind = get_completion_class(shell)
     assert kind is not None
     # the script alone: source() would also run bash to look at its version
-    script = kind(cli, {}, "gpualign", VARIABLE)
+    script = kind(click.get_current_context().find_root().command, {}, "gpualign", VARIABLE)
     click.echo(script.source_template % script.source_vars())
 
 
-def answer(request: str) -> int:
+def answer(cli: click.Command, request: str) -> int:
     """Print the words that the shell's script asks for; returns the exit code."""
     from click.shell_completion import shell_complete
-
-    from gpualign.cli import cli
 
     return shell_complete(cli, {}, "gpualign", VARIABLE, request)

@@ -1,21 +1,18 @@
-"""From ``--device`` to a backend."""
+"""From ``--device`` to a backend of this machine."""
 
 from __future__ import annotations
 
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from gpualign.engine.cpu import CpuBackend
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu import compiler, device, driver, tuning
 from gpualign.engine.stage import Backend
 from gpualign.engine.work import Work, start_seconds, worth_a_gpu
 from gpualign.errors import DeviceError, UsageError
 from gpualign.params import RunOptions
 from gpualign.report import warn
-
-if TYPE_CHECKING:
-    from gpualign.engine.cuda import CudaBackend
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,8 @@ def parse_device(text: str) -> DeviceRequest:
     return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
 
 
-def open_backend(options: RunOptions, command: str, work: Work | None = None) -> Backend:
-    """The backend that ``options.device`` and ``options.cluster`` ask for; use it in a ``with`` block.
+def open_here(options: RunOptions, command: str, work: Work | None = None) -> Backend:
+    """The backend of this machine that ``options.device`` asks for; use it in a ``with`` block.
 
     Args:
         work: with device "auto", what decides whether a GPU is worth its start; None: it is.
@@ -65,10 +62,6 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
         DeviceError: GPUs were asked for by name and cannot be used.
     """
     request = parse_device(options.device)
-    if options.cluster is not None:
-        from gpualign.engine.cluster import open_cluster
-
-        return open_cluster(options, command)
     if not request.cuda:
         return CpuBackend(options.threads)
     if request.automatic:
@@ -78,8 +71,6 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
 
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
     """A GPU where there is one and the work is worth it. Only a GPU that is there and cannot be used is a warning."""
-    from gpualign.engine.gpu.driver import gpu_is_there
-
     reason = "work of unknown size"
     try:
         if work is not None:
@@ -93,7 +84,7 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
                 _check_compiler(work.source)
         backend = _open_cuda(request, options, work)
     except DeviceError as error:
-        if gpu_is_there() and not options.quiet:
+        if driver.gpu_is_there() and not options.quiet:
             warn(command, f"no usable GPU ({error}); running on the CPU")
         return CpuBackend(options.threads, f"no usable GPU ({error})")
     backend.reason = reason
@@ -101,8 +92,6 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
 
 
 def _compiled(source: str) -> bool:
-    from gpualign.engine.gpu import compiler, tuning
-
     return compiler.any_compiled(source, [macros for module, macros in tuning.VARIANTS if module == source])
 
 
@@ -112,8 +101,6 @@ def _check_compiler(source: str) -> None:
     Raises:
         DeviceError: there is no compiler.
     """
-    from gpualign.engine.gpu import compiler
-
     if compiler.find_nvcc() is None:
         raise DeviceError(f"the kernel {source} is neither prebuilt nor cached, and nvcc was not found")
 
@@ -130,53 +117,8 @@ def for_kernels(options: RunOptions, command: str, on_gpu: bool, what: str) -> R
     return replace(options, device="cpu")
 
 
-class Opening:
-    """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
-
-    Use it in a ``with`` block, which closes the backend at its end. Arguments as of :func:`open_backend`.
-    """
-
-    def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
-        self._future: Future[Backend] = Future()
-        self._here = options.cluster is None
-        request = parse_device(options.device)
-        self._on_gpu = None if request.automatic else request.cuda
-        if options.cluster is None and request.cuda:
-            thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")
-            self._future = thread.submit(open_backend, options, command, work)
-            thread.shutdown(wait=False)
-        else:
-            self._future.set_result(open_backend(options, command, work))
-
-    def backend(self) -> Backend:
-        """The backend, once it is open.
-
-        Raises:
-            as :func:`open_backend`.
-        """
-        return self._future.result()
-
-    def on_gpu(self) -> bool:
-        """Whether a GPU will take items, at once where the request says so."""
-        return self.backend().on_gpu if self._on_gpu is None else self._on_gpu
-
-    def workers_see(self, path: str) -> bool:
-        """Whether what runs the stages reads the file itself: threads do, and workers of a cluster where they can."""
-        return self._here or self.backend().sees(path)
-
-    def __enter__(self) -> Opening:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._future.exception() is None:
-            self._future.result().close()
-
-
 def _open_cuda(request: DeviceRequest, options: RunOptions, work: Work | None) -> CudaBackend:
-    from gpualign.engine.cuda import CudaBackend
-    from gpualign.engine.gpu.device import list_devices
-
-    infos = list_devices()
+    infos = device.list_devices()
     if not infos:
         raise DeviceError("the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES empty?)")
     if request.indices is not None:

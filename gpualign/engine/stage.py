@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
-    from gpualign.engine.gpu.runner import Kernel
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import Kernel
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

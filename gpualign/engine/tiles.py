@@ -19,10 +19,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gpualign import __version__
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io.files import open_output
 from gpualign.report import warn
+from gpualign.version import __version__
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class MinimizerIndex:
         path: the file that it was loaded from, or None.
     """
 
+    sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
     reference: Reference
     params: IndexParams
     offsets: NDArray[np.uint32]

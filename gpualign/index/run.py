@@ -8,9 +8,9 @@ from gpualign.errors import InputError, counted
 from gpualign.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.paths import check_paths
+from gpualign.io.references import read_reference
 from gpualign.params import RunOptions
 from gpualign.report import Report
-from gpualign.sequences.reference import read_reference
 
 
 def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:

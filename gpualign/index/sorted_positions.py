@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ class SortedPositions:
         positions: uint32 (n,).
     """
 
+    sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
     reference: Reference
     k: int
     offsets: NDArray[np.uint32]

@@ -14,11 +14,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import pysam
 
-from gpualign import __version__, _native
+from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
+from gpualign.version import __version__
 
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900

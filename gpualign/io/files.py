@@ -11,18 +11,16 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError
+from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
-
-if TYPE_CHECKING:
-    from gpualign.io.bgzf import BgzfReader, Inflated
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.work import letters_of
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.mates import single_items
 from gpualign.io.reads import ReadSource
+from gpualign.io.sizes import letters_of
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.sequences.reference import Reference

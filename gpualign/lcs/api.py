@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import Work, product
+from gpualign.engine.opening import open_backend
+from gpualign.engine.work import Work
 from gpualign.errors import proteins_want
 from gpualign.io.in_memory import Letters, Sequences, as_batch, batches_of, letters_in, run_options
+from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet
 from gpualign.lcs.run import LcsFilter, strands_of

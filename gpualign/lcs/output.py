@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from gpualign.errors import check_count
 from gpualign.io.files import OutputFile
-
-if TYPE_CHECKING:
-    from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.params import LcsFilterParams
 
 #: what would break a table's line, as text
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})

@@ -10,20 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.select import Opening
+from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend
 from gpualign.engine.top_n import TopN
-from gpualign.engine.work import Work, letters_of, product
+from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.fastx import Chunk, parse, read_batches
 from gpualign.io.files import InputFile, open_output
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.paths import check_paths
 from gpualign.io.reads import reader_of
+from gpualign.io.sizes import letters_of, product
+from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Row
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
-from gpualign.lcs.stage import ScoredBatch, Winners, lcs_stage, trace_stage
+from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch

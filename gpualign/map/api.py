@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.select import open_backend
+from gpualign.engine.opening import open_backend
 from gpualign.engine.stage import HostedStage
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError
@@ -25,8 +25,8 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.map.pairs import PairModel, estimate_pairs, parse_insert_size
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.run import MapParams
 from gpualign.sequences.batch import SequenceBatch
 
 #: a record: its read's number, SAM's flag, the contig's number (-1 unmapped), 0-based position, quality, scores, CIGAR
@@ -56,7 +56,7 @@ class Mapper:
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; long reads are mapped on the CPU whatever it says.
         threads: host threads; 0: all cores.
-        parameters: fields of :class:`gpualign.map.run.MapParams` on top of the preset: ``error_rate``, ``k``,
+        parameters: fields of :class:`gpualign.map.params.MapParams` on top of the preset: ``error_rate``, ``k``,
             ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``, ``most_candidates``,
             ``insert_size``, ``orientation``, ``unpaired``.
 

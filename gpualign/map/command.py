@@ -10,8 +10,8 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group
+from gpualign.map.params import ALL_PLACES, MapParams
 from gpualign.map.presets import PRESETS
-from gpualign.map.run import ALL_PLACES, MapParams
 from gpualign.options import default_of, run_options, seed_options, take_run_options
 
 _DEFAULT = click.core.ParameterSource.DEFAULT

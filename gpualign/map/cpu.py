@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
-
-if TYPE_CHECKING:
-    from gpualign.map.run import MapParams
 
 #: more edits than there are
 NO_STRATA = (1 << 31) - 1

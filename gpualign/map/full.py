@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from gpualign.errors import UsageError
 from gpualign.index.minimizers import IndexParams
 from gpualign.io.fastx import Chunk
 from gpualign.io.mates import PairedParts, to_reads
+from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
-
-if TYPE_CHECKING:
-    from gpualign.map.run import MapParams
 
 Item = TypeVar("Item", bound=Chunk | PairedParts | SequenceBatch)
 #: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches

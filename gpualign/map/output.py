@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
 from gpualign.map.fastq_output import open_reads_output
 from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
-
-if TYPE_CHECKING:
-    from gpualign.map.run import MapParams
 
 #: the length has one byte there, and counts a closing zero
 _LONGEST_BAM_NAME = 254

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.stage import HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.io.fastx import Chunk
@@ -18,9 +18,6 @@ from gpualign.map.output import MappedText, RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
 
 Mapped = tuple[MappedText, MapStatistics]
 

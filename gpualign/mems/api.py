@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.select import open_backend
+from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.mems.base_run import Counts

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.stage import Backend
 from gpualign.errors import check_count
+from gpualign.mems.device import MemsKernel
+from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.queries import Batch, QueryText
 from gpualign.mems.search import Dots, Piece, Printed, Search
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
-    from gpualign.mems.device import MemsKernel
 
 
 class Counts:
@@ -83,6 +81,4 @@ class Run:
         raise NotImplementedError
 
     def make_kernel(self, device: Device) -> MemsKernel:
-        from gpualign.mems.device_unique import kernel_for
-
         return kernel_for(device, self.search)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpualign.engine.stage import HostedStage
 from gpualign.io.fastx import Chunk
 from gpualign.mems.cpu_run import ProcessorsRun
+from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.queries import Batch
 from gpualign.mems.search import Columns, Matches, Piece, Printed, Search, join_columns
 from gpualign.sequences.batch import SequenceBatch
@@ -54,14 +55,9 @@ def stage_of(search: Search) -> HostedStage[Item, Found]:
         piece = _piece(search, item)
         return piece, piece
 
-    def make_kernel(device: Any) -> Any:
-        from gpualign.mems.device_unique import kernel_for
-
-        return kernel_for(device, search)
-
     return HostedStage(
         cpu=partial(search_item, search),
-        make_kernel=make_kernel,
+        make_kernel=partial(kernel_for, search=search),
         before=before,
         cpu_kernel=search.find,
         after=partial(_report, search),

@@ -8,36 +8,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
-from gpualign.engine.gpu.runner import run_alone
 from gpualign.engine.gpu.tuning import MemsShape, choose_mems_shape
-from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
-from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.search import (
     Columns,
     Matches,
     Piece,
     Search,
-    index_for,
     join_columns,
     sort_columns,
     sort_tiles,
 )
-from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.reference import Reference
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
 
 WARP = 32
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
@@ -69,7 +59,7 @@ class _PageArrays:
 
 
 class MemsKernel:
-    """The kernel object of :mod:`gpualign.engine.gpu.runner`; an item is a :class:`Piece`, a result its :class:`Matches`."""
+    """A kernel object of ``engine.gpu.runner``; an item is a :class:`Piece`, a result its :class:`Matches`."""
 
     def __init__(self, device: Device, search: Search) -> None:
         assert isinstance(search.index, MinimizerIndex)
@@ -318,40 +308,3 @@ class MemsKernel:
         bounds = np.array([item.start, complete_to], columns.starts.dtype)
         begin, end = np.searchsorted(columns.starts, bounds, "left").tolist()
         return Matches(item, complete_to, columns=columns.part(begin, end))
-
-
-_TESTED_LETTERS, _TESTED_MATCH = 20_000, 12
-#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
-SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_LETTERS).w).defines),
-)
-
-
-def self_test(device: Device) -> None:
-    """Compare a small search with the CPU backend.
-
-    Raises:
-        DeviceError: the matches differ.
-    """
-    from gpualign.mems.device_unique import kernel_for
-
-    generator = np.random.default_rng(0)
-    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
-    packer = _native.ReferencePacker()
-    packer.append(text)
-    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
-    changed = text.copy()
-    changed[::97] = ord("A")
-    query = changed.tobytes().decode()
-    queries = SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
-    for kind in ("maxmatch", "mumreference"):
-        params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
-        search = Search(index_for(reference, params), params)
-        source = search.prepare(queries)
-        piece = Piece(source, 0, source.text.length)
-        found = run_alone(device, partial(kernel_for, search=search), piece).columns
-        expected = search.find(piece).columns
-        assert found is not None
-        assert expected is not None
-        if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
-            raise DeviceError("maximal exact matches differ from the CPU's")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
 from gpualign.engine.gpu.tuning import choose_mems_shape
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.search import Matches, Piece, Search, join_columns
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
 
 
 def kernel_for(device: Device, search: Search) -> MemsKernel:

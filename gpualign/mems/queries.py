@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class QueryText:
         text: native packed text; its positions number the strands one behind the other.
     """
 
+    sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
     names: NDArray[np.uint8]
     name_offsets: NDArray[np.int64]
     bases: int

@@ -7,9 +7,9 @@ import os
 import numpy as np
 
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.select import Opening
+from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work, letters_of, product
+from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, check_count, counted
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -17,6 +17,8 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.files import is_regular, open_output
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.paths import check_paths
+from gpualign.io.references import read_reference
+from gpualign.io.sizes import letters_of, product
 from gpualign.mems.base_run import Counts, Run
 from gpualign.mems.cluster_run import ClusterRun
 from gpualign.mems.cpu_run import ProcessorsRun
@@ -27,7 +29,6 @@ from gpualign.mems.search import MemsIndex, Search, index_for
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
-from gpualign.sequences.reference import read_reference
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
 #: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 namespace gpualign {
+void bind_abi(nanobind::module_& m);
 void bind_cpu(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);

@@ -7,6 +7,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.doc() = "gpualign's CPU kernels, parsers and formatters, built for one instruction-set level.";
     m.attr("isa") = GPUALIGN_STRING(GPUALIGN_MODULE);
     nanobind::set_leak_warnings(false);
+    gpualign::bind_abi(m);
     gpualign::bind_cpu(m);
     gpualign::bind_fastx(m);
     gpualign::bind_lcs(m);

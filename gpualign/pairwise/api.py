@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpualign.bounded_gaps.api import iter_max_gaps
-from gpualign.engine.select import open_backend
+from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work, mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table

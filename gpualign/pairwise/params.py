@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gpualign.errors import UsageError, check_range
-from gpualign.sequences.matrices import Scoring, load_matrix, match_mismatch
+from gpualign.io.matrices import load_matrix
+from gpualign.sequences.matrices import Scoring, match_mismatch
 
 Mode = Literal["global", "semi-global", "local"]
 Kernel = Literal["auto", "lazy", "rscan", "dscan", "tiled"]

@@ -8,24 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.select import Opening, for_kernels
+from gpualign.engine.opening import Opening
+from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
-from gpualign.engine.work import Work, cells_of_pairs
+from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.files import OutputFile, open_output
+from gpualign.io.pair_inputs import read_encoded
 from gpualign.io.pair_lists import read_pairs
 from gpualign.io.paths import check_paths
+from gpualign.io.sizes import cells_of_pairs
 from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat
 from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.stage import PairProblem, pairwise_stage
+from gpualign.pairwise.stage import pairwise_stage
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
-from gpualign.sequences.encoded import EncodedSequences, read_encoded
+from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError, proteins_want
-from gpualign.io.fastx import read_batches
+from gpualign.errors import InputError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.matrices import UNKNOWN, Scoring
 
@@ -25,6 +25,7 @@ class EncodedSequences:
         offsets: int64 (n + 1,).
     """
 
+    sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
     names: list[str]
     codes: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -77,13 +78,3 @@ def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None 
     if names:
         np.cumsum(np.concatenate(lengths), out=offsets[1:])
     return EncodedSequences(names, np.concatenate(codes) if codes else np.zeros(0, np.uint8), offsets)
-
-
-def read_encoded(path: str, scoring: Scoring) -> EncodedSequences:
-    """Read and encode one FASTA or FASTQ file ("-" is standard input).
-
-    Raises:
-        InputError: the file cannot be read, or holds a letter that the scoring does not know.
-    """
-    with proteins_want("--matrix, such as --matrix BLOSUM62"):
-        return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)

@@ -8,13 +8,11 @@ free ends count as gap letters here (definitions 0, 1, 3 and 4 look at whole seq
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.matrices import Scoring
 
 #: no bound
 UNBOUNDED = np.iinfo(np.int32).max

@@ -1,17 +1,14 @@
-"""Substitution scores: match and mismatch, one of Biopython's matrices, or a file; and the letters they know."""
+"""Substitution scores: match and mismatch, or a matrix; and the letters they know."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.files import InputFile
+from gpualign.errors import UsageError
 
 #: a letter that the matrix does not know
 UNKNOWN = 255
@@ -87,29 +84,12 @@ def match_mismatch(match: int, mismatch: int) -> Scoring:
     return Scoring("match/mismatch", "ACGTN", scores, codes, 4, 1, True)
 
 
-def load_matrix(name: str) -> Scoring:
-    """One of Biopython's matrices by name, or a matrix file in NCBI's format.
+def scoring_of(name: str, letters: str, values: NDArray[np.float64]) -> Scoring:
+    """A matrix's scores; ``values``: float64 (letters, letters).
 
     Raises:
-        UsageError: neither a known name nor a file, or a matrix that cannot score single letters.
-        InputError: the file is not a square matrix of numbers.
+        UsageError: more than two decimals, or scores beyond ±10,000.
     """
-    if os.path.exists(name):
-        letters, values = _read_matrix_file(name)
-        return _from_values(os.path.basename(name), letters, values)
-    from Bio.Align import substitution_matrices
-
-    known = substitution_matrices.load()
-    exact = next((entry for entry in known if entry.upper() == name.upper()), None)
-    if exact is None:
-        raise UsageError(f"no matrix or file {name!r} (known: {', '.join(known)})")
-    matrix = substitution_matrices.load(exact)
-    if not isinstance(matrix.alphabet, str):
-        raise UsageError(f"matrix {exact} scores codons, not letters")
-    return _from_values(exact, matrix.alphabet, np.array(matrix, np.float64))
-
-
-def _from_values(name: str, letters: str, values: NDArray[np.float64]) -> Scoring:
     # codes count as identical up to `identical`, so the letters that never do go last
     never = [letter for letter in letters if letter in "X*-"]
     nucleotide = set(letters) <= set("ACGTU" + _AMBIGUITY)
@@ -142,26 +122,3 @@ def _code_table(letters: str) -> NDArray[np.uint8]:
     for code, letter in enumerate(letters):
         codes[ord(letter.upper())] = codes[ord(letter.lower())] = code
     return codes
-
-
-def _read_matrix_file(path: str) -> tuple[str, NDArray[np.float64]]:
-    with InputFile(path) as file:
-        text = file.read(1 << 24).decode("latin-1")
-    rows = [(n, row.split()) for n, row in enumerate(text.splitlines(), 1) if row.strip() and row.strip()[0] != "#"]
-    if not rows:
-        raise InputError("no matrix (expected a line of letters, then one line per letter)", path)
-    line, header = rows[0]
-    if any(len(letter) != 1 for letter in header) or len(set(header)) != len(header):
-        raise InputError("the first line must list single letters, each once", path, line)
-    values: dict[str, list[Any]] = {}
-    for line, row in rows[1:]:
-        try:
-            values[row[0]] = [float(x) for x in row[1:]]
-        except ValueError:
-            raise InputError("expected a letter and numbers", path, line) from None
-        if len(row) != len(header) + 1:
-            raise InputError(f"{counted(len(row) - 1, 'score')} for {counted(len(header), 'letter')}", path, line)
-    if set(values) != set(header):
-        raise InputError("rows and columns name different letters", path)
-    matrix = np.array([values[letter] for letter in header], np.float64)
-    return "".join(header).upper(), matrix

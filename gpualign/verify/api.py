@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpualign.engine.select import open_backend
+from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
 from gpualign.verify.batches import Batch, Texts, choose, prepare, write_lines
 from gpualign.verify.candidates import Candidates
+from gpualign.verify.cpu import VerifyResult
 from gpualign.verify.params import Mode, Strand, VerifyParams
-from gpualign.verify.stage import STAGE, VerifyResult
+from gpualign.verify.stage import STAGE
 
 #: one row per candidate: its number, errors (-1 beyond the limit), the place on the target, the strand
 VERIFY_DTYPE = np.dtype([("distance", "i4"), ("start", "i8"), ("end", "i8"), ("strand", "U1")])

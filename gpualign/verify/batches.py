@@ -12,8 +12,8 @@ from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.verify.candidates import Candidates
+from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.verify.params import NO_LIMIT, VerifyParams
-from gpualign.verify.stage import MODES, VerifyPairs, VerifyResult
 
 _BOTH = 2
 _STRANDS = {"plus": 0, "minus": 1, "both": _BOTH}

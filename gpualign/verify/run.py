@@ -12,23 +12,25 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.select import Opening
+from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend, HostedStage
-from gpualign.engine.work import Work, letters_of, mean_length, pairs_in, product
+from gpualign.engine.work import Work
 from gpualign.errors import InputError, counted, shown_input, shown_inputs
 from gpualign.io.fastx import Chunk, read_batches
 from gpualign.io.files import open_output
 from gpualign.io.paths import check_paths
 from gpualign.io.reads import ReadSource, to_batch
+from gpualign.io.references import read_reference
+from gpualign.io.sizes import letters_of, mean_length, pairs_in, product
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
-from gpualign.sequences.reference import read_reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
+from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
 from gpualign.verify.params import VerifyParams
-from gpualign.verify.stage import STAGE, VerifyPairs, planned, verify_on_cpu
+from gpualign.verify.stage import STAGE, planned
 
 _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.bounded_gaps.stage import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.engine.gpu.buffers import slots_of
 from gpualign.errors import UsageError
 from gpualign.io.fastx import read_batches
+from gpualign.io.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
-from gpualign.sequences.matrices import load_matrix, match_mismatch
+from gpualign.sequences.matrices import match_mismatch
 from tests.reference.gapsmis import enumerate_all, recurrence, recurrence_of_many, score_of_columns
 
 GENOMES = Path(__file__).parent.parent.parent / "examples" / "data" / "genomes.fa"
@@ -68,7 +70,7 @@ def on_gpu(block: PairBlock, model: GapModel, packed: bool = True, **numbers: in
             if isinstance(kernel, GapsmisKernel):
                 kernel.launch = replace(kernel.launch, **numbers)
                 kernel.packed = packed
-            slot = device.slots(1)[0]
+            slot = slots_of(device, 1)[0]
             kernel.submit(slot, block)
             slot.wait()
             return kernel.collect(slot, block)

@@ -1,4 +1,4 @@
-"""Every cell of the bad-input table (tests/helpers/bad_input.py), by file and by standard input, and trouble of other kinds.
+"""Every cell of the bad-input table (tests/helpers/bad_input.py), by file and by standard input, and other trouble.
 
 ``pytest tests/cli/test_bad_input.py -s`` prints the matrix at its end.
 """

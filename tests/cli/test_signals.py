@@ -40,7 +40,7 @@ def _pairwise(place: Path, *options: str) -> list[Any]:
 def _lcs(place: Path, *options: str) -> list[Any]:
     query = _fasta(place / "q.fa", _letters(1, 3_000_000))
     subject = _fasta(place / "s.fa", _letters(2, 3_000_000))
-    return ["lcs-filter", "-q", query, subject, *options]
+    return ["lcs-filter", "-Q", query, subject, *options]
 
 
 def _mems(place: Path, *options: str) -> list[Any]:

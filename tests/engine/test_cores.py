@@ -13,8 +13,8 @@ from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.stage import HostedStage, Stage
 from gpualign.errors import DeviceError
+from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import encode_query
-from gpualign.lcs.stage import ScoredBatch, score_on_cpu
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver

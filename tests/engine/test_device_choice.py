@@ -12,13 +12,15 @@ import pytest
 
 import gpualign
 from gpualign.cli import main
-from gpualign.engine import select, work
+from gpualign.engine import opening as opening_module
 from gpualign.engine.gpu import compiler, driver, tuning
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.select import Opening, open_backend
-from gpualign.engine.work import Work, letters_of, worth_a_gpu
+from gpualign.engine.opening import Opening, open_backend
+from gpualign.engine.work import Work, worth_a_gpu
 from gpualign.errors import DeviceError
+from gpualign.io import sizes
 from gpualign.io.in_memory import letters_in
+from gpualign.io.sizes import letters_of
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import FakeDriver
 
@@ -163,7 +165,7 @@ def test_letters_of_files(tmp_path):
 def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
     reader, writer = os.pipe()
     with os.fdopen(reader) as stream:
-        monkeypatch.setattr(work.sys, "stdin", stream)
+        monkeypatch.setattr(sizes.sys, "stdin", stream)
         os.write(writer, b"x" * 1000)
         assert letters_of("-") is None
         os.close(writer)
@@ -174,7 +176,7 @@ def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
     plain = tmp_path / "plain.fa"
     plain.write_bytes(b"x" * 500)
     with open(plain) as stream:
-        monkeypatch.setattr(work.sys, "stdin", stream)
+        monkeypatch.setattr(sizes.sys, "stdin", stream)
         assert letters_of("-") == 500
 
 
@@ -187,8 +189,8 @@ def write_fasta(path, count, length):
 def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
     """The estimate that reaches the choice of a backend, against cells and bases counted by hand."""
     seen = []
-    real = select.open_backend
-    monkeypatch.setattr(select, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
+    real = opening_module.open_backend
+    monkeypatch.setattr(opening_module, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
     few, many = write_fasta(tmp_path / "few.fa", 10, 300), write_fasta(tmp_path / "many.fa", 100, 200)
     candidates = tmp_path / "c.tsv"
     candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))
@@ -200,7 +202,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
         (["lcs-filter", "-Q", few, "--multi-query", many], 3000 * 20_000 / rates["lcs"]),
         (["pairwise", few, "--score-only"], 3000**2 / 2 / rates["pairwise"]),
         (["pairwise", few, many], 2 * 3000 * 20_000 / rates["pairwise"]),
-        (["pairwise", few, many, "--max-gaps", "1"], 3000 * 20_000 / rates["gapsmis"]),
+        (["pairwise", few, many, "--max-gaps", "1"], 3000 * 20_000 / rates["bounded_gaps"]),
         (["verify", few, few], 10 * 300**2 / rates["verify"]),
         (["verify", many, few, "--candidates", str(candidates)], 100 * 300**2 / rates["verify"]),
     ]

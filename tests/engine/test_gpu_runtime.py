@@ -12,11 +12,11 @@ import pytest
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu import buffers
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
-from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.engine.gpu.buffers import slots_of
+from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
 from gpualign.engine.gpu.device_arrays import ResidentArrays
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.select import Opening, open_backend
+from gpualign.engine.opening import Opening, open_backend
 from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
@@ -147,7 +147,7 @@ def test_a_run_ends_at_once(fake):
 def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
     fake.memory = 1 << 20
     with Device(list_devices()[0]) as device:
-        slot = device.slots(1)[0]
+        slot = slots_of(device, 1)[0]
         device.budget = 1 << 40
         with pytest.raises(DeviceMemoryExceeded):
             device.call(slot.device_array, "x", 1 << 21).result()
@@ -156,7 +156,7 @@ def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
 def test_an_array_that_grows_frees_nothing_before_the_room_is_needed(fake):
     """To free memory waits for all kernels of the device."""
     with Device(list_devices()[0], max_memory=1 << 20) as device:
-        slot = device.slots(1)[0]
+        slot = slots_of(device, 1)[0]
         first = device.call(slot.device_array, "x", 1 << 16).result()
         second = device.call(slot.device_array, "x", 1 << 17).result()
         assert (first.freed, second.freed) == (False, False)
@@ -223,7 +223,7 @@ def test_closing_a_device_ends_an_abandoned_run(fake):
 
 def test_buffers_grow_and_are_reused(fake):
     with Device(list_devices()[0]) as device:
-        slot = device.slots(2)[0]
+        slot = slots_of(device, 2)[0]
 
         def exercise():
             first = slot.device_array("a", 1000)
@@ -312,7 +312,7 @@ def test_a_backend_opens_beside_its_caller_and_is_closed_behind_it(fake, monkeyp
 def test_structs_must_lie_where_cuda_looks_for_them(fake):
     def launch(*arguments):
         with Device(list_devices()[0]) as device:
-            slot = device.slots(1)[0]
+            slot = slots_of(device, 1)[0]
             device.call(slot.launch, lambda *_, **__: None, 1, 1, *arguments).result()
             device.call(slot.wait).result()
 
@@ -341,7 +341,7 @@ def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
     first, second = np.arange(5, dtype=np.int32), np.arange(7, dtype=np.int32)
 
     def uploads(device: Device) -> list[int]:
-        slot, copied = device.slots(1)[0], []
+        slot, copied = slots_of(device, 1)[0], []
         for array, owner in ((first, "a"), (first, "a"), (second, "b"), (first, "a")):
             before = device.timeline.bytes_to_device
             pointer = slot.upload_once("text", array, owner)
@@ -361,7 +361,7 @@ def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fak
     arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
 
     def upload(device: Device) -> list[bool]:
-        slot = device.slots(1)[0]
+        slot = slots_of(device, 1)[0]
         for name, array in zip("ab", arrays, strict=True):
             pointer = slot.upload_once(name, array, array)
             assert np.array_equal(pointer.data[: len(array)], array)
@@ -378,7 +378,7 @@ def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
     monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])
 
     def run(device: Device) -> float:
-        slot = device.slots(1)[0]
+        slot = slots_of(device, 1)[0]
         slot.device_array("small", 10)
         slot.launch(lambda *_, **__: None, 1, 32)
         slot.device_array("more", 10)

@@ -11,7 +11,7 @@ import numpy as np
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.reference import Reference
-from gpualign.verify.stage import MODES, VerifyPairs
+from gpualign.verify.cpu import MODES, VerifyPairs
 
 _COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 _EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}

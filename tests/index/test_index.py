@@ -16,7 +16,8 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
-from gpualign.sequences.reference import Reference, read_reference
+from gpualign.io.references import read_reference
+from gpualign.sequences.reference import Reference
 from tests.conftest import SANITIZED
 from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
 

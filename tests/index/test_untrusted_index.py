@@ -140,7 +140,8 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def use(path: str) -> bool:
     """Load an index and use it in both of its commands; whether it was taken."""
-    from gpualign.map.run import MapParams, run_map
+    from gpualign.map.params import MapParams
+    from gpualign.map.run import run_map
     from gpualign.mems.params import MemsParams
     from gpualign.mems.run import run_mems
     from gpualign.params import RunOptions

@@ -14,12 +14,12 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import blocks, fastx
 from gpualign.io.files import InputFile
+from gpualign.io.references import read_reference
 from gpualign.mems import queries as mems_queries
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.reference import read_reference
 
 
 def read_all(path: Path, chunk: int, part: int, stored: bool) -> list[tuple[str, str]]:

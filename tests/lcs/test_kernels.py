@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
+from gpualign.lcs.cpu import score_on_cpu
 from gpualign.lcs.params import FORMULATIONS
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
-from gpualign.lcs.stage import score_on_cpu
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.reference.lcs import is_subsequence, lcs_length
 

@@ -20,7 +20,8 @@ from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.output import MapOutputs, MappedText
-from gpualign.map.run import MapParams, run_map
+from gpualign.map.params import MapParams
+from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from tests.engine.test_gpu_faults import ALLOCATIONS, COPIES, FaultyDriver
 from tests.helpers.fake_cuda import FakeDriver

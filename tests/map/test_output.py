@@ -22,7 +22,8 @@ from gpualign.errors import GpualignError
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import compress_blocks
 from gpualign.io.samtools import run_samtools
-from gpualign.map.run import MapParams, run_map
+from gpualign.map.params import MapParams
+from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from tests.helpers.map_files import GENOMES, records
 

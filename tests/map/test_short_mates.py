@@ -13,7 +13,7 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.map.device.kernel import map_on_one_lane
-from gpualign.map.run import MapParams
+from gpualign.map.params import MapParams
 from tests.helpers.map_files import random_genome, records, write_fasta, write_fastq
 from tests.map.test_templates import PAIRS, as_batch, assert_same, make_reference
 from tests.reference.minimizers import reverse_complement

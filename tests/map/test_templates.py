@@ -16,7 +16,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
 from gpualign.map.pairs import PairModel
-from gpualign.map.run import MapParams
+from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 

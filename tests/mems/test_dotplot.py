@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from gpualign.engine import select
+from gpualign.engine import opening
 from gpualign.mems import cpu_run as mems_processors
 from gpualign.mems import device_run as mems_devices
 from gpualign.mems import dotplot
@@ -70,7 +70,7 @@ def test_the_longest_matches_are_kept_at_their_places(
     monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 64)
     monkeypatch.setattr(mems_devices, "_DEVICE_POSITIONS", 64)
     if on_device:
-        monkeypatch.setattr(select, "open_backend", lambda *_: DeviceStandIn(2))
+        monkeypatch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=batch)
     run_mems(str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),), params, options)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.mems.device import self_test
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.mems.search import Search
+from gpualign.mems.self_test import self_test
 from gpualign.params import RunOptions
 from tests.reference.mems import reverse_complement
 

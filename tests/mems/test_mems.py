@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
-from gpualign.engine import select
+from gpualign.engine import opening
 from gpualign.engine.stage import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.sorted_positions import SortedPositions, sort_positions
@@ -333,7 +333,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     run_mems(*files, params, options)
     expected = (tmp_path / "out").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(select, "open_backend", lambda *_: DeviceStandIn(limit))
+        patch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(limit))
         patch.setattr(mems_devices, "_REPORTED", 3)
         for positions in ("_FIRST_POSITIONS", "_DEVICE_POSITIONS"):
             patch.setattr(mems_devices, positions, 1 << 6)

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
+from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.device import tasks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.identity import IdentityBound, band_of, score_from_edits
-from gpualign.sequences.matrices import load_matrix, match_mismatch
+from gpualign.sequences.matrices import match_mismatch
 from tests.pairwise.test_pairwise import align, mutate, rows_of, run, write_fasta
 
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import gpualign
 from gpualign.errors import UsageError
+from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
-from gpualign.sequences.matrices import load_matrix, match_mismatch
+from gpualign.sequences.matrices import match_mismatch
 from tests.pairwise.test_pairwise import (
     align,
     check_alignments,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
+from gpualign.engine.gpu.device import DeviceMemoryExceeded
+from gpualign.pairwise.cpu import Candidates, PairProblem, align_on_cpu, align_strand
 from gpualign.pairwise.device import kernel as kernels
 from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.stage import Candidates, PairProblem, align_on_cpu, align_strand
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
+from gpualign.engine.gpu.device import DeviceMemoryExceeded
+from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import long, plan, tasks
-from gpualign.pairwise.stage import PairProblem
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.cli import main
+from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.run import with_device
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
-from gpualign.sequences.matrices import load_matrix, match_mismatch
+from gpualign.sequences.matrices import match_mismatch
 from tests.reference.pairwise import end_free_score, replay
 
 NO_BAND = np.zeros(0, np.int32)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gpualign.engine.cpu import CpuBackend
 from gpualign.engine.gpu import tuning
-from gpualign.verify.stage import STAGE, VerifyPairs
+from gpualign.verify.cpu import VerifyPairs
+from gpualign.verify.stage import STAGE
 from tests.helpers.verify_cases import (
     LENGTHS,
     LONG_LENGTHS,

@@ -3,27 +3,11 @@
 #pragma once
 #include <cstdint>
 
-#include "algo/bounded_gaps/gapsmis.hpp"
+#include "abi/bounded_gaps.hpp"
 #include "device/halves.cuh"
 
 namespace gpualign {
 namespace gapsmis {
-
-struct Batch {
-    const uint8_t* patterns;
-    const int64_t* pattern_offsets;
-    const uint8_t* texts;
-    const int64_t* text_offsets;
-    const int32_t* pattern_ids;
-    const int32_t* text_ids;
-    const int32_t* order;  // pairs by length, so that a warp's lanes have equal work
-    int32_t pairs;
-    int32_t* score;
-    int32_t* gaps;
-    int32_t* start;
-    int32_t* end;
-    Gap* gap_list;
-};
 
 // A pair as its lanes see it; `index` < 0: none.
 struct OnePair {

@@ -17,10 +17,10 @@ import dask
 import distributed
 from distributed.comm.addressing import get_address_host_port
 
-from gpualign import __version__
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.params import RunOptions
+from gpualign.version import __version__
 
 #: how long a scheduler, its file and the first worker may take to appear, seconds
 PATIENCE_S = 30.0

@@ -21,19 +21,13 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from gpualign import __version__
 from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import load_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.fastx import Chunk, StoredText
 from gpualign.io.files import stamp_of
-from gpualign.mems.queries import QueryText
-from gpualign.sequences.encoded import EncodedSequences
-from gpualign.sequences.reference import Reference
+from gpualign.version import __version__
 
-#: types of which an item may hold a large object that other items hold too
-SHARED = (EncodedSequences, MinimizerIndex, QueryText, Reference, SortedPositions)
 #: arrays and texts from this size on, bytes, travel beside the pickle, which saves copies; small ones in it, as Dask
 #: takes its time for each piece of a message
 _LARGE = 1 << 15
@@ -173,7 +167,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if type(obj) is bytes and len(obj) >= _LARGE:
             self.texts.append(obj)
             return "text", len(self.texts) - 1
-        if self._number_of is None or not isinstance(obj, SHARED):
+        if self._number_of is None or not getattr(type(obj), "sent_once", False):
             return None
         number = self._number_of(obj)
         self.shared[number] = None

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.streaming.clock import HOST
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
 
 #: a buffer that must grow grows by this factor, so that slowly growing batches do not reallocate each time
 GROWTH = 1.25
 _ALIGNMENT = 256
 #: bytes of what is copied once that are worth page-locked memory, which takes longer to get than they to copy
 _MOST_STAGED = 16 << 20
-
-
-class DeviceMemoryExceeded(Exception):
-    """A batch does not fit into the device's memory or its budget; the runner halves it."""
 
 
 def _check_layout(arguments: tuple[Any, ...]) -> None:
@@ -236,3 +230,10 @@ class Slot:
         self._spare_events.clear()
         self._origin = None
         self.stream = None
+
+
+def slots_of(device: Device, count: int) -> list[Slot]:
+    """The device's first ``count`` slots, made once and reused."""
+    while len(device.slots) < count:
+        device.slots.append(Slot(device))
+    return device.slots[:count]

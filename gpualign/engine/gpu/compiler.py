@@ -41,7 +41,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 def source_root() -> Path:
     """The folder of the CUDA sources: in the package when installed, in the repository otherwise."""
     packaged = Path(str(files("gpualign"))) / "cuda"
-    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "cuda"
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[3] / "cuda"
 
 
 def modules() -> list[str]:

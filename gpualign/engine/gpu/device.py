@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,6 +27,10 @@ OLDEST_CAPABILITY = (7, 0)
 HEAD_ROOM_BYTES = 512 << 20
 #: share of the free memory taken when no limit is given
 FREE_SHARE = 0.8
+
+
+class DeviceMemoryExceeded(Exception):
+    """A batch does not fit into the device's memory or its budget; the runner halves it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Device:
         self.peak_allocated = 0
         self.mapped = 0
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
-        self._slots: list[Any] = []
+        self.slots: list[Any] = []
         self._resident: dict[str, Any] = {}
         self._retired: list[tuple[Any, int]] = []
         self._context: Any = None
@@ -170,14 +174,6 @@ class Device:
         """One kernel of a module."""
         return self.module(source, defines).get_function(name)
 
-    def slots(self, count: int) -> Sequence[Any]:
-        """At least two streams' worth of buffers, made once and reused."""
-        from gpualign.engine.gpu.buffers import Slot
-
-        while len(self._slots) < count:
-            self._slots.append(Slot(self))
-        return self._slots[:count]
-
     def resident(self, key: str, make: Callable[[], Any]) -> Any:
         """Something that stays on the device between batches (a reference, an index): made once per ``key``."""
         if key not in self._resident:
@@ -190,8 +186,6 @@ class Device:
         Raises:
             DeviceMemoryExceeded: the budget or the device has no room.
         """
-        from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
-
         if self.allocated + size > self.budget:
             self._free_retired()
         if self.allocated + size > self.budget:
@@ -217,8 +211,6 @@ class Device:
         Raises:
             DeviceMemoryExceeded: the host has no room.
         """
-        from gpualign.engine.gpu.buffers import DeviceMemoryExceeded
-
         try:
             memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
         except self.driver.MemoryError as error:
@@ -244,7 +236,7 @@ class Device:
 
     def release_buffers(self) -> None:
         """Give back the slots' memory (after an out-of-memory error); they grow again on demand."""
-        for slot in self._slots:
+        for slot in self.slots:
             slot.release()
         self._free_retired()
         self.host_memory.clear()
@@ -262,14 +254,14 @@ class Device:
             return
         # behind a kernel that failed no call works, and what the device holds goes with its context
         with contextlib.suppress(self.driver.Error):
-            for slot in self._slots:
+            for slot in self.slots:
                 slot.close()
             self._free_retired()
             for item in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
         self.host_memory.clear()
-        self._slots.clear()
+        self.slots.clear()
         self._resident.clear()
         self._retired.clear()
         self._modules.clear()

@@ -6,17 +6,15 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.device import Device
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.device import Device
 
 #: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
 PAD_WORDS = 4

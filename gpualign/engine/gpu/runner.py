@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
 from typing import Any, Generic, Protocol, TypeVar
 
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
+from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.cores import Cores
-from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.work_queue import Pace, Tasks
 from gpualign.errors import GpualignError, OutOfMemoryError
 from gpualign.streaming.clock import HOST
@@ -180,7 +180,7 @@ def _drive(
     except DeviceMemoryExceeded as error:
         raise _out_of_memory(device, error) from error
     pace = tasks.joined_by(kernel)
-    free = deque(device.slots(slots))
+    free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
     while True:
         task = tasks.get(wait=not busy, closing=device.closing) if free else None
@@ -231,7 +231,7 @@ def _collect_all(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -
 
 def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
     """One item's result, by a kernel made for it: for self-tests."""
-    return device.call(lambda: _run(make_kernel(device), device.slots(1)[0], item)).result()
+    return device.call(lambda: _run(make_kernel(device), slots_of(device, 1)[0], item)).result()
 
 
 def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:

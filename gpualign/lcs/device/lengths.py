@@ -5,22 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.engine.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.errors import DeviceError
+from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import LcsQuery, encode_query
-from gpualign.lcs.stage import ScoredBatch, score_on_cpu
 from gpualign.sequences.batch import SequenceBatch, join_bytes
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
 
 _CHUNK = 16  # symbols of a subject in one 128-bit load
 _WARP = 32

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
+from gpualign.lcs.cpu import Winners, score_on_cpu
 from gpualign.lcs.device.lengths import query_masks
 from gpualign.lcs.query import common_subsequences, cut_subsequences, encode_query
-from gpualign.lcs.stage import Winners, score_on_cpu
 from gpualign.sequences.batch import SequenceBatch, join_bytes
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
 
 _WARP = 32
 _ALIGNMENT = 16
@@ -30,7 +27,7 @@ _PLAIN_SHARED = 48 << 10
 
 
 class LcsTraceKernel:
-    """The kernel object of :mod:`gpualign.engine.gpu.runner`; an item is a :class:`Winners`, a result their subsequences.
+    """A kernel object (:mod:`gpualign.engine.gpu.runner`); an item is a :class:`Winners`, a result their subsequences.
 
     Everything goes to the device in one copy and comes back in one: there is little of it, and each call costs more.
     """

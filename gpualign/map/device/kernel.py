@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu import tuning
+from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays, ResidentText
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
@@ -20,13 +22,9 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import NO_STRATA
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
-
-if TYPE_CHECKING:
-    from gpualign.engine.gpu.buffers import Slot
-    from gpualign.engine.gpu.device import Device
-    from gpualign.map.run import MapParams
 
 #: further places of a read that its records have room for
 MOST_SECONDARY = 16
@@ -328,7 +326,7 @@ def self_test(device: Device) -> None:
         DeviceError: the records differ.
     """
     from gpualign.index.minimizers import IndexParams, build_index
-    from gpualign.map.run import MapParams
+    from gpualign.map.params import MapParams
     from gpualign.sequences.reference import Reference
 
     rng = np.random.default_rng(2)

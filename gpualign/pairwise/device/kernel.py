@@ -10,15 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
-from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.buffers import Slot, slots_of
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.runner import SLOTS
 from gpualign.engine.gpu.tuning import PAIRWISE
 from gpualign.pairwise.alignments import Alignments
-from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
-from gpualign.pairwise.device.long import LongAlignment
-from gpualign.pairwise.stage import (
+from gpualign.pairwise.cpu import (
     Candidates,
     PairProblem,
     align_on_cpu,
@@ -30,6 +27,9 @@ from gpualign.pairwise.stage import (
     edit_limits,
     score_lines,
 )
+from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
+from gpualign.pairwise.device.long import LongAlignment
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 
@@ -66,7 +66,7 @@ class PairwiseKernel:
         self.launcher = PairwiseLauncher(device, problem)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
-        self._trace_slot = device.slots(SLOTS + 1)[SLOTS]
+        self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
     def submit(self, slot: Slot, item: PairBlock) -> None:
         """Enqueue the first step of a block."""

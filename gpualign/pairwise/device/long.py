@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpualign.engine.gpu.buffers import DeviceMemoryExceeded, Slot
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.engine.gpu.tuning import PAIRWISE
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of

@@ -8,19 +8,20 @@ from functools import partial
 
 import numpy as np
 
+from gpualign.bounded_gaps import cpu as gapsmis
 from gpualign.bounded_gaps import device as gapsmis_kernel
-from gpualign.bounded_gaps import stage as gapsmis
 from gpualign.engine.gpu import tuning
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
+from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.alignments import Alignments
+from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device.kernel import PairwiseKernel
-from gpualign.pairwise.stage import PairProblem, align_on_cpu
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
-from gpualign.sequences.matrices import Scoring, load_matrix, match_mismatch
+from gpualign.sequences.matrices import Scoring, match_mismatch
 from gpualign.sequences.pairs import PairBlock
 
 _SEQUENCES, _LENGTH, _GAPS = 24, 700, 2
@@ -73,7 +74,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *((source, tuning.pairwise_defines(affine)) for source in tuning.PAIRWISE_MODULES for affine in (False, True)),
     *(
-        ("gapsmis", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
+        ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
         for traceback in (False, True)
     ),
 )

@@ -16,8 +16,8 @@ from gpualign.engine.gpu.device_arrays import PAD_WORDS, ResidentText, padded
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
 from gpualign.sequences.reference import Reference
+from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.plan import THREADS, Group, Plan, plan
-from gpualign.verify.stage import MODES, VerifyPairs, VerifyResult, verify_on_cpu
 
 #: of the device's memory, what a reference may take that stays
 _RESIDENT_SHARE = 0.5

@@ -6,16 +6,13 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu import tuning
-
-if TYPE_CHECKING:
-    from gpualign.verify.stage import VerifyPairs
+from gpualign.verify.cpu import VerifyPairs
 
 #: threads of a block in cuda/verify.cu and cuda/verify_band.cu
 THREADS = 128

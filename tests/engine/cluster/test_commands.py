@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.stage import PairBlock
+from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
 from gpualign.io.fastx import Chunk

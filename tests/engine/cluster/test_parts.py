@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.stage import PairBlock
+from gpualign.bounded_gaps.cpu import PairBlock
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.stage import HostedStage, Stage
 from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
@@ -27,12 +27,12 @@ from gpualign.index.file import load_index, save_index
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.io.fastx import Chunk, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
-from gpualign.lcs.stage import ScoredBatch
+from gpualign.io.references import read_reference
+from gpualign.lcs.cpu import ScoredBatch
 from gpualign.params import RunOptions
 from gpualign.sequences import pairs as pair_blocks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
-from gpualign.sequences.reference import read_reference
 from tests.helpers.fake_cuda import FakeDriver
 
 pytest.importorskip("distributed")

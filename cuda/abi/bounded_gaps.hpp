@@ -1,0 +1,38 @@
+// What the host hands to the kernels of bounded gaps (gpualign/bounded_gaps/device.py).
+#pragma once
+#include "algo/bounded_gaps/gapsmis.hpp"
+
+namespace gpualign {
+namespace gapsmis {
+
+struct Batch {
+    const uint8_t* patterns;
+    const int64_t* pattern_offsets;
+    const uint8_t* texts;
+    const int64_t* text_offsets;
+    const int32_t* pattern_ids;
+    const int32_t* text_ids;
+    const int32_t* order;  // pairs by length, so that a warp's lanes have equal work
+    int32_t* score;
+    int32_t* gaps;
+    int32_t* start;
+    int32_t* end;
+    Gap* gap_list;
+    int64_t pairs;
+};
+
+// What a launch passes by value.
+struct Launch {
+    Batch batch;
+    const int32_t* table;  // Single: letters x letters scores; Packed: a letter's four bytes
+    uint32_t* edges;
+    uint32_t* checkpoints;
+    uint32_t* directions;
+    int64_t edges_stride, checkpoints_stride, directions_stride;  // words from a warp's memory to the next warp's
+    int32_t letters, other, opening, extend, ends, unreached, band, unused;
+};
+
+static_assert(sizeof(Batch) == 104 && sizeof(Launch) == 192, "laid out as the host writes them");
+
+}  // namespace gapsmis
+}  // namespace gpualign

@@ -1,0 +1,163 @@
+"""Alignment with a bounded number of gaps (GapsMis): what a backend is given, what it returns, and the CPU's way.
+
+The recurrence and its tie rules stand in ``cuda/algo/bounded_gaps/gapsmis.hpp``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import UsageError
+from gpualign.sequences.encoded import EncodedSequences
+
+#: the largest K; more gaps than this are affine alignment in all but name
+MOST_GAPS = 64
+#: the score of a pair that no alignment fits (K = 0 and lengths that need a gap)
+NO_SCORE = np.iinfo(np.int32).min
+
+
+class Ends(IntEnum):
+    """Which ends of the text cost nothing; the pattern is always aligned as a whole."""
+
+    TEXT_END = 0
+    BOTH = 1
+    NONE = 2
+
+
+@dataclass(frozen=True)
+class GapModel:
+    """How bounded-gap alignments are scored.
+
+    Attributes:
+        table: int16 (letters * letters,), score of pattern letter (row) against text letter.
+        letters: size of the alphabet.
+        max_gaps: K.
+        open, extend: penalties; a gap of length l costs open + extend * (l - 1).
+        ends: which ends of the text are free.
+        traceback: find the gaps, not the score alone.
+    """
+
+    table: NDArray[np.int16]
+    letters: int
+    max_gaps: int
+    open: int
+    extend: int
+    ends: Ends = Ends.TEXT_END
+    traceback: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_gaps <= MOST_GAPS:
+            raise UsageError(f"max gaps must be 0 to {MOST_GAPS}, not {self.max_gaps}")
+        if self.open < 0 or self.extend < 0:
+            raise UsageError("gap penalties are given as positive numbers")
+
+    @property
+    def strict(self) -> bool:
+        """True when cutting a gap in two would pay."""
+        return self.extend > self.open
+
+    def unreached(self, bits: int, longest_pattern: int, longest_text: int) -> int:
+        """Minus infinity in words of ``bits``, or 0 where such lengths do not fit."""
+        value: int = _native.gapsmis_unreached(
+            bits,
+            longest_pattern,
+            longest_text,
+            int(self.table.min()),
+            int(self.table.max()),
+            self.max_gaps,
+            self.open,
+            self.extend,
+            int(self.ends),
+        )
+        return value
+
+
+@dataclass(frozen=True)
+class PairBlock:
+    """Pairs to align, in the order of the output.
+
+    Attributes:
+        patterns, texts: encoded sequences.
+        pattern_ids, text_ids: int32 (pairs,), indices into them.
+    """
+
+    patterns: EncodedSequences
+    texts: EncodedSequences
+    pattern_ids: NDArray[np.int32]
+    text_ids: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.pattern_ids)
+
+    @property
+    def pattern_lengths(self) -> NDArray[np.int64]:
+        """int64 (pairs,)."""
+        return self.patterns.lengths[self.pattern_ids]
+
+    @property
+    def text_lengths(self) -> NDArray[np.int64]:
+        """int64 (pairs,)."""
+        return self.texts.lengths[self.text_ids]
+
+    def part(self, chosen: slice | NDArray[np.int64]) -> PairBlock:
+        """Some of the pairs."""
+        return PairBlock(self.patterns, self.texts, self.pattern_ids[chosen], self.text_ids[chosen])
+
+
+@dataclass(frozen=True)
+class GapAlignments:
+    """Answers to a :class:`PairBlock`.
+
+    Attributes:
+        score: int32 (pairs,), ``NO_SCORE`` where no alignment exists.
+        gaps: int32 (pairs,), the fewest gaps that reach the score; -1 where no alignment exists.
+        start, end: int32 (pairs,), the text's aligned part, half-open; the leftmost end of those with the fewest gaps.
+            The start is -1 when it is free and there was no traceback.
+        gap_list: int32 (pairs, K, 3), the first ``gaps`` of each pair from left to right: pattern letters before the
+            gap, text letters before it, and its length, positive for letters of the pattern, negative for letters of
+            the text; None without traceback.
+    """
+
+    score: NDArray[np.int32]
+    gaps: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    gap_list: NDArray[np.int32] | None
+
+    @classmethod
+    def join(cls, parts: list[GapAlignments]) -> GapAlignments:
+        """The answers of consecutive blocks as one."""
+        lists = [part.gap_list for part in parts if part.gap_list is not None]
+        return cls(
+            np.concatenate([part.score for part in parts]),
+            np.concatenate([part.gaps for part in parts]),
+            np.concatenate([part.start for part in parts]),
+            np.concatenate([part.end for part in parts]),
+            np.concatenate(lists) if lists else None,
+        )
+
+
+def align_on_cpu(block: PairBlock, model: GapModel) -> GapAlignments:
+    """Align a block in the calling thread; the GIL is released."""
+    score, gaps, start, end, gap_list = _native.gapsmis_align(
+        block.patterns.codes,
+        block.patterns.offsets,
+        block.texts.codes,
+        block.texts.offsets,
+        block.pattern_ids,
+        block.text_ids,
+        model.table,
+        model.letters,
+        model.max_gaps,
+        model.open,
+        model.extend,
+        int(model.ends),
+        model.traceback,
+    )
+    shaped = gap_list.reshape(len(block), model.max_gaps, 3) if model.traceback else None
+    return GapAlignments(score, gaps, start, end, shaped)

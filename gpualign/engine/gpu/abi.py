@@ -1,0 +1,43 @@
+"""Structs that cross to a device: declared once, in ``cuda/abi``, and seen here as NumPy types."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpualign import _native
+
+
+@functools.cache
+def struct(name: str) -> np.dtype[np.void]:
+    """The NumPy type of a struct of ``cuda/abi``; pointers are addresses, uint64."""
+    size, fields = _layouts()[name]
+    names, offsets, formats = [], [], []
+    for field, offset, kind, count in fields:
+        of: DTypeLike = struct(kind) if kind in _layouts() else kind
+        names.append(field)
+        offsets.append(offset)
+        formats.append((of, (count,)) if count else of)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def filled(name: str, **values: Any) -> np.void:
+    """One struct, which a kernel takes by value; a field that is not named is zero.
+
+    Raises:
+        ValueError: there is no field of that name.
+    """
+    records = np.zeros(1, struct(name))
+    for field, value in values.items():
+        records[field] = value
+    record: np.void = records[0]
+    return record
+
+
+@functools.cache
+def _layouts() -> dict[str, tuple[int, list[tuple[str, int, str, int]]]]:
+    layouts: dict[str, tuple[int, list[tuple[str, int, str, int]]]] = _native.abi_structs()
+    return layouts

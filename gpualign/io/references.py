@@ -1,0 +1,117 @@
+"""References from FASTA, GenBank or EMBL."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import InputError
+from gpualign.io.fastx import LongRecord, parse, read_chunks
+from gpualign.io.files import InputFile
+from gpualign.sequences.reference import Reference
+
+_CHUNK_BYTES = 1 << 18
+#: the SAM specification's limit on LN
+_LONGEST_CONTIG = 2**31 - 1
+
+
+def read_reference(path: str) -> Reference:
+    """Read and pack a reference.
+
+    Raises:
+        InputError: no sequence, an empty or duplicate record, a letter that is no nucleotide code, damaged input.
+    """
+    packer = _native.ReferencePacker()
+    names: list[str] = []
+    lengths: list[int] = []
+    seen: set[str] = set()
+    for name, parts in _records(path):
+        if not name:
+            raise InputError(f"record {len(names) + 1} has no name (put one after the '>')", path)
+        if name in seen:
+            raise InputError(_duplicate(path, name), path)
+        length = 0
+        for letters in parts:
+            length += len(letters)
+            if length > _LONGEST_CONTIG:
+                raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
+            try:
+                packer.append(letters)
+            except ValueError as error:
+                raise InputError(str(error), path) from None
+        if length == 0:
+            raise InputError(f"record '{name}' has no sequence (remove it or fill it)", path)
+        seen.add(name)
+        names.append(name)
+        lengths.append(length)
+    if not names:
+        raise InputError("the reference is empty (no FASTA record)", path)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return Reference(names, offsets, *packer.finish())
+
+
+def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
+    """Names, and the letters of each record in parts, to be read before the next record is asked for."""
+    with InputFile(path) as file:
+        head = file.read(1 << 16)
+        flat_file = _flat_file_format(head)
+        if flat_file:
+            for name, letters in _flat_file_records(file, head, flat_file):
+                yield name, (letters,)
+            return
+        for chunk in read_chunks(file, _CHUNK_BYTES, head, long_records=True):
+            if isinstance(chunk, LongRecord):
+                parts = chunk.parts(_CHUNK_BYTES)
+                first = next(parts)
+                yield first.name(0), (part.bases for part in itertools.chain((first,), parts))
+                continue
+            if chunk.kind == "fastq":
+                raise InputError("a FASTQ file where the reference should be (is the order REF READS?)", path, 1)
+            batch = parse(chunk)
+            for i in range(len(batch)):
+                yield batch.name(i), (batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]],)
+
+
+def _flat_file_format(head: bytes) -> str | None:
+    if head.startswith(b"LOCUS "):
+        return "genbank"
+    if head.startswith(b"ID   "):
+        return "embl"
+    return None
+
+
+def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    from Bio import SeqIO
+
+    rest = [head]
+    while block := file.read(_CHUNK_BYTES):
+        rest.append(block)
+    try:
+        for record in SeqIO.parse(io.StringIO(b"".join(rest).decode("utf-8", "replace")), kind):
+            text = str(record.seq).upper().replace("U", "T")
+            if unknown := set(text) - set("ACGTNRYSWKMBDHV"):
+                raise InputError(f"record '{record.id}': {min(unknown)!r} is not a nucleotide", file.path)
+            yield str(record.id), np.frombuffer(text.encode(), np.uint8)
+    except InputError:
+        raise
+    except Exception as error:  # Biopython raises many kinds
+        raise InputError(f"cannot be read as {kind}: {error}", file.path) from error
+
+
+def _duplicate(path: str, name: str) -> str:
+    """The sentence for a duplicate name, with both line numbers where the file can be read again."""
+    lines: list[int] = []
+    if path != "-":
+        with InputFile(path) as file:
+            for chunk in read_chunks(file, _CHUNK_BYTES):
+                for i, line in enumerate(bytes(chunk.text()).split(b"\n")):
+                    if line.startswith(b">") and line[1:].split(maxsplit=1)[:1] == [name.encode()]:
+                        lines.append(chunk.first_line() + i)
+    where = f" (lines {lines[0]} and {lines[1]}; rename one)" if len(lines) > 1 else " (rename one)"
+    return f"two records are named '{name}'{where}"

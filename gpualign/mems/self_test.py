@@ -1,0 +1,57 @@
+"""The self-test of `mems` for ``gpualign devices --check``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import run_alone
+from gpualign.engine.gpu.tuning import choose_mems_shape
+from gpualign.errors import DeviceError
+from gpualign.mems.device_unique import kernel_for
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.search import (
+    Piece,
+    Search,
+    index_for,
+)
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+
+_TESTED_LETTERS, _TESTED_MATCH = 20_000, 12
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_LETTERS).w).defines),
+)
+
+
+def self_test(device: Device) -> None:
+    """Compare a small search with the CPU backend.
+
+    Raises:
+        DeviceError: the matches differ.
+    """
+    generator = np.random.default_rng(0)
+    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
+    packer = _native.ReferencePacker()
+    packer.append(text)
+    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
+    changed = text.copy()
+    changed[::97] = ord("A")
+    query = changed.tobytes().decode()
+    queries = SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
+    for kind in ("maxmatch", "mumreference"):
+        params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
+        search = Search(index_for(reference, params), params)
+        source = search.prepare(queries)
+        piece = Piece(source, 0, source.text.length)
+        found = run_alone(device, partial(kernel_for, search=search), piece).columns
+        expected = search.find(piece).columns
+        assert found is not None
+        assert expected is not None
+        if not all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+            raise DeviceError("maximal exact matches differ from the CPU's")

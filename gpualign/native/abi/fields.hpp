@@ -1,0 +1,47 @@
+// Structs that cross to a device (cuda/abi) as Python sees them: a name, a size, and each field's offset and type.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace gpualign {
+
+struct AbiField {
+    std::string name;
+    size_t offset;
+    std::string type;  // as NumPy writes it, or the name of another struct
+    size_t count;      // of an array; 0: a single value
+    size_t bytes;
+};
+
+struct AbiStruct {
+    std::string name;
+    size_t size;
+    std::vector<AbiField> fields;
+};
+
+template <class Value>
+std::string abi_type() {
+    if (std::is_pointer_v<Value>) return "u8";
+    const char kind = std::is_floating_point_v<Value> ? 'f' : std::is_signed_v<Value> ? 'i' : 'u';
+    return kind + std::to_string(sizeof(Value));
+}
+
+// A field; `type` names the struct that it is, where it is one.
+template <class Struct, class Value>
+AbiField abi_field(const char* name, Value Struct::*member, const char* type = nullptr) {
+    static const Struct object{};
+    const auto offset = reinterpret_cast<const char*>(&(object.*member)) - reinterpret_cast<const char*>(&object);
+    using Element = std::remove_extent_t<Value>;
+    return {name, size_t(offset), type ? type : abi_type<Element>(), std::extent_v<Value>, sizeof(Value)};
+}
+
+#define GPUALIGN_FIELD(Struct, field) gpualign::abi_field(#field, &Struct::field)
+
+// Each room's structs (native/<room>/abi.cpp).
+std::vector<AbiStruct> bounded_gaps_abi();
+
+}  // namespace gpualign

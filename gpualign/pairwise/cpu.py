@@ -1,0 +1,287 @@
+"""A block of pairs to alignments, filtered by identity: the problem, and the CPU's way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.identity import IdentityBound, band_of, reaches, score_from_edits
+from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.pairs import PairBlock
+
+_EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """What every block of a run has in common.
+
+    Attributes:
+        queries: plus strands, and for both strands the reverse complements behind them.
+        targets: the other set, or the same.
+        scoring: letters and their scores.
+        gap_open, gap_extend: penalties in the scoring's units.
+        mode: "global", "semi-global" or "local".
+        free_ends: query start, query end, target start, target end: letters there are left out.
+        traced: alignments are wanted, not only scores.
+        identity: the threshold, or None.
+        definition: of the identity.
+        table_bytes: memory of one worker's tables.
+        kernel: the GPU kernel that is forced, or "auto".
+        threads: of the host, for what a device leaves to them.
+        pair_threads: that one long pair may have, where there are fewer pairs than threads.
+        end_gaps: penalties of a gap's first and further letters at each of the same ends, at most as high as elsewhere;
+            empty: as elsewhere.
+    """
+
+    queries: tuple[EncodedSequences, ...]
+    targets: EncodedSequences
+    scoring: Scoring
+    gap_open: int
+    gap_extend: int
+    mode: str
+    free_ends: tuple[bool, bool, bool, bool]
+    traced: bool
+    identity: float | None
+    definition: int
+    table_bytes: int
+    kernel: str = "auto"
+    threads: int = 1
+    pair_threads: int = 1
+    end_gaps: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def costs_at_ends(self) -> tuple[tuple[int, int], ...]:
+        """``end_gaps``, and zeros where an end is free or the alignment local."""
+        gaps = self.end_gaps or ((self.gap_open, self.gap_extend),) * 4
+        return tuple(
+            (0, 0) if free or self.mode == "local" else gap for free, gap in zip(self.free_ends, gaps, strict=True)
+        )
+
+    @property
+    def cheap_ends(self) -> tuple[bool, ...]:
+        """At which ends gaps cost less than elsewhere."""
+        return tuple(gap != (self.gap_open, self.gap_extend) for gap in self.costs_at_ends)
+
+    @property
+    def from_corners(self) -> bool:
+        """Alignments are global and all gaps cost the same: what devices trace too."""
+        return self.mode == "global" and not any(self.cheap_ends)
+
+    @property
+    def bound(self) -> IdentityBound | None:
+        """What the threshold proves beforehand, or None without one."""
+        if self.identity is None or self.identity <= 0:
+            return None
+        return IdentityBound(self.identity, self.definition, self.mode == "local")
+
+    @cached_property
+    def query_lengths(self) -> NDArray[np.int32]:
+        return self.queries[0].lengths.astype(np.int32)
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int32]:
+        return self.targets.lengths.astype(np.int32)
+
+    @cached_property
+    def edits_by_length(self) -> NDArray[np.int32] | None:
+        """int32: the bound on the edits of two sequences of equal length, by that length; of unequal ones it is that
+        of the shorter, and under definition 0 their difference more.
+        """
+        if self.bound is None:
+            return None
+        longest = max(self.query_lengths.max(initial=0), self.target_lengths.max(initial=0))
+        lengths = np.arange(longest + 1, dtype=np.int64)
+        return self.bound.most_edits(lengths, lengths).astype(np.int32)
+
+    def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """int32 (p,) each: letters of query and of target."""
+        return self.query_lengths[block.queries], self.target_lengths[block.targets]
+
+    def lengths(self, block: PairBlock) -> NDArray[np.int64]:
+        """int64 (p, 2): letters of query and target."""
+        n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
+        return np.stack([n, m], axis=1).astype(np.int64)
+
+    def keep(self, alignments: Alignments) -> Alignments:
+        """Those that reach the identity."""
+        if self.identity is None:
+            return alignments
+        reached = reaches(Measures(alignments, self.mode).identity(self.definition), self.identity)
+        return alignments if reached.all() else alignments.take(np.flatnonzero(reached))
+
+
+def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
+    """A block on the calling thread."""
+    strands = [
+        problem.keep(align_strand(problem, filter_on_cpu(problem, block, strand), strand))
+        for strand in range(len(problem.queries))
+    ]
+    return strands[0] if len(strands) == 1 else better_strand(*strands)
+
+
+def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
+    """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
+    both = Alignments.join(plus, minus)
+    place = np.concatenate([both.query.astype(np.int64) << 32 | both.target])
+    # a pair that is listed twice appears twice on each strand: number the repeats
+    order = np.lexsort((np.arange(len(place)), place, both.minus))
+    repeat = np.zeros(len(place), np.int64)
+    same = (np.diff(place[order]) == 0) & (np.diff(both.minus[order].astype(np.int8)) == 0)
+    for i in np.flatnonzero(same) + 1:
+        repeat[order[i]] = repeat[order[i - 1]] + 1
+    best = np.lexsort((both.minus, -both.score.astype(np.int64), repeat, place))
+    first = np.ones(len(best), bool)
+    first[1:] = (np.diff(place[best]) != 0) | (np.diff(repeat[best]) != 0)
+    return both.take(best[first])
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What is left of a block on one strand after the filters, and where its alignments can run.
+
+    Attributes:
+        block: the pairs that are left.
+        band_low, band_high: int32 (p,), diagonals (target - query) of an optimal path, inclusive; None: any.
+    """
+
+    block: PairBlock
+    band_low: NDArray[np.int32] | None = None
+    band_high: NDArray[np.int32] | None = None
+
+    def take(self, where: NDArray[np.int64] | slice) -> Candidates:
+        bands = (None if band is None else band[where] for band in (self.band_low, self.band_high))
+        return Candidates(self.block.take(where), *bands)
+
+
+#: the widest limit that the edit filter takes
+MOST_EDITS = 254
+
+
+def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """int32 (p,): edits that the identity allows pairs of n and m letters; None where it proves nothing for some."""
+    table = problem.edits_by_length
+    if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MOST_EDITS:
+        return None
+    limits = table[np.minimum(n, m)]
+    if problem.definition == 0:
+        limits += np.abs(n - m)
+    return None if int(limits.max()) > MOST_EDITS else limits
+
+
+def candidates_within(
+    problem: PairProblem, block: PairBlock, near: NDArray[np.integer], distances: NDArray[np.int32]
+) -> Candidates:
+    """The pairs ``near`` (indices, ascending), with the band that their edit distances prove."""
+    left = block.take(near.astype(np.int64))
+    if problem.mode != "global":
+        return Candidates(left)
+    n, m = problem.lengths(left).T
+    least = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
+    return _within_band(problem, left, least)
+
+
+def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int64]) -> Candidates:
+    """Pairs with the band that global alignments of at least these scores (p,) have."""
+    n, m = problem.lengths(block).T
+    gaps = problem.gap_open, problem.gap_extend
+    if any(problem.cheap_ends):  # no letter of a gap costs less
+        gaps = (min(extend for _, extend in problem.costs_at_ends),) * 2
+    return Candidates(block, *band_of(scores, n, m, problem.scoring, *gaps))
+
+
+def score_lines(problem: PairProblem) -> tuple[float, float, float, float] | None:
+    """What a score proves of a pair's identity (``IdentityBound.score_lines``); None for nothing."""
+    if not problem.traced or problem.mode != "global" or problem.bound is None:
+        return None
+    return problem.bound.score_lines(problem.scoring, problem.gap_open)
+
+
+def candidates_by_score(problem: PairProblem, block: PairBlock, scores: NDArray[np.int32]) -> Candidates:
+    """The pairs whose scores (p,) reach the bound L."""
+    assert problem.bound is not None
+    n, m = problem.lengths(block).T
+    near = np.flatnonzero(scores >= problem.bound.least_score(n, m, problem.scoring, problem.gap_open))
+    return candidates_scored(problem, block, near, scores[near])
+
+
+def candidates_scored(
+    problem: PairProblem, block: PairBlock, near: NDArray[np.integer], scores: NDArray[np.int32]
+) -> Candidates:
+    """The pairs ``near`` (indices, ascending), with the band that their scores prove."""
+    left = block.take(near.astype(np.int64))
+    return _within_band(problem, left, scores.astype(np.int64))
+
+
+def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
+    """Drop the pairs that are proved to miss the identity."""
+    limits = edit_limits(problem, *problem.sizes(block))
+    if limits is None:
+        if score_lines(problem) is None:
+            return Candidates(block)
+        scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
+        return candidates_by_score(problem, block, scored.score)
+    queries, targets = problem.queries[strand], problem.targets
+    distances = _native.edit_distances(
+        queries.codes,
+        queries.offsets,
+        targets.codes,
+        targets.offsets,
+        block.queries,
+        block.targets,
+        limits,
+        problem.scoring.identical,
+    )
+    near = np.flatnonzero(distances >= 0)
+    return candidates_within(problem, block, near, distances[near])
+
+
+def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+    """All candidates on one strand, not yet filtered by their identity."""
+    queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring
+    block = candidates.block
+    band_low = _EVERYWHERE if candidates.band_low is None else candidates.band_low
+    band_high = _EVERYWHERE if candidates.band_high is None else candidates.band_high
+    score, spans, counts, cigar, offsets = _native.align_pairs(
+        queries.codes,
+        queries.offsets,
+        targets.codes,
+        targets.offsets,
+        block.queries,
+        block.targets,
+        band_low,
+        band_high,
+        scoring.scores.ravel(),
+        len(scoring),
+        scoring.identical,
+        scoring.name == "match/mismatch",
+        problem.gap_open,
+        problem.gap_extend,
+        problem.mode == "local",
+        sum(free << bit for bit, free in enumerate(problem.free_ends)),
+        np.array(problem.costs_at_ends, np.int32).ravel(),
+        problem.traced,
+        problem.table_bytes,
+        problem.pair_threads,
+    )
+    lengths = problem.lengths(block)
+    minus = np.full(len(block), bool(strand))
+    if not problem.traced:
+        return Alignments(block.queries, block.targets, minus, score, lengths)
+    return Alignments(
+        block.queries,
+        block.targets,
+        minus,
+        score,
+        lengths,
+        spans.reshape(-1, 4),
+        counts.reshape(-1, 4),
+        cigar,
+        offsets,
+    )
