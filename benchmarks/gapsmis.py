@@ -185,7 +185,7 @@ class Hybrid:
 
     def __init__(self, device: Any, model: Any, plain: ctypes.CDLL) -> None:
         from gpualign.bounded_gaps import device as gapsmis
-        from gpualign.engine.gpu import tuning
+        from gpualign.bounded_gaps import tuning
 
         class Filling(gapsmis.GapsmisKernel):
             """Every task has memory of its own, so that all directions are there at the end."""

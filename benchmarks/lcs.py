@@ -140,8 +140,8 @@ def bench_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
 
 
 def sweep_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
-    """Shapes against cases of one wave or two; for engine/gpu/tuning.py."""
-    from gpualign.engine.gpu.tuning import LcsShape
+    """Shapes against cases of one wave or two; for gpualign/lcs/tuning.py."""
+    from gpualign.lcs.tuning import LcsShape
 
     bench = KernelBench()
     with contextlib.closing(bench.device):

@@ -21,11 +21,12 @@ from harness import record
 
 from gpualign import _native
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import compiler, tuning
+from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.engine.gpu.timeline import Timeline
 from gpualign.sequences.reference import Reference
+from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs
 from gpualign.verify.device import plan as verify_plan
 from gpualign.verify.device.kernel import VerifyKernel

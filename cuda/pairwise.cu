@@ -1,5 +1,5 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
-// The launch numbers are in gpualign/engine/gpu/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
+// The launch numbers are in gpualign/pairwise/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
 #include "algo/pairwise/edit_band.hpp"
 #include "device/pairwise/diagonal_scan.cuh"
 #include "device/pairwise/lazy_kernel.cuh"

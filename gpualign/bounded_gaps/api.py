@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign.bounded_gaps.cpu import GapAlignments, PairBlock
 from gpualign.bounded_gaps.run import Aligner, RowFormat, check, model_of
+from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work, mean_cells
 from gpualign.pairwise.params import PairwiseParams
@@ -40,7 +41,7 @@ def iter_max_gaps(
     layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
     yield np.empty(0, MAX_GAPS_DTYPE if model.traceback else SCORE_DTYPE)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
-    with open_backend(options, "pairwise", Work.of("bounded_gaps", cells)) as backend:
+    with open_backend(options, "pairwise", Work.of(KERNELS, cells)) as backend:
         aligner = Aligner(backend, inputs.queries, inputs.targets, options, Progress(options, "pairs"))
         for block, answer in aligner.run(inputs.source, model, params.best):
             yield _rows(layout, block, answer)

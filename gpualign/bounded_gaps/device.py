@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.bounded_gaps import tuning
 from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
-from gpualign.engine.gpu import tuning
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.bounded_gaps.cpu import Ends, GapAlignments, GapModel, PairBlock
 from gpualign.bounded_gaps.stage import stage_of
+from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
@@ -56,7 +57,7 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     model = model_of(params, scoring)
     cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
     rows = 0
-    work = Work.of("bounded_gaps", cells)
+    work = Work.of(KERNELS, cells)
     with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
         found = read_inputs(params, scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source

@@ -6,9 +6,25 @@ import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from gpualign.engine.gpu import compiler, tuning
+from gpualign.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
+from gpualign.engine.gpu import compiler
 from gpualign.errors import DeviceError
+from gpualign.lcs.tuning import KERNELS as LCS
+from gpualign.map.tuning import KERNELS as MAP
+from gpualign.mems.tuning import KERNELS as MEMS
+from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
+from gpualign.verify.tuning import KERNELS as VERIFY
+
+#: of all commands
+KERNELS = (BOUNDED_GAPS, LCS, MAP, MEMS, PAIRWISE, VERIFY)
+
+
+def variants() -> list[compiler.Variant]:
+    """Every module without macros, then every command's variants of the others."""
+    listed = [variant for kernels in KERNELS for variant in kernels.variants]
+    with_macros = {source for source, _ in listed}
+    return [*((source, {}) for source in compiler.modules() if source not in with_macros), *listed]
 
 
 def main() -> None:
@@ -17,14 +33,8 @@ def main() -> None:
     nvcc = compiler.find_nvcc()
     if nvcc is None:
         raise DeviceError("nvcc was not found (install the CUDA toolkit, or set CUDA_HOME to where it is)")
-    with_macros = {source for source, _ in tuning.VARIANTS}
-    plain: list[tuple[str, dict[str, str]]] = [
-        (source, {}) for source in compiler.modules() if source not in with_macros
-    ]
     with ThreadPoolExecutor(available_cores()) as pool:
-        for path in pool.map(
-            lambda variant: compiler.prebuild(variant[0], nvcc, variant[1]), [*plain, *tuning.VARIANTS]
-        ):
+        for path in pool.map(lambda variant: compiler.prebuild(variant[0], nvcc, variant[1]), variants()):
             print(f"{path} ({path.stat().st_size >> 10} KiB)", flush=True)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from gpualign.engine.cpu import CpuBackend
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import compiler, device, driver, tuning
+from gpualign.engine.gpu import compiler, device, driver
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work, start_seconds, worth_a_gpu
+from gpualign.engine.work import Kernels, Work, worth_a_gpu
 from gpualign.errors import DeviceError, UsageError
 from gpualign.params import RunOptions
 from gpualign.report import warn
@@ -74,14 +74,14 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
     reason = "work of unknown size"
     try:
         if work is not None:
-            cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.source)
+            cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.kernels)
             if work.core_seconds is not None:
                 reason = f"about {work.core_seconds / options.threads:.2g} s of work for the cores"
             if not worth_a_gpu(work, cold, options.threads):
-                start = start_seconds(work.source, cold)
+                start = work.kernels.start_seconds(cold)
                 return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")
             if cold:
-                _check_compiler(work.source)
+                _check_compiler(work.kernels.source)
         backend = _open_cuda(request, options, work)
     except DeviceError as error:
         if driver.gpu_is_there() and not options.quiet:
@@ -91,8 +91,8 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
     return backend
 
 
-def _compiled(source: str) -> bool:
-    return compiler.any_compiled(source, [macros for module, macros in tuning.VARIANTS if module == source])
+def _compiled(kernels: Kernels) -> bool:
+    return compiler.any_compiled(kernels.source, kernels.macros)
 
 
 def _check_compiler(source: str) -> None:

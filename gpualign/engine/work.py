@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from gpualign.engine.gpu import tuning
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.io.sizes import letters_of, longest_read
 from gpualign.sequences.encoded import EncodedSequences
+
+#: seconds from asking for a GPU to its first result with machine code at hand: the driver's start, a context, buffers
+#: and the reference
+GPU_START_S = 0.6
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What a command's kernels are, and how its work on one core compares.
+
+    Attributes:
+        source: their main module, ``cuda/<source>.cu``.
+        core_rate: bases or cells that one core does a second without reading and printing, from docs/benchmarks.md
+            (AVX-512; half of it with AVX2).
+        compile_s: seconds that the compiler takes for the usual ones, those of a batch side by side.
+        variants: what ``make kernels`` compiles beside the modules without macros.
+    """
+
+    source: str
+    core_rate: float
+    compile_s: float
+    variants: tuple[Variant, ...]
+
+    @property
+    def macros(self) -> list[Mapping[str, str]]:
+        """Of the main module's variants."""
+        return [macros for module, macros in self.variants if module == self.source]
+
+    def start_seconds(self, cold: bool) -> float:
+        """What a GPU takes before its first result; ``cold``: its kernels are to be compiled."""
+        return GPU_START_S + (self.compile_s if cold else 0.0)
 
 
 @dataclass(frozen=True)
@@ -16,48 +45,26 @@ class Work:
     """What a run has to compute.
 
     Attributes:
-        source: the module of its kernels, ``cuda/<source>.cu``.
+        kernels: that compute it on a GPU.
         core_seconds: that it takes one core, within a factor of a few; None: unknown, as of a pipe.
         modules: that it is known to need: they can be compiled while the input is read.
     """
 
-    source: str
+    kernels: Kernels
     core_seconds: float | None
     modules: tuple[Variant, ...] = ()
 
     @classmethod
-    def of(cls, source: str, amount: float | None, rate: float | None = None) -> Work:
-        """``amount``: cells or bases; ``rate``: of one core, where that of the table does not hold."""
-        return cls(source, None if amount is None else amount / (rate or tuning.CORE_RATES[source]))
-
-    @classmethod
-    def of_pairwise(cls, cells: float | None, affine: bool, traced: bool) -> Work:
-        """``traced``: alignments, not just scores."""
-        rate = tuning.CORE_RATES["pairwise"] * (1 if affine else 3) / (2 if traced else 1)
-        return cls.of("pairwise", cells, rate)
-
-    @classmethod
-    def of_map(cls, reads: Sequence[str], mates: Sequence[str]) -> Work:
-        """Of files of reads."""
-        work, longest = cls.of("map", letters_of(*reads, *mates)), longest_read(reads[0])
-        return replace(work, modules=(("map", tuning.map_shape(longest).defines),) if longest else ())
-
-    @classmethod
-    def of_mems(cls, bases: float | None, min_length: int) -> Work:
-        """Shorter matches are far more, by chance alone."""
-        return cls.of("mems", bases, tuning.CORE_RATES["mems"] / (1 if min_length >= tuning.MEMS_LONG else 20))
-
-
-def start_seconds(source: str, cold: bool) -> float:
-    """What a GPU takes before its first result; ``cold``: its kernels are to be compiled."""
-    return tuning.GPU_START_S + (tuning.COMPILE_S[source] if cold else 0.0)
+    def of(cls, kernels: Kernels, amount: float | None, rate: float | None = None) -> Work:
+        """``amount``: bases or cells; ``rate``: of one core, where that of ``kernels`` does not hold."""
+        return cls(kernels, None if amount is None else amount / (rate or kernels.core_rate))
 
 
 def worth_a_gpu(work: Work, cold: bool, threads: int) -> bool:
     """Whether so many cores would take longer than a GPU takes to start. Work of unknown size is: at most a start is
     lost, where the rest of a long run could be.
     """
-    return work.core_seconds is None or work.core_seconds / threads > start_seconds(work.source, cold)
+    return work.core_seconds is None or work.core_seconds / threads > work.kernels.start_seconds(cold)
 
 
 def mean_cells(queries: EncodedSequences, targets: EncodedSequences) -> float:

@@ -15,6 +15,7 @@ from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet
 from gpualign.lcs.run import LcsFilter, strands_of
+from gpualign.lcs.tuning import KERNELS
 
 _FIELDS = [("subject", "i8"), ("lcs", "i4"), ("length", "i4"), ("strand", "U1")]
 LCS_DTYPE = np.dtype(_FIELDS)
@@ -80,7 +81,7 @@ def lcs_filter(
     )
     letters: Letters = "nucleotide" if alphabet == "dna" else "any"
     options = run_options(device, threads)
-    work = Work.of("lcs", product((letters_in([query]), letters_in(subjects))))
+    work = Work.of(KERNELS, product((letters_in([query]), letters_in(subjects))))
     with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
         one = as_batch([query], letters)
         lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)

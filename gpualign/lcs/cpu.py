@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.lcs.query import LcsQuery
+from gpualign.lcs.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.sequences.batch import SequenceBatch, join_batches
 
 

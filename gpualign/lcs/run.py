@@ -26,6 +26,7 @@ from gpualign.lcs.output import Hit, LcsWriter, Row
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
+from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch
@@ -210,7 +211,7 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
     """
     report = Report("lcs-filter", options)
     check_paths((params.query, *params.subjects), (options.output, options.json))
-    work = Work.of("lcs", product((letters_of(params.query), letters_of(*params.subjects))))
+    work = Work.of(KERNELS, product((letters_of(params.query), letters_of(*params.subjects))))
     with Opening(options, "lcs-filter", work) as opening, open_output(options.output, options.threads) as out:
         lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
         if not options.quiet:

@@ -27,6 +27,7 @@ from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.map.pairs import PairModel, estimate_pairs, parse_insert_size
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
+from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
 #: a record: its read's number, SAM's flag, the contig's number (-1 unmapped), 0-based position, quality, scores, CIGAR
@@ -103,7 +104,7 @@ class Mapper:
         with ExitStack() as stack:
             pairs, batches = self._batches(reads, mates, stack)
             first = 0
-            work = Work.of("map", letters_in(reads, mates))
+            work = Work.of(KERNELS, letters_in(reads, mates))
             backend = stack.enter_context(open_backend(self._options, "map", work))
             parts = stack.enter_context(closing(backend.run(batches, self._stage(pairs))))
             for count, rows in parts:

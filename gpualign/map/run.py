@@ -12,7 +12,6 @@ from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
 from gpualign.engine.select import for_kernels
-from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, shown_inputs
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import MinimizerIndex
@@ -33,6 +32,7 @@ from gpualign.map.params import NO_LONG_PAIRS, MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
+from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch
@@ -56,7 +56,7 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
     report = Report("map", options)
     check_paths((params.reference, *params.files), (options.output, options.json, *params.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map", Work.of_map(params.read_files, params.mate_files)))
+        opening = stack.enter_context(Opening(options, "map", work_of(params.read_files, params.mate_files)))
         source = _Source(params, stack, options, opening)
         index, reads = _index(params, source, options)
         if params.save_index is not None:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.opening import open_backend
-from gpualign.engine.work import Work
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.mems.base_run import Counts
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import open_index, run_of
 from gpualign.mems.search import MemsIndex, Search, index_for
+from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 
@@ -79,7 +79,7 @@ def find_mems(
     search = Search(_numbered(_index(reference, params, options)), params, options.threads)
     counts = Counts(search, Progress(options, "bases"))
     parts = [np.empty(0, MEMS_DTYPE)]
-    work = Work.of_mems(letters_in(queries), min_length)
+    work = work_of(letters_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
         for printed in run_of(search, backend, options, counts).printed(batches_of(queries, _BATCH)):
             parts.append(_rows(printed.text.tobytes()))

@@ -16,7 +16,6 @@ from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
-from gpualign.engine.gpu.tuning import MemsShape, choose_mems_shape
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.mems.search import (
@@ -28,6 +27,7 @@ from gpualign.mems.search import (
     sort_columns,
     sort_tiles,
 )
+from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted

@@ -7,11 +7,11 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
-from gpualign.engine.gpu.tuning import choose_mems_shape
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.search import Matches, Piece, Search, join_columns
+from gpualign.mems.tuning import choose_mems_shape
 
 
 def kernel_for(device: Device, search: Search) -> MemsKernel:

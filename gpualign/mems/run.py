@@ -9,7 +9,6 @@ import numpy as np
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, check_count, counted
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import MinimizerIndex, build_index
@@ -26,6 +25,7 @@ from gpualign.mems.device_run import DevicesRun
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.queries import QueryFiles, batches_ahead
 from gpualign.mems.search import MemsIndex, Search, index_for
+from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
@@ -60,7 +60,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     check_paths((reference, params.index, *queries), (options.output, options.json, params.save_index, params.dotplot))
     report = Report("mems", options)
     strands = 2.0 if params.strands == "both" else 1.0
-    work = Work.of_mems(product((letters_of(*queries), strands)), params.min_length)
+    work = work_of(product((letters_of(*queries), strands)), params.min_length)
     with (
         Opening(options, "mems", work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,

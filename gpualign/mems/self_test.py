@@ -10,7 +10,6 @@ from gpualign import _native
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
-from gpualign.engine.gpu.tuning import choose_mems_shape
 from gpualign.errors import DeviceError
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.params import MemsParams, choose_index
@@ -19,6 +18,7 @@ from gpualign.mems.search import (
     Search,
     index_for,
 )
+from gpualign.mems.tuning import choose_mems_shape
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpualign.bounded_gaps.api import iter_max_gaps
 from gpualign.engine.opening import open_backend
-from gpualign.engine.work import Work, mean_cells
+from gpualign.engine.work import mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_options
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.run import PairInputs, align_all, make_problem, source_of, with_device
+from gpualign.pairwise.tuning import work_of
 from gpualign.report import Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
@@ -107,7 +108,7 @@ def iter_pairwise(
     dtype = SCORE_DTYPE if params.score_only else PAIRWISE_DTYPE
     yield np.empty(0, dtype)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
-    work = Work.of_pairwise(cells, params.gap_open > params.gap_extend, not params.score_only)
+    work = work_of(cells, params.gap_open > params.gap_extend, not params.score_only)
     with open_backend(options, "pairwise", work) as backend:
         for alignments in align_all(problem, inputs.source, backend, Progress(options, "pair")):
             yield _rows(alignments, params, scoring, dtype)

@@ -12,7 +12,6 @@ from gpualign.engine.opening import Opening
 from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
-from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, shown_input
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.pair_inputs import read_encoded
@@ -26,6 +25,7 @@ from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.stage import pairwise_stage
+from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
@@ -184,7 +184,7 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
     report = Report("pairwise", options)
     scoring = params.load_scoring()
     cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
-    work = Work.of_pairwise(cells, params.gap_open > params.gap_extend, is_traced(params))
+    work = work_of(cells, params.gap_open > params.gap_extend, is_traced(params))
     with Opening(options, "pairwise", work) as opening:
         inputs = read_inputs(params, scoring)
         problem = make_problem(params, options, scoring, inputs)

@@ -17,6 +17,7 @@ from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import VerifyResult
 from gpualign.verify.params import Mode, Strand, VerifyParams
 from gpualign.verify.stage import STAGE
+from gpualign.verify.tuning import KERNELS
 
 #: one row per candidate: its number, errors (-1 beyond the limit), the place on the target, the strand
 VERIFY_DTYPE = np.dtype([("distance", "i4"), ("start", "i8"), ("end", "i8"), ("strand", "U1")])
@@ -88,7 +89,7 @@ def verify(
     done = 0
     lengths = np.diff(texts.queries.base_offsets).astype(float)
     cells = float(np.sum(lengths[places.query] * (places.end - places.begin)))
-    with open_backend(options, "verify", Work.of("verify", cells)) as backend:
+    with open_backend(options, "verify", Work.of(KERNELS, cells)) as backend:
         for result in backend.run(pairs(), STAGE):
             batch = batches.pop(0)
             _fill(rows[done : done + len(batch.query)], params, batch, result)

@@ -31,6 +31,7 @@ from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, 
 from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
 from gpualign.verify.params import VerifyParams
 from gpualign.verify.stage import STAGE, planned
+from gpualign.verify.tuning import KERNELS
 
 _COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 
@@ -83,8 +84,8 @@ def work_of(params: VerifyParams) -> Work:
     """What is to be computed, as far as the files show it before they are read."""
     length = mean_length(params.query_files[0])
     if params.candidates is None:
-        return Work.of("verify", product((letters_of(*params.query_files), length)))
-    return Work.of("verify", product((pairs_in(params.candidates), length, length)))
+        return Work.of(KERNELS, product((letters_of(*params.query_files), length)))
+    return Work.of(KERNELS, product((pairs_in(params.candidates), length, length)))
 
 
 class _Source:

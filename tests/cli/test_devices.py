@@ -7,8 +7,8 @@ import json
 import pytest
 
 from gpualign.cli import device_check as workflow
-from gpualign.cli import main
-from gpualign.engine.gpu import compiler, tuning
+from gpualign.cli import main, prebuild
+from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.errors import DeviceError
 from tests.helpers.fake_cuda import FakeDriver
@@ -69,7 +69,7 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
 def test_check_compiles_every_kernel_and_only_what_else_is_compiled_beforehand():
     tested = workflow.tested_modules()
     assert {source for source, _ in tested} == set(compiler.modules())
-    prebuilt = [*((source, {}) for source in compiler.modules()), *tuning.VARIANTS]
+    prebuilt = prebuild.variants()
     assert [variant for variant in tested if variant not in prebuilt and variant[0] != "lcs"] == []
 
 

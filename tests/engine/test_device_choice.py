@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 
 import gpualign
-from gpualign.cli import main
+from gpualign.cli import main, prebuild
 from gpualign.engine import opening as opening_module
-from gpualign.engine.gpu import compiler, driver, tuning
+from gpualign.engine.gpu import compiler, driver
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.opening import Opening, open_backend
-from gpualign.engine.work import Work, worth_a_gpu
+from gpualign.engine.work import GPU_START_S, Work, worth_a_gpu
 from gpualign.errors import DeviceError
 from gpualign.io import sizes
 from gpualign.io.in_memory import letters_in
 from gpualign.io.sizes import letters_of
+from gpualign.map.tuning import map_shape, work_of
 from gpualign.params import RunOptions
+from gpualign.verify.tuning import KERNELS
 from tests.helpers.fake_cuda import FakeDriver
 
-SMALL, LARGE, UNKNOWN = Work("verify", 0.01), Work("verify", 1e4), Work("verify", None)
+SMALL, LARGE, UNKNOWN = Work(KERNELS, 0.01), Work(KERNELS, 1e4), Work(KERNELS, None)
 
 
 @pytest.fixture
@@ -42,21 +44,20 @@ def opened(given, **options):
         return backend.name, backend.report()["device_reason"]
 
 
-@pytest.mark.parametrize("source", sorted(tuning.COMPILE_S))
-def test_a_gpu_is_worth_what_takes_the_cores_longer_than_its_start(source):
-    start, cold_start = tuning.GPU_START_S, tuning.GPU_START_S + tuning.COMPILE_S[source]
-    assert not worth_a_gpu(Work(source, 0.9 * start), cold=False, threads=1)
-    assert worth_a_gpu(Work(source, 1.1 * start), cold=False, threads=1)
-    assert not worth_a_gpu(Work(source, 1.1 * start), cold=True, threads=1)
-    assert worth_a_gpu(Work(source, 1.1 * cold_start), cold=True, threads=1)
-    assert not worth_a_gpu(Work(source, 1.1 * start), cold=False, threads=16)
-    assert worth_a_gpu(Work(source, 17 * start), cold=False, threads=16)
-    assert worth_a_gpu(Work(source, None), cold=True, threads=128)
+@pytest.mark.parametrize("kernels", prebuild.KERNELS, ids=lambda kernels: kernels.source)
+def test_a_gpu_is_worth_what_takes_the_cores_longer_than_its_start(kernels):
+    start, cold_start = GPU_START_S, GPU_START_S + kernels.compile_s
+    assert not worth_a_gpu(Work(kernels, 0.9 * start), cold=False, threads=1)
+    assert worth_a_gpu(Work(kernels, 1.1 * start), cold=False, threads=1)
+    assert not worth_a_gpu(Work(kernels, 1.1 * start), cold=True, threads=1)
+    assert worth_a_gpu(Work(kernels, 1.1 * cold_start), cold=True, threads=1)
+    assert not worth_a_gpu(Work(kernels, 1.1 * start), cold=False, threads=16)
+    assert worth_a_gpu(Work(kernels, 17 * start), cold=False, threads=16)
+    assert worth_a_gpu(Work(kernels, None), cold=True, threads=128)
 
 
-def test_every_kernel_module_of_a_command_has_its_numbers():
-    assert set(tuning.COMPILE_S) == set(tuning.CORE_RATES)
-    assert set(tuning.COMPILE_S) <= {source for source, _ in tuning.VARIANTS}
+def test_every_command_has_variants_of_its_main_module():
+    assert all(kernels.macros for kernels in prebuild.KERNELS)
 
 
 def test_auto_leaves_little_work_to_the_cores(warm):
@@ -71,7 +72,7 @@ def test_auto_leaves_little_work_to_the_cores(warm):
 
 
 def test_what_is_to_be_compiled_counts(warm, monkeypatch):
-    middle = Work("verify", tuning.GPU_START_S + 0.5 * tuning.COMPILE_S["verify"])
+    middle = Work(KERNELS, GPU_START_S + 0.5 * KERNELS.compile_s)
     assert opened(middle, threads=1)[0] == "cuda:0"
     monkeypatch.setattr(compiler, "any_compiled", lambda source, macros: False)
     monkeypatch.setattr(compiler, "find_nvcc", lambda: "nvcc")
@@ -133,18 +134,16 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     monkeypatch.setattr(compiler, "compile_modules", compile_modules)
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
-    given = Work.of_map([str(reads)], [])
-    assert given.modules == (("map", tuning.map_shape(250).defines),)
+    given = work_of([str(reads)], [])
+    assert given.modules == (("map", map_shape(250).defines),)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
-    assert compiled == [("map", tuning.map_shape(250).defines)]
-    assert Work.of_map([write_fasta(tmp_path / "f.fa", 3, 100)], []).modules == (
-        ("map", tuning.map_shape(100).defines),
-    )
+    assert compiled == [("map", map_shape(250).defines)]
+    assert work_of([write_fasta(tmp_path / "f.fa", 3, 100)], []).modules == (("map", map_shape(100).defines),)
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
-    assert Work.of_map([str(folded)], []).modules == ()
-    assert Work.of_map(["-"], []).modules == ()
+    assert work_of([str(folded)], []).modules == ()
+    assert work_of(["-"], []).modules == ()
 
 
 def test_letters_of_files(tmp_path):
@@ -194,7 +193,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
     few, many = write_fasta(tmp_path / "few.fa", 10, 300), write_fasta(tmp_path / "many.fa", 100, 200)
     candidates = tmp_path / "c.tsv"
     candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))
-    rates = tuning.CORE_RATES
+    rates = {kernels.source: kernels.core_rate for kernels in prebuild.KERNELS}
     cases = [
         (["map", many, few], 3000 / rates["map"]),
         (["mems", "-maxmatch", "-b", "-l", "20", many, few], 2 * 3000 / rates["mems"]),

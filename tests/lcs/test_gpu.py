@@ -12,12 +12,12 @@ from rapidfuzz.distance import LCSseq
 from gpualign.cli import main
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.gpu.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
 from gpualign.lcs.cpu import Winners, score_on_cpu
 from gpualign.lcs.device.lengths import LcsKernel, much_longer, profile_image, query_masks, self_test, sort_into_classes
 from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.device.trace import self_test as trace_self_test
 from gpualign.lcs.query import common_subsequences, encode_query
+from gpualign.lcs.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 
 SHAPES = [

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu import tuning
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, Room, map_on_one_lane, runs_on_gpu

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign.engine.cpu import CpuBackend
-from gpualign.engine.gpu import tuning
+from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
 from gpualign.verify.stage import STAGE
 from tests.helpers.verify_cases import (

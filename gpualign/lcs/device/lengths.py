@@ -14,10 +14,10 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
-from gpualign.engine.gpu.tuning import LcsShape, choose_lcs_shape
 from gpualign.errors import DeviceError
 from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import LcsQuery, encode_query
+from gpualign.lcs.tuning import LcsShape, choose_lcs_shape
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 _CHUNK = 16  # symbols of a subject in one 128-bit load

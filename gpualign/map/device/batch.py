@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu import tuning
 from gpualign.engine.stage import Lend
+from gpualign.map import tuning
 from gpualign.sequences.batch import SequenceBatch
 
 #: the letters' place in a block is a multiple of it, as that of memory from the driver

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu import tuning
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -19,6 +18,7 @@ from gpualign.engine.gpu.device_arrays import ResidentArrays, ResidentText
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map import tuning
 from gpualign.map.cpu import NO_STRATA
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.pairs import PairModel

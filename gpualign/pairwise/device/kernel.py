@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.runner import SLOTS
-from gpualign.engine.gpu.tuning import PAIRWISE
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import (
     Candidates,
@@ -30,6 +29,7 @@ from gpualign.pairwise.cpu import (
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
+from gpualign.pairwise.tuning import PAIRWISE
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
-from gpualign.engine.gpu.tuning import PAIRWISE, pairwise_defines
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.pairs import PairBlock
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
-from gpualign.engine.gpu.tuning import PAIRWISE
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of
+from gpualign.pairwise.tuning import PAIRWISE
 
 #: the kernels' own layouts (static_asserts in cuda/pairwise_long.cu)
 TABLE_PART = np.dtype(

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.tuning import PAIRWISE
+from gpualign.pairwise.tuning import PAIRWISE
 
 #: columns of a strip of TiledDScan and of DScan
 TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpualign.bounded_gaps import cpu as gapsmis
 from gpualign.bounded_gaps import device as gapsmis_kernel
-from gpualign.engine.gpu import tuning
+from gpualign.bounded_gaps import tuning
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
@@ -19,6 +19,7 @@ from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device.kernel import PairwiseKernel
+from gpualign.pairwise.tuning import PAIRWISE_MODULES, pairwise_defines
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
@@ -72,7 +73,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
 
 #: what the self-tests run, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
-    *((source, tuning.pairwise_defines(affine)) for source in tuning.PAIRWISE_MODULES for affine in (False, True)),
+    *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
     *(
         ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
         for traceback in (False, True)

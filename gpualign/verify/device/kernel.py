@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu import tuning
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -16,6 +15,7 @@ from gpualign.engine.gpu.device_arrays import PAD_WORDS, ResidentText, padded
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
 from gpualign.sequences.reference import Reference
+from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.plan import THREADS, Group, Plan, plan
 

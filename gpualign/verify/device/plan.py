@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu import tuning
+from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
 
 #: threads of a block in cuda/verify.cu and cuda/verify_band.cu

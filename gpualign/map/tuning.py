@@ -1,0 +1,51 @@
+"""Launch numbers of `map` and what its work costs a core. Swept by the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.work import Kernels, Work
+from gpualign.io.sizes import letters_of, longest_read
+
+
+@dataclass(frozen=True)
+class MapShape:
+    """How `map` spreads over a device.
+
+    Attributes:
+        words: the longest read has 32 * words bases.
+        warps: warps a block.
+        blocks: blocks that must fit on a multiprocessor, which bounds the registers.
+    """
+
+    words: int
+    warps: int
+    blocks: int
+
+    @property
+    def defines(self) -> dict[str, str]:
+        return {"WORDS": str(self.words), "WARPS": str(self.warps), "BLOCKS": str(self.blocks)}
+
+
+_MAP = (MapShape(5, 4, 8), MapShape(8, 4, 8), MapShape(12, 4, 5), MapShape(16, 4, 4))
+#: bases of the longest read that the device maps
+MAP_LONGEST = 32 * _MAP[-1].words
+
+
+def map_shape(longest: int) -> MapShape:
+    """For reads of up to ``longest`` bases."""
+    return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
+
+
+VARIANTS: tuple[Variant, ...] = tuple(("map", shape.defines) for shape in _MAP)
+
+#: a core's rate is of bases of reads
+KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
+
+
+def work_of(reads: Sequence[str], mates: Sequence[str]) -> Work:
+    """The work on files of reads."""
+    work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
+    return replace(work, modules=(("map", map_shape(longest).defines),) if longest else ())

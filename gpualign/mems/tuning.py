@@ -1,0 +1,52 @@
+"""Launch numbers of `mems` and what its work costs a core. Swept by the benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.work import Kernels, Work
+
+
+@dataclass(frozen=True)
+class MemsShape:
+    """How `mems` spreads over a device.
+
+    Attributes:
+        tile: query starts a warp takes at a time; larger tiles hash fewer positions twice (w - 1 behind each), smaller
+            ones keep more warps on a multiprocessor.
+        warps: warps a block.
+        most_window: largest w; registers are reserved for it.
+    """
+
+    tile: int
+    warps: int
+    most_window: int
+
+    @property
+    def defines(self) -> dict[str, str]:
+        return {"TILE": str(self.tile), "WARPS": str(self.warps), "MOST_WINDOW": str(self.most_window)}
+
+
+#: registers are reserved for windows of so many k-mers
+_MEMS_WINDOWS = (8, 20, 48, 96, 256)
+
+
+def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
+    """The shape for an index of window ``w`` (one table so far, swept on compute capability 9.0)."""
+    del capability
+    # a dense index gives enough seeds a position to fill a warp from a small tile; a wide window is hashed twice
+    tile = 32 if w <= 4 else 128 if w <= 48 else 256
+    return MemsShape(tile=tile, warps=4, most_window=next(most for most in _MEMS_WINDOWS if w <= most))
+
+
+VARIANTS: tuple[Variant, ...] = tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))
+
+#: a core's rate is of bases searched for matches of at least :data:`MEMS_LONG`
+KERNELS = Kernels("mems", core_rate=3e7, compile_s=1.5, variants=VARIANTS)
+MEMS_LONG = 16
+
+
+def work_of(bases: float | None, min_length: int) -> Work:
+    """The work on queries of so many bases; shorter matches are far more, by chance alone."""
+    return Work.of(KERNELS, bases, KERNELS.core_rate / (1 if min_length >= MEMS_LONG else 20))

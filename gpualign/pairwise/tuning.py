@@ -1,0 +1,74 @@
+"""Launch numbers of `pairwise` and what its work costs a core. Swept by the benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.work import Kernels, Work
+
+
+@dataclass(frozen=True)
+class PairwiseShape:
+    """How `pairwise` spreads over a device, and how fast each kernel is, for the planner.
+
+    Attributes:
+        shared_bytes: shared memory of a multiprocessor that blocks may share.
+        border_share: part of the device's budget for what a batch of tracebacks keeps.
+        ring_share: part of the budget for the borders under way in TiledDScan; with fewer, fewer warps run.
+        part_letters: rows and columns of the parts of a long pair's table that are computed again for its alignment:
+            half a GB of directions, from 64 warps.
+        part_share, kept_share: of the memory that is left, at most, for a part's directions and for the borders that
+            are kept (in a part that is split again half as much); borders under way may have the rest.
+        most_cells_per_thread: largest table (inside its band) of a thread's alignment.
+        warps: warps of DScan that a device holds.
+        *_rate: cells a second with the whole device busy, linear gaps, 16-bit halves where the kernel has them.
+        *_warp_rate: cells a second of one warp.
+        dscan_letter_s, part_letter_s: seconds of a letter, of query or target, on the way back through DScan's
+            directions, and through parts with their directions.
+        core_rate: cells a second of one of the host's cores, with a long pair's alignment.
+    """
+
+    shared_bytes: int = 200 << 10
+    border_share: float = 0.6
+    ring_share: float = 0.8
+    part_letters: int = 1 << 15
+    part_share: float = 0.1
+    kept_share: float = 0.2
+    most_cells_per_thread: int = 1 << 27
+    warps: int = 2000
+    lazy_rate: float = 9.4e12
+    lazy_warp_rate: float = 14e9
+    tiled_rate: float = 2.6e12
+    tiled_warp_rate: float = 4e9
+    rscan_rate: float = 2.0e12
+    rscan_warp_rate: float = 4.5e9
+    dscan_rate: float = 0.95e12
+    dscan_warp_rate: float = 2e9
+    dscan_letter_s: float = 0.35e-6
+    part_letter_s: float = 0.38e-6
+    core_rate: float = 0.3e9
+
+
+#: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
+PAIRWISE = PairwiseShape()
+#: the modules that have the kernels of one gap model each
+PAIRWISE_MODULES = ("pairwise", "pairwise_ends", "pairwise_long")
+
+
+def pairwise_defines(affine: bool) -> dict[str, str]:
+    """Macros of :data:`PAIRWISE_MODULES`."""
+    return {"AFFINE": str(int(affine))}
+
+
+VARIANTS: tuple[Variant, ...] = tuple(
+    (source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)
+)
+
+#: a core's rate is of cells of Needleman-Wunsch scores with affine gaps
+KERNELS = Kernels("pairwise", core_rate=2.5e9, compile_s=2.5, variants=VARIANTS)
+
+
+def work_of(cells: float | None, affine: bool, traced: bool) -> Work:
+    """``traced``: alignments, not just scores."""
+    return Work.of(KERNELS, cells, KERNELS.core_rate * (1 if affine else 3) / (2 if traced else 1))
