@@ -68,8 +68,6 @@ def lcs_filter(
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = LcsFilterParams(
-        query="",
-        subjects=("",),
         top=top,
         keep_ties=keep_ties,
         min_length=min_length,

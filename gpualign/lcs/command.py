@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterParams
+from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import ALPHABETS
 from gpualign.options import default_of, run_options, take_run_options
 
@@ -95,6 +95,12 @@ def command(**values: Any) -> None:
     from gpualign.lcs.run import run_lcs_filter
 
     options = take_run_options(values)
-    header = not values.pop("no_header")
-    values["subjects"] = tuple(file for text in values["subjects"] for file in listed_files(text))
-    run_lcs_filter(LcsFilterParams(header=header, **values), options)
+    files = LcsFilterFiles(
+        query=values.pop("query"),
+        subjects=tuple(file for text in values.pop("subjects") for file in listed_files(text)),
+        multi_query=values.pop("multi_query"),
+        lines=values.pop("lines"),
+        header=not values.pop("no_header"),
+    )
+    values["alphabet"] = values["alphabet"] or ("bytes" if files.lines else "dna")
+    run_lcs_filter(LcsFilterParams(whole_records=values.pop("fasta"), **values), files, options)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from gpualign.errors import check_count
 from gpualign.io.files import OutputFile
-from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 
 #: what would break a table's line, as text
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
@@ -58,10 +58,10 @@ def _percent(part: int, whole: int) -> str:
 class LcsWriter:
     """Formats rows; ``rows`` counts them."""
 
-    def __init__(self, out: OutputFile, params: LcsFilterParams) -> None:
-        self._out, self._params = out, params
+    def __init__(self, out: OutputFile, params: LcsFilterParams, files: LcsFilterFiles) -> None:
+        self._out, self._params, self._files = out, params, files
         self.rows = 0
-        if not params.fasta and params.header:
+        if files.header and not params.whole_records:
             columns = ["rank", "query", "subject", "lcs", "qlen", "slen", "qcov", "scov"]
             columns += ["strand"] if params.strand == "both" else []
             columns += ["subsequence"] if params.subsequence else []
@@ -70,7 +70,7 @@ class LcsWriter:
     def write(self, rows: Sequence[Row]) -> None:
         """Write (rank or None, query, hit) rows."""
         if rows:
-            line, lines_a_row = (self._record, 2) if self._params.fasta else (self._line, 1)
+            line, lines_a_row = (self._record, 2) if self._params.whole_records else (self._line, 1)
             text = "".join(line(*row) for row in rows)
             check_count("lines", lines_a_row * len(rows), text.count("\n"))
             self._out.write(text.encode("latin-1"))
@@ -100,5 +100,5 @@ class LcsWriter:
         notes.append(f"lcs={hit.lcs}")
         notes += [] if rank is None else [f"rank={rank}"]
         notes += [f"strand={hit.strand}"] if self._params.strand == "both" else []
-        notes += [f"query={query.name}"] if self._params.multi_query else []
+        notes += [f"query={query.name}"] if self._files.multi_query else []
         return f">{hit.name} {' '.join(notes)}\n{(hit.sequence or b'').decode('latin-1')}\n"

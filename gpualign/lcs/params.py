@@ -21,46 +21,34 @@ class LcsFilterParams:
     """What to compare and what to keep.
 
     Attributes:
-        query: file of the query.
-        subjects: files of the subjects, "-" for standard input.
         top: keep this many subjects a query; 0: all.
         keep_ties: keep every subject that equals the last kept one.
         min_length: least LCS length.
         min_ratio: least LCS length divided by the length that ``ratio_of`` names, 0 to 1.
         ratio_of: "query", "subject", "shorter" or "longer" of the two.
         invert: keep the subjects below the cut instead.
-        alphabet: "dna", "protein" or "bytes"; None: dna, with ``lines`` bytes.
+        alphabet: "dna", "protein" or "bytes".
         strand: "plus", or "both": the better of the query and its reverse complement.
-        subsequence: write the common subsequence itself.
-        fasta: write the kept records instead of a table.
-        input_order: write in the subjects' order instead of by rank.
-        multi_query: the query file may hold several records.
-        lines: read plain text, one sequence a line.
-        header: begin the table with a line of column names.
+        subsequence: give the common subsequence itself.
+        whole_records: keep the subjects with their comments.
+        input_order: give them in their order instead of by rank.
         formulation: which bit-parallel recurrence; never changes the result.
     """
 
-    query: str
-    subjects: tuple[str, ...]
     top: int = 10
     keep_ties: bool = False
     min_length: int = 0
     min_ratio: float = 0.0
     ratio_of: RatioOf = "query"
     invert: bool = False
-    alphabet: Alphabet | None = None
+    alphabet: Alphabet = "dna"
     strand: Strand = "plus"
     subsequence: bool = False
-    fasta: bool = False
+    whole_records: bool = False
     input_order: bool = False
-    multi_query: bool = False
-    lines: bool = False
-    header: bool = True
     formulation: Formulation = "crochemore"
 
     def __post_init__(self) -> None:
-        if not self.subjects:
-            raise UsageError("name at least one file of subjects")
         if self.top < 0:
             raise UsageError(f"top must be 0 (all) or more, not {self.top}")
         if self.min_length < 0:
@@ -72,8 +60,6 @@ class LcsFilterParams:
             raise UsageError(f"ratio of must be one of {', '.join(RATIOS_OF)}, not {self.ratio_of!r}")
         if self.invert and not (self.min_length or self.min_ratio):
             raise UsageError("--invert needs a cut: give --min-length or --min-ratio")
-        if self.alphabet is None:
-            object.__setattr__(self, "alphabet", "bytes" if self.lines else "dna")
         if self.alphabet not in ALPHABETS:
             raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
         if self.strand not in STRANDS:
@@ -82,12 +68,40 @@ class LcsFilterParams:
             raise UsageError(f"only dna has another strand: --strand both does not go with --alphabet {self.alphabet}")
         if self.formulation not in FORMULATIONS:
             raise UsageError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {self.formulation!r}")
-        if (self.query, *self.subjects).count("-") > 1:
-            raise UsageError("standard input can be read only once")
-        if self.fasta and self.subsequence:
+        if self.whole_records and self.subsequence:
             raise UsageError("--fasta writes whole records: it does not go with --subsequence")
 
     @property
     def streams(self) -> bool:
         """Nothing is ranked, so every subject is written as soon as it is scored."""
         return self.top == 0 and self.input_order
+
+
+@dataclass(frozen=True)
+class LcsFilterFiles:
+    """What a run reads, and the form of its output.
+
+    Attributes:
+        query: file of the query.
+        subjects: files of the subjects, "-" for standard input.
+        multi_query: the query file may hold several records.
+        lines: read plain text, one sequence a line.
+        header: begin the table with a line of column names.
+    """
+
+    query: str
+    subjects: tuple[str, ...]
+    multi_query: bool = False
+    lines: bool = False
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.subjects:
+            raise UsageError("name at least one file of subjects")
+        if self.inputs.count("-") > 1:
+            raise UsageError("standard input can be read only once")
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """All paths that are read."""
+        return (self.query, *self.subjects)

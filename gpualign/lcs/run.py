@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.top_n import TopN
 from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.fastx import Chunk, parse, read_batches
-from gpualign.io.files import InputFile, open_output
+from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.paths import check_paths
 from gpualign.io.reads import reader_of
 from gpualign.io.sizes import letters_of, product
 from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Row
-from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
 
@@ -50,29 +48,28 @@ class QueryStrands:
     strands: tuple[LcsQuery, ...]
 
 
-def read_queries(params: LcsFilterParams) -> list[QueryStrands]:
+def read_queries(params: LcsFilterParams, files: LcsFilterFiles) -> list[QueryStrands]:
     """The query file's records, encoded.
 
     Raises:
         InputError: no record, or several without ``multi_query``.
     """
-    if params.lines:
-        with InputFile(params.query) as file:
+    if files.lines:
+        with InputFile(files.query) as file:
             batches = [parse_lines(chunk) for chunk in read_line_chunks(file, 1 << 24)]
     else:
         with proteins_want(_PROTEINS):
-            batches = list(read_batches(params.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
+            batches = list(read_batches(files.query, alphabet="nucleotide" if params.alphabet == "dna" else "any"))
     count = sum(len(batch) for batch in batches)
     if count == 0:
-        raise InputError("no query (expected one record)", params.query)
-    if count > 1 and not params.multi_query:
-        raise InputError(f"{count} queries (expected one; --multi-query takes them all)", params.query)
+        raise InputError("no query (expected one record)", files.query)
+    if count > 1 and not files.multi_query:
+        raise InputError(f"{count} queries (expected one; --multi-query takes them all)", files.query)
     return [strands_of(batch.name(i), batch.sequence(i), params) for batch in batches for i in range(len(batch))]
 
 
 def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
     """A query, encoded on the strands that the parameters ask for."""
-    assert params.alphabet is not None
     texts = [text, reverse_complement(text)] if params.strand == "both" else [text]
     return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
 
@@ -84,7 +81,7 @@ class Collector:
         self.query, self.params = query, params
         self.kept = 0
         self.top: TopN[Hit] = TopN(params.top, params.keep_ties)
-        self._whole_records = params.fasta or params.subsequence
+        self._whole_records = params.whole_records or params.subsequence
 
     def best_strand(self, lengths: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """(strands, n) lengths to the better strand's (n,) and whether that is minus; equal ones are plus."""
@@ -199,7 +196,7 @@ class LcsFilter:
         return self.residues * sum(len(strand) for query in self.queries for strand in query.strands)
 
 
-def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, Any]:
+def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions) -> dict[str, Any]:
     """Run the filter and write its output.
 
     Returns:
@@ -209,35 +206,27 @@ def run_lcs_filter(params: LcsFilterParams, options: RunOptions) -> dict[str, An
         InputError: a file cannot be read or is invalid.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    report = Report("lcs-filter", options)
-    check_paths((params.query, *params.subjects), (options.output, options.json))
-    work = Work.of(KERNELS, product((letters_of(params.query), letters_of(*params.subjects))))
-    with Opening(options, "lcs-filter", work) as opening, open_output(options.output, options.threads) as out:
-        lcs = LcsFilter(params, read_queries(params), options.threads, options.cluster is not None)
-        if not options.quiet:
-            _warn_of_nothing_to_match(lcs.queries)
-        writer = LcsWriter(out, params)
+    run = RunContext("lcs-filter", options, files.inputs)
+    work = Work.of(KERNELS, product((letters_of(files.query), letters_of(*files.subjects))))
+    with run.opening(work) as opening, run.output() as out:
+        lcs = LcsFilter(params, read_queries(params, files), options.threads, options.cluster is not None)
+        for query in lcs.queries:
+            if not any(strand.symbols for strand in query.strands):
+                run.warn(f"query '{query.name}' has no symbol that can match")
+        writer = LcsWriter(out, params, files)
         backend = opening.backend()
-        read, items = _items(params, options, backend)
-        with Progress(options, "bases") as progress:
+        read, items = _items(params, files, options, backend)
+        with run.progress("bases") as progress:
             for rows, residues in lcs.run(backend, items, read):
                 writer.write(rows)
                 progress.update(residues)
         writer.write(list(lcs.ranked(backend)))
-        report.fields |= backend.report()
-    if lcs.subjects == 0 and not options.quiet:
-        warn("lcs-filter", "there are no subjects")
-    report.fields |= {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
-    report.fields |= {"cells": lcs.cells, "written": writer.rows}
+    if lcs.subjects == 0:
+        run.warn("there are no subjects")
+    counts = {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
     compared = f"{counted(lcs.subjects, 'subject')}, {counted(lcs.residues, 'residue')}"
-    report.finish(f"{compared}, {writer.rows:,} written, on {backend.name}")
-    return report.fields
-
-
-def _warn_of_nothing_to_match(queries: list[QueryStrands]) -> None:
-    for query in queries:
-        if not any(strand.symbols for strand in query.strands):
-            warn("lcs-filter", f"query '{query.name}' has no symbol that can match")
+    summary = f"{compared}, {writer.rows:,} written, on {run.device}"
+    return run.finish(summary, **counts, cells=lcs.cells, written=writer.rows)
 
 
 def _rows_of(collectors: Iterable[Collector], scored: ScoredBatch) -> Iterator[tuple[Collector, NDArray[np.int32]]]:
@@ -287,33 +276,33 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 
 
 def _items(
-    params: LcsFilterParams, options: RunOptions, backend: Backend
+    params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, backend: Backend
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
     """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
-    read = partial(_parse_chunk, params)
+    read = partial(_parse_chunk, params, files)
     if not backend.on_gpu:
         # a file is closed behind its last chunk, which threads may still have to read; what travels names it
         by_parser = backend.sees if options.cluster is not None else lambda path: False
-        return read, _chunks(params, options.batch_size, by_parser)
-    chunks = _chunks(params, GPU_BATCH_FACTOR * options.batch_size)
+        return read, _chunks(files, options.batch_size, by_parser)
+    chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size)
     return lambda batch: batch, run_ordered(chunks, read, min(MOST_PARSERS, options.threads))
 
 
 def _chunks(
-    params: LcsFilterParams, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
+    files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
 ) -> Iterator[Chunk]:
-    for path in params.subjects:
+    for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if params.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)
+            yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)
 
 
-def _parse_chunk(params: LcsFilterParams, chunk: Chunk) -> SequenceBatch:
-    if params.lines:
-        return parse_lines(chunk, f"{chunk.path}:" if len(params.subjects) > 1 else "")
+def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:
+    if files.lines:
+        return parse_lines(chunk, f"{chunk.path}:" if len(files.subjects) > 1 else "")
     if params.alphabet == "dna":
         with proteins_want(_PROTEINS):
             batch = parse(chunk, "nucleotide")
-        if not params.fasta:
+        if not params.whole_records:
             return batch
         # checked above; what is written must be the record as it was
-    return parse(chunk, "any", comments=params.fasta)
+    return parse(chunk, "any", comments=params.whole_records)

@@ -74,7 +74,7 @@ def verify(
         InputError: a letter that is no nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    params = VerifyParams("", "", None, max_errors, error_rate, mode, strand, cigar, all_pairs=True)
+    params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
     texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
     places = _candidates(texts, candidates)
     rows = np.empty(len(places), _WITH_CIGAR if cigar else VERIFY_DTYPE)

@@ -8,7 +8,7 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.options import default_of, run_options, take_run_options
-from gpualign.verify.params import MODES, STRANDS, VerifyParams
+from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 
 
 @click.command("verify")
@@ -73,8 +73,8 @@ def command(**values: Any) -> None:
       minimap2 -x sr ref.fa reads.fq | gpualign verify ref.fa reads.fq -c - -p --best 1
     """
     options = take_run_options(values)
-    values["header"] = not values.pop("no_header")
     from gpualign.verify.run import run_verify
 
-    values["queries"] = listed_files(values["queries"])
-    run_verify(VerifyParams(**values), options)
+    reference, queries = values.pop("reference"), listed_files(values.pop("queries"))
+    files = VerifyFiles(reference, queries, values.pop("candidates"), header=not values.pop("no_header"))
+    run_verify(VerifyParams(**values), files, options)

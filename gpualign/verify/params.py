@@ -17,25 +17,18 @@ NO_LIMIT = 2**31 - 2
 
 @dataclass(frozen=True)
 class VerifyParams:
-    """Which pairs to verify, how, and what to write.
+    """How to verify pairs, and which of them count.
 
     Attributes:
-        reference: file of the targets.
-        queries: file of the queries, or several.
-        candidates: file of candidate regions, "-" for standard input; None: queries and targets are paired in order.
         max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
         error_rate: most errors as a share of the query's length, rounded down.
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start) or "global" (all of it).
         strand: "given" by the candidates (both where they say nothing; plus without candidates), or that for all.
-        cigar: also write the alignment.
-        best: write this many candidates a query, best first, of those that stand together; None: all in their order.
-        all_pairs: also write pairs beyond the limit, with distance -1.
-        header: begin with a line of column names.
+        cigar: also give the alignment.
+        best: give this many candidates a query, best first, of those that stand together; None: all in their order.
+        all_pairs: also give pairs beyond the limit, with distance -1.
     """
 
-    reference: str
-    queries: str | tuple[str, ...]
-    candidates: str | None = None
     max_errors: int | None = None
     error_rate: float = 0.1
     mode: Mode = "infix"
@@ -43,7 +36,6 @@ class VerifyParams:
     cigar: bool = False
     best: int | None = None
     all_pairs: bool = False
-    header: bool = True
 
     def __post_init__(self) -> None:
         check_range("max errors (-1: no limit)", self.max_errors or 0, -1, NO_LIMIT)
@@ -58,12 +50,29 @@ class VerifyParams:
             raise UsageError(f"best must be at least 1, not {self.best}")
         if self.best is not None and self.all_pairs:
             raise UsageError("best and all exclude each other")
-        if self.best is not None and self.candidates is None:
-            raise UsageError("best needs candidates: pairs taken line by line are one a query")
-        if (self.reference, *self.query_files, self.candidates).count("-") > 1:
+
+
+@dataclass(frozen=True)
+class VerifyFiles:
+    """What a run reads, and how its output begins.
+
+    Attributes:
+        reference: file of the targets.
+        queries: files of the queries, which are read one after the other.
+        candidates: file of candidate regions, "-" for standard input; None: queries and targets are paired in order.
+        header: begin with a line of column names.
+    """
+
+    reference: str
+    queries: tuple[str, ...]
+    candidates: str | None = None
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.inputs.count("-") > 1:
             raise UsageError("only one input can be standard input")
 
     @property
-    def query_files(self) -> tuple[str, ...]:
-        """Paths of the queries, which are read one behind the other."""
-        return (self.queries,) if isinstance(self.queries, str) else self.queries
+    def inputs(self) -> tuple[str | None, ...]:
+        """All paths that are read."""
+        return (self.reference, *self.queries, self.candidates)

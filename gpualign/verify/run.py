@@ -12,24 +12,21 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.work import Work
-from gpualign.errors import InputError, counted, shown_input, shown_inputs
+from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.fastx import Chunk, read_batches
-from gpualign.io.files import open_output
-from gpualign.io.paths import check_paths
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
 from gpualign.io.sizes import letters_of, mean_length, pairs_in, product
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
 from gpualign.verify.cpu import VerifyPairs, verify_on_cpu
-from gpualign.verify.params import VerifyParams
+from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned
 from gpualign.verify.tuning import KERNELS
 
@@ -43,7 +40,7 @@ _QUERY_BASES = 1 << 23
 Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
 
 
-def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
+def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) -> dict[str, Any]:
     """Verify all pairs and write their lines in input order.
 
     Returns:
@@ -51,81 +48,77 @@ def run_verify(params: VerifyParams, options: RunOptions) -> dict[str, Any]:
 
     Raises:
         InputError: a file cannot be read or is invalid, or a candidate names an unknown query or target.
+        UsageError: parameters that do not fit the files.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    report = Report("verify", options)
-    check_paths((params.reference, *params.query_files, params.candidates), (options.output, options.json))
+    if params.best is not None and files.candidates is None:
+        raise UsageError("best needs candidates: pairs taken line by line are one a query")
+    run = RunContext("verify", options, files.inputs)
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    work = work_of(params)
-    with open_output(options.output, options.threads) as out, Opening(options, "verify", work) as opening:
-        if params.header:
+    with run.opening(work_of(files)) as opening, run.output() as out:
+        if files.header:
             out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
-        source = _Source(params, options)
+        source = _Source(params, files, options)
         backend = opening.backend()
-        with Progress(options, "pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
+        with run.progress("pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:
             for lines in batches:
                 out.write(lines.text)
                 progress.update(lines.candidates)
                 for key in totals:
                     totals[key] += getattr(lines, key)
-        report.fields |= backend.report()
-        device = backend.name
-    if not options.quiet:
-        if totals["candidates"] == 0:
-            warn("verify", "there are no candidates")
-        if totals["clipped"]:
-            warn("verify", f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
-    report.fields |= totals
-    report.finish(f"{counted(totals['candidates'], 'pair')}, {totals['hits']:,} within the limit, on {device}")
-    return report.fields
+    if totals["candidates"] == 0:
+        run.warn("there are no candidates")
+    if totals["clipped"]:
+        run.warn(f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
+    pairs = counted(totals["candidates"], "pair")
+    return run.finish(f"{pairs}, {totals['hits']:,} within the limit, on {run.device}", **totals)
 
 
-def work_of(params: VerifyParams) -> Work:
+def work_of(files: VerifyFiles) -> Work:
     """What is to be computed, as far as the files show it before they are read."""
-    length = mean_length(params.query_files[0])
-    if params.candidates is None:
-        return Work.of(KERNELS, product((letters_of(*params.query_files), length)))
-    return Work.of(KERNELS, product((pairs_in(params.candidates), length, length)))
+    length = mean_length(files.queries[0])
+    if files.candidates is None:
+        return Work.of(KERNELS, product((letters_of(*files.queries), length)))
+    return Work.of(KERNELS, product((pairs_in(files.candidates), length, length)))
 
 
 class _Source:
     """The input: its steps in order, and how one becomes a batch."""
 
-    def __init__(self, params: VerifyParams, options: RunOptions) -> None:
-        self.params, self._batch_size = params, options.batch_size
-        if params.candidates is None:
+    def __init__(self, params: VerifyParams, files: VerifyFiles, options: RunOptions) -> None:
+        self.params, self.files, self._batch_size = params, files, options.batch_size
+        if files.candidates is None:
             return
         with ThreadPoolExecutor(1) as beside:
-            reference = beside.submit(read_reference, params.reference)
-            queries = read_queries(params.query_files, _fasta(params.reference), options.threads)
+            reference = beside.submit(read_reference, files.reference)
+            queries = read_queries(files.queries, _fasta(files.reference), options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())
         self.target_index = _native.NameIndex(self.texts.target_names, self.texts.target_name_offsets)
         if self.query_index.repeated >= 0:
             name = queries.name(self.query_index.repeated)
-            files = shown_inputs(params.query_files)
             advice = "candidates go by name; rename one, mates to .../1 and .../2"
-            raise InputError(f"{files}: two queries are named '{name}' ({advice})")
+            raise InputError(f"{shown_inputs(files.queries)}: two queries are named '{name}' ({advice})")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.endswith("_index")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        if self.params.candidates is not None:
+        if self.files.candidates is not None:
             queries, texts = self.texts.queries, self.texts
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
             self.target_index = _native.NameIndex(texts.target_names, texts.target_name_offsets)
 
     def steps(self, on_gpu: bool) -> Iterator[Step]:
         """For a GPU, or for a core, of which others should not wait for the last step long."""
-        params, chunk_bytes = self.params, self._batch_size
+        files, chunk_bytes = self.files, self._batch_size
         if not on_gpu:
             chunk_bytes = -(-chunk_bytes // _CORE_SHARE)
-        if params.candidates is None:
-            return _paired_records(params, chunk_bytes)
-        grouped = params.best is not None
-        return read_candidates(params.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
+        if files.candidates is None:
+            return _paired_records(files, chunk_bytes)
+        grouped = self.params.best is not None
+        return read_candidates(files.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
 
     def batch(self, step: Step) -> Batch:
         if isinstance(step, tuple):
@@ -186,9 +179,9 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> S
     return join_batches(batches)
 
 
-def _query_batches(params: VerifyParams, chunk_bytes: int) -> Iterator[SequenceBatch]:
-    for path in params.query_files:
-        with ReadSource(path, _fasta(params.reference)) as source:
+def _query_batches(files: VerifyFiles, chunk_bytes: int) -> Iterator[SequenceBatch]:
+    for path in files.queries:
+        with ReadSource(path, _fasta(files.reference)) as source:
             yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
 
 
@@ -208,13 +201,13 @@ def _fasta(reference: str) -> str | None:
     return None if reference == "-" else reference
 
 
-def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
+def _paired_records(files: VerifyFiles, chunk_bytes: int) -> Iterator[tuple[SequenceBatch, SequenceBatch]]:
     """Queries and targets side by side, in runs of as many as both have read.
 
     Raises:
         InputError: one file has more records than the other.
     """
-    sides = [_query_batches(params, chunk_bytes), read_batches(params.reference, chunk_bytes)]
+    sides = [_query_batches(files, chunk_bytes), read_batches(files.reference, chunk_bytes)]
     counts = [0, 0]
     held: list[SequenceBatch | None] = [None, None]
     while True:
@@ -231,8 +224,8 @@ def _paired_records(params: VerifyParams, chunk_bytes: int) -> Iterator[tuple[Se
     if held[0] is not None or held[1] is not None:
         for side in (0, 1):
             counts[side] += sum(len(batch) for batch in sides[side])
-        queried = f"{shown_inputs(params.query_files)}: {counted(counts[0], 'query', 'queries')}"
+        queried = f"{shown_inputs(files.queries)}: {counted(counts[0], 'query', 'queries')}"
         raise InputError(
-            f"{queried} but {counted(counts[1], 'target')} in {shown_input(params.reference)} "
+            f"{queried} but {counted(counts[1], 'target')} in {shown_input(files.reference)} "
             "(without --candidates they are paired one by one)"
         )

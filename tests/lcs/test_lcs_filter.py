@@ -15,7 +15,7 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign.cli import main
 from gpualign.errors import UsageError
-from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from tests.reference.lcs import is_subsequence, lcs_length
 
 AMPLICONS = Path(__file__).parent.parent.parent / "examples" / "data" / "amplicons.fa"
@@ -351,17 +351,21 @@ def test_report(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_pa
         ({"top": -1}, "top must be 0"),
         ({"min_ratio": 97.0}, "a ratio, not a percentage"),
         ({"min_length": -1}, "min length"),
-        ({"subjects": ()}, "at least one file"),
-        ({"subjects": ("-", "-")}, "only once"),
         ({"invert": True}, "needs a cut"),
         ({"strand": "minus"}, "strand must be"),
         ({"alphabet": "rna"}, "alphabet must be"),
-        ({"fasta": True, "subsequence": True}, "does not go with"),
+        ({"whole_records": True, "subsequence": True}, "does not go with"),
     ],
 )
 def test_parameters_name_the_rule(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        LcsFilterParams(**({"query": "q.fa", "subjects": ("s.fa",)} | changes))  # type: ignore[arg-type]
+        LcsFilterParams(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("subjects", "message"), [((), "at least one file"), (("-", "-"), "only once")])
+def test_files_name_the_rule(subjects: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        LcsFilterFiles("q.fa", subjects)
 
 
 def test_first_help_line_says_subsequence(capsys: pytest.CaptureFixture[str]) -> None:

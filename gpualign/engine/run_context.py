@@ -1,0 +1,70 @@
+"""What every command's run has around it: checked paths, a report, a backend, an output, progress, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from gpualign.engine.opening import Opening
+from gpualign.engine.work import Work
+from gpualign.io.files import OutputFile, open_output
+from gpualign.io.paths import check_paths
+from gpualign.params import RunOptions
+from gpualign.report import Progress, Report, warn
+
+
+class RunContext:
+    """One run of a command; its clock starts here.
+
+    Args:
+        command: as the user calls it.
+        inputs: paths that are read; None: not given.
+        outputs: paths that are written beside ``options.output`` and ``options.json``.
+
+    Attributes:
+        report: the run's.
+        device: the backend's name, once it has ended.
+
+    Raises:
+        UsageError, GpualignError: as :func:`check_paths`.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        options: RunOptions,
+        inputs: Sequence[str | None],
+        outputs: Sequence[str | None] = (),
+    ) -> None:
+        self.command, self.options, self.device = command, options, ""
+        self.report = Report(command, options)
+        check_paths(inputs, (options.output, options.json, *outputs))
+
+    @contextmanager
+    def opening(self, work: Work | None) -> Iterator[Opening]:
+        """The backend, which opens while the input is read. It is closed at the end, and its facts are reported."""
+        with Opening(self.options, self.command, work) as opening:
+            yield opening
+            backend = opening.backend()
+            self.report |= backend.report()
+            self.device = backend.name
+
+    def output(self) -> AbstractContextManager[OutputFile]:
+        """What ``options.output`` names; use it in a ``with`` block."""
+        return open_output(self.options.output, self.options.threads)
+
+    def progress(self, unit: str, total: int | None = None) -> Progress:
+        """A progress bar; use it in a ``with`` block."""
+        return Progress(self.options, unit, total)
+
+    def warn(self, message: str) -> None:
+        """A warning, unless the run is to be quiet."""
+        if not self.options.quiet:
+            warn(self.command, message)
+
+    def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
+        """Print the summary and write the JSON report; returns the report's fields, to which these are added."""
+        self.report |= fields
+        self.report.finish(summary)
+        return self.report.fields
