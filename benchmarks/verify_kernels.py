@@ -22,6 +22,7 @@ from harness import record
 from gpualign import _native
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.engine.gpu.timeline import Timeline
@@ -103,7 +104,7 @@ def time_verify(device: Device, pairs: VerifyPairs, repeats: int = 5) -> dict[st
 def _time_verify(device: Device, pairs: VerifyPairs, repeats: int) -> dict[str, Any]:
     driver, kernel, slot = device.driver, VerifyKernel(device), slots_of(device, 1)[0]
     made = plan(pairs)
-    batch = kernel._arguments(slot, pairs, made)
+    batch = filled("VerifyArrays", **kernel._arrays(slot, pairs, made))
     times = []
     for _ in range(repeats + 1):
         start, end = driver.Event(), driver.Event()

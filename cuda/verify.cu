@@ -4,11 +4,11 @@
 // holding WORDS words of the column in registers. A pattern of more rows is done in strips of LANES * WORDS * 32 rows.
 // The letter's row of the pattern's profile comes from shared memory; what leaves the last row of a lane, two bits a
 // column, goes to the next lane 16 columns at a time.
+#include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
 #include "algo/common/myers_striped.hpp"
 #include "device/verify/text.cuh"
 #include "device/verify/tracker.cuh"
-#include "device/verify/batch.cuh"
 
 #ifndef LANES
 #define LANES 1
@@ -38,8 +38,6 @@ constexpr int kLoads = (WORDS + kLoad - 1) / kLoad;
 // bytes from one letter's row to the next: a power of two, so that a shift and an AND make the address
 constexpr uint32_t kLetterShift = kLoad == 1 ? 9 : kLoad == 2 ? 10 : 11;
 static_assert((kThreads * kLoad * 4) == (1 << kLetterShift), "rows of the profile are interleaved by thread");
-
-enum Mode { kInfix = 0, kPrefix = 1, kGlobal = 2 };
 
 // The profile of this lane's WORDS words: for each letter (and 4 for none) the rows that match it.
 __device__ __forceinline__ void load_profile(uint32_t* shared, const uint32_t* planes, const uint32_t* rows, bool infix, bool runs) {
@@ -114,21 +112,21 @@ __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& co
 struct Range {
     uint32_t first, last;  // blocks
 };
-__device__ __forceinline__ Range strip_range(const Task& task, int32_t length, int32_t pad, int strip, int strips, int mode) {
+__device__ __forceinline__ Range strip_range(const VerifyTask& task, int32_t length, int32_t pad, int strip, int strips, VerifyMode mode) {
     constexpr int32_t kRows = 32 * LANES * WORDS;
     const int32_t limit = min(task.limit, length);
     const int32_t top = max(0, strip * kRows - pad), bottom = (strip + 1) * kRows - pad;
-    const int32_t right = mode == kInfix ? max(0, int32_t(task.columns) - length) + limit : limit;
+    const int32_t right = mode == VerifyMode::infix ? max(0, int32_t(task.columns) - length) + limit : limit;
     uint32_t first = uint32_t(max(0, top - limit - 1));
     uint32_t last = uint32_t(min(int64_t(task.columns), int64_t(bottom) + right + 1));
-    if (strip == strips - 1 && mode == kGlobal) last = task.columns;
+    if (strip == strips - 1 && mode == VerifyMode::global) last = task.columns;
     first = min(first, last);
     return {first / kBlock, (last + kBlock - 1) / kBlock};
 }
 
 // One pair on LANES threads. All threads of a group call; the result is in the tracker of its last lane.
 template <bool Backward, bool Runs, bool Infix>
-__device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& task, int mode, uint32_t* shared, uint32_t* boundary) {
+__device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, VerifyMode mode, uint32_t* shared, uint32_t* boundary) {
     constexpr int32_t kRows = 32 * LANES * WORDS;
     const int lane = LANES == 1 ? 0 : int(threadIdx.x % LANES);
     const uint32_t group_mask = LANES == 32 ? ~0u : ((1u << LANES) - 1) << (threadIdx.x % 32 / LANES * LANES);
@@ -185,7 +183,7 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
             if (lane != LANES - 1) continue;
             if (strip < strips - 1) {
                 boundary[b] = out;
-            } else if (mode == kGlobal) {
+            } else if (mode == VerifyMode::global) {
                 const uint32_t valid = count < kBlock ? 0xFFFFu << (kBlock - count) & 0xFFFFu : 0xFFFFu;
                 tracker.score += __popc(out >> 16 & valid) - __popc(out & valid);
             } else {
@@ -198,7 +196,7 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
         }
         if (LANES > 1) __syncwarp(group_mask);
     }
-    if (mode == kGlobal) {
+    if (mode == VerifyMode::global) {
         tracker.best = tracker.score <= task.limit ? tracker.score : -1;
         tracker.end = task.columns;
     }
@@ -206,7 +204,7 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
 }
 
 template <bool Backward, bool Runs, bool Infix>
-__device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint32_t first, uint32_t count) {
+__device__ __forceinline__ void verify_batch(const VerifyArrays& batch, VerifyMode mode, uint32_t first, uint32_t count) {
     extern __shared__ uint4 profile[];
     uint32_t* shared = reinterpret_cast<uint32_t*>(profile);
     if (Backward) count = *batch.hit_count;
@@ -215,7 +213,7 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
     for (uint32_t i = group; i < count; i += groups) {
         const uint32_t at = Backward ? batch.hits[first + i] : first + i;
         const uint4 packed = batch.tasks[at];
-        Task task{packed.x, packed.y, packed.z, int32_t(packed.w)};
+        VerifyTask task{packed.x, packed.y, packed.z, int32_t(packed.w)};
         if (Backward) {  // from the known end back, as the other strand, with a known distance
             task.limit = batch.distances[at];
             const uint32_t end = uint32_t(batch.ends[at]);
@@ -223,7 +221,7 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
             task.begin += end - task.columns;
             task.profile ^= 1;
         }
-        const Tracker tracker = verify_pair<Backward, Runs, Infix>(batch, task, Backward ? int(kPrefix) : mode, shared, boundary);
+        const Tracker tracker = verify_pair<Backward, Runs, Infix>(batch, task, Backward ? VerifyMode::prefix : mode, shared, boundary);
         if (LANES > 1 && threadIdx.x % LANES != LANES - 1) continue;
         if (Backward) {
             batch.starts[at] = batch.ends[at] - int32_t(tracker.end);
@@ -239,10 +237,9 @@ __device__ __forceinline__ void verify_batch(const Batch& batch, int mode, uint3
 
 }  // namespace gpualign
 
-using gpualign::Batch;
-
-// Tasks [first, first + count), all of this module's shape. `mode`: 0 infix, 1 prefix, 2 global. Backward: the starts of
+// Tasks [first, first + count), all of this module's shape. Backward: the starts of
 // the hits that the pass before left under the same `first`.
-extern "C" __global__ void __launch_bounds__(128, BLOCKS) verify(Batch batch, int mode, uint32_t first, uint32_t count) {
+extern "C" __global__ void __launch_bounds__(128, BLOCKS)
+    verify(gpualign::VerifyArrays batch, gpualign::VerifyMode mode, uint32_t first, uint32_t count) {
     gpualign::verify_batch<BACKWARD, RUNS, INFIX>(batch, mode, first, count);
 }

@@ -1,10 +1,10 @@
 // Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode, windows
 // without letters that are no bases. gpualign: registers only (no spills, checked by the tests).
+#include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
 #include "algo/verify/myers_band.hpp"
 #include "device/verify/text.cuh"
 #include "device/verify/tracker.cuh"
-#include "device/verify/batch.cuh"
 
 #ifndef WORDS  // 1, 2 or 4
 #define WORDS 2
@@ -77,7 +77,7 @@ __device__ __forceinline__ int32_t differences(const StripedColumn<uint32_t, WOR
 }
 
 // `profile`: a block's rows for each letter, WORDS words a letter, block after block.
-__device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& task, const uint32_t* profile, uint32_t* shared) {
+__device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, const uint32_t* profile, uint32_t* shared) {
     const int32_t length = batch.lengths[task.profile / 2];
     const Plan plan(length, task.limit);
     StripedColumn<uint32_t, WORDS> column;
@@ -139,18 +139,17 @@ __device__ __forceinline__ Tracker verify_pair(const Batch& batch, const Task& t
 
 }  // namespace gpualign
 
-using gpualign::Batch;
 using gpualign::Plan;
 
 extern "C" {
 
 // Tasks [first, first + count); the band fits all of them and no window holds a letter that is no base.
-__global__ void __launch_bounds__(128) verify_band(Batch batch, uint32_t first, uint32_t count) {
+__global__ void __launch_bounds__(128) verify_band(gpualign::VerifyArrays batch, uint32_t first, uint32_t count) {
     extern __shared__ uint4 shared[];
     const uint32_t at = first + blockIdx.x * gpualign::kThreads + threadIdx.x;
     if (at >= first + count) return;
     const uint4 packed = batch.tasks[at];
-    const gpualign::Task task{packed.x, packed.y, packed.z, int32_t(packed.w)};
+    const gpualign::VerifyTask task{packed.x, packed.y, packed.z, int32_t(packed.w)};
     const uint32_t query = task.profile / 2;
     const int32_t blocks = Plan(batch.lengths[query], task.limit).slides + 1;
     const uint32_t* profile = batch.band_profiles + batch.band_offsets[query] + (task.profile & 1) * blocks * 4 * WORDS;

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.sequences.reference import Reference
 
-#: --mode, as the native code and the kernels number it
-MODES = {"infix": 0, "prefix": 1, "global": 2}
+#: --mode, as the native code and the kernels number it (cuda/abi/verify.hpp)
+MODES: dict[str, int] = _native.VERIFY_MODES
 
 
 @dataclass(frozen=True)

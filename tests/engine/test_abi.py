@@ -26,3 +26,8 @@ def test_a_struct_by_its_bytes() -> None:
 def test_unknown_fields() -> None:
     with pytest.raises(ValueError, match="no field of name nothing"):
         filled("GapsLaunch", nothing=1)
+
+
+def test_a_verify_task_is_what_plans_hold() -> None:
+    assert struct("VerifyTask").names == ("begin", "columns", "profile", "limit")
+    assert struct("VerifyArrays").fields["hit_count"][1] == 80  # type: ignore[index]

@@ -5,21 +5,13 @@
 #include <numeric>
 #include <vector>
 
+#include "abi/verify.hpp"
 #include "algo/common/myers_striped.hpp"
 #include "index/reference.hpp"
 #include "simd/vector.hpp"
 #include "common/myers_profiles.hpp"
 
 namespace gpualign {
-
-enum class VerifyMode : int { infix = 0, prefix = 1, global = 2 };
-
-// A pattern against the reference's bases [begin, begin + columns), read forward or, complemented, backward.
-struct VerifyTask {
-    uint32_t begin, columns;
-    uint32_t profile;  // query * 2 + strand
-    int32_t limit;     // errors of interest; cells that only lead beyond it may be left out
-};
 
 // Best distance (exact when at most the limit) and the text letters used when it is first, or last, reached.
 struct VerifyBest {

@@ -1,6 +1,8 @@
 // verify on a device: a batch's pairs sorted into launches of one kernel and one shape each.
 #include <algorithm>
+#include <cstring>
 
+#include "abi/verify.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "index/reference_arrays.hpp"
@@ -34,7 +36,7 @@ constexpr size_t kKeys = 1 << 10;  // shape * 16 + band * 2 + runs
 
 struct Sorted {
     std::vector<int64_t> order;
-    std::vector<uint32_t> tasks;
+    std::vector<uint32_t> tasks;  // a VerifyTask is four of them
     std::vector<uint8_t> bands;
     std::vector<int32_t> keys;
     std::vector<int64_t> firsts;
@@ -86,11 +88,8 @@ Sorted sort_tasks(const ReferenceView& reference, const Pairs& pairs, bool infix
         if (key[i] == kNone) continue;
         const size_t at = size_t(next[key[i]]++), q = size_t(pairs.query[i]);
         out.order[at] = int64_t(i);
-        uint32_t* task = out.tasks.data() + 4 * at;
-        task[0] = pairs.begin[i];
-        task[1] = pairs.end[i] - pairs.begin[i];
-        task[2] = uint32_t(q * 2 + pairs.strand[i]);
-        task[3] = uint32_t(pairs.limit[q]);
+        const VerifyTask task{pairs.begin[i], pairs.end[i] - pairs.begin[i], uint32_t(q * 2 + pairs.strand[i]), pairs.limit[q]};
+        std::memcpy(out.tasks.data() + 4 * at, &task, sizeof task);
     }
     return out;
 }

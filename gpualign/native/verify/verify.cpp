@@ -198,6 +198,11 @@ nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, I
 }  // namespace
 
 void bind_verify(nb::module_& m) {
+    nb::dict modes;
+    modes["infix"] = int(VerifyMode::infix);
+    modes["prefix"] = int(VerifyMode::prefix);
+    modes["global"] = int(VerifyMode::global);
+    m.attr("VERIFY_MODES") = modes;
     m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
           "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, G or "
           "T.");
@@ -205,7 +210,7 @@ void bind_verify(nb::module_& m) {
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
           nb::arg("starts") = true,
           "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open place within "
-          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: 0 infix, 1 prefix, 2 global. Without `starts` infix "
+          "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of VERIFY_MODES. Without `starts` infix "
           "starts stay 0, which saves the second pass.");
     m.def("verify_lines", &verify_lines, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
           nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"), nb::arg("target_name_offsets"),

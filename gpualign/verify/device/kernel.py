@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -80,10 +81,10 @@ class VerifyKernel:
         if not made.groups:
             return
         self.device.prepare(modules(made, item.mode))
-        arguments = self._arguments(slot, item, made)
+        arrays = self._arrays(slot, item, made)
         for number, group in enumerate(made.groups):
-            batch = arguments.copy()
-            batch[10] += 4 * number  # each launch counts its own hits
+            # each launch counts its own hits
+            batch = filled("VerifyArrays", **arrays | {"hit_count": arrays["hit_count"] + 4 * number})
             numbers = (np.int32(item.mode), np.uint32(group.first), np.uint32(group.count))
             self.launch_distances(slot, group, item.mode, batch)
             if item.mode == MODES["infix"]:
@@ -92,7 +93,7 @@ class VerifyKernel:
         for key in ("distances", "starts", "ends"):
             slot.download(key, len(made.tasks), np.int32)
 
-    def launch_distances(self, slot: Slot, group: Group, mode: int, batch: NDArray[np.uint64]) -> None:
+    def launch_distances(self, slot: Slot, group: Group, mode: int, batch: np.void) -> None:
         """Enqueue the kernel that gives a group's distances and ends."""
         place = (np.uint32(group.first), np.uint32(group.count))
         if group.band:
@@ -102,8 +103,8 @@ class VerifyKernel:
         function = self._function(group, _pass_of(mode))
         slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *place, shared=group.shared_bytes)
 
-    def _arguments(self, slot: Slot, item: VerifyPairs, made: Plan) -> NDArray[np.uint64]:
-        """Upload a batch, build its queries' planes, and return the kernels' struct Batch."""
+    def _arrays(self, slot: Slot, item: VerifyPairs, made: Plan) -> dict[str, int]:
+        """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
         text, known, placed = self._text(slot, item, made)
         bases = slot.upload("bases", item.bases)
         offsets = slot.upload("offsets", item.offsets)
@@ -114,17 +115,18 @@ class VerifyKernel:
         planes = slot.device_array("planes", 4 * made.plane_words)
         build = self.device.function("verify_planes", "build_planes")
         slot.launch(build, len(made.tiles), 64, bases, offsets, plane_offsets, tile_words, tiles, planes)
-        outputs = [slot.device_array(key, 4 * len(made.tasks)) for key in ("distances", "ends", "starts", "hits")]
+        outputs = {key: slot.device_array(key, 4 * len(made.tasks)) for key in ("distances", "ends", "starts", "hits")}
         counts = slot.clear("hit counts", 4 * len(made.groups))
         stride = max(group.boundary_words for group in made.groups)
         pairs_at_once = (
             max(group.grid * THREADS // group.shape.lanes for group in made.groups if group.strips > 1) if stride else 0
         )
         boundary = slot.device_array("boundary", 4 * stride * pairs_at_once)
-        pointers = [planes, plane_offsets, lengths, tasks, *outputs, counts, boundary]
-        # distances, ends, starts, hits follow tasks, as in the struct
-        bands = self._build_bands(slot, item, made, bases, offsets)
-        return np.array([text, known, *(int(pointer) for pointer in pointers), stride, *bands], np.uint64)
+        band_profiles, band_offsets = self._build_bands(slot, item, made, bases, offsets)
+        arrays = {"text": text, "known": known, "planes": planes, "plane_offsets": plane_offsets, "lengths": lengths}
+        arrays |= {"tasks": tasks, "hit_count": counts, "boundary": boundary, "boundary_stride": stride}
+        arrays |= {"band_profiles": band_profiles, "band_offsets": band_offsets} | outputs
+        return {name: int(value) for name, value in arrays.items()}
 
     def _build_bands(self, slot: Slot, item: VerifyPairs, made: Plan, bases: Any, offsets: Any) -> tuple[int, int]:
         """The band profiles of the queries that have one, and their places; zeros where there is none."""

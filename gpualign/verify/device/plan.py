@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.verify import tuning
-from gpualign.verify.cpu import VerifyPairs
+from gpualign.verify.cpu import MODES, VerifyPairs
 
 #: threads of a block in cuda/verify.cu and cuda/verify_band.cu
 THREADS = 128
 _COLUMNS_PER_BLOCK = 16
-_INFIX = 0
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def plan(pairs: VerifyPairs) -> Plan:
         pairs.limits,
         lengths,
         shape_of,
-        pairs.mode == _INFIX,
+        pairs.mode == MODES["infix"],
         np.array(tuning.VERIFY_BANDS, np.int32),
         tuning.VERIFY_BAND_COLUMNS,
         tuning.VERIFY_BAND_SHARE,
