@@ -12,7 +12,7 @@ from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
-from gpualign.verify.batches import Batch, Texts, choose, prepare, write_lines
+from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare
 from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import VerifyResult
 from gpualign.verify.params import Mode, Strand, VerifyParams
@@ -136,7 +136,4 @@ def _fill(rows: NDArray[Any], params: VerifyParams, batch: Batch, result: Verify
     rows["end"] = np.where(found, begin + result.end[pair], -1)
     rows["strand"] = np.where(batch.pairs.strand[pair], "-", "+")
     if params.cigar:
-        # as bytes: a name may have what ends a line of text
-        lines = write_lines(params, batch, result).text.split(b"\n")[:-1]
-        cigars = [line.rsplit(b"\t", 1)[1].decode() for line in lines]
-        rows["cigar"] = [cigar if hit else None for cigar, hit in zip(cigars, found, strict=True)]
+        rows["cigar"] = cigars_of(params, batch, result)

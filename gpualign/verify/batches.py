@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,32 +164,44 @@ def _best(
     return order[np.arange(len(order)) - starts < most]
 
 
+def cigars_of(params: VerifyParams, batch: Batch, result: VerifyResult) -> list[str | None]:
+    """The alignments of the candidates that :func:`choose` keeps; None beyond the limit."""
+    text, offsets = _native.verify_cigars(**_found(batch, result, *choose(params, batch, result)))
+    return [text[start:end].decode() or None for start, end in itertools.pairwise(offsets.tolist())]
+
+
+def _found(batch: Batch, result: VerifyResult, kept: NDArray[np.int64], pair: NDArray[np.int64]) -> dict[str, Any]:
+    """Chosen pairs as the native functions take them."""
+    return {
+        "reference": batch.texts.reference.native,
+        "bases": batch.texts.queries.bases,
+        "offsets": batch.texts.queries.base_offsets,
+        "query": batch.query[kept],
+        "begin": batch.pairs.begin[pair],
+        "strand": batch.pairs.strand[pair],
+        "distance": result.distance[pair],
+        "start": result.start[pair],
+        "end": result.end[pair],
+    }
+
+
 def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lines:
     """Choose and format."""
     kept, pair = choose(params, batch, result)
     texts, pairs = batch.texts, batch.pairs
-    distance = result.distance[pair]
     text = _native.verify_lines(
-        texts.reference.native,
-        texts.queries.bases,
-        texts.queries.base_offsets,
-        texts.queries.names,
-        texts.queries.name_offsets,
-        texts.target_names,
-        texts.target_name_offsets,
-        batch.query[kept],
-        batch.target[kept],
-        pairs.begin[pair],
-        pairs.strand[pair],
-        distance,
-        result.start[pair],
-        result.end[pair],
-        params.cigar,
+        **_found(batch, result, kept, pair),
+        target=batch.target[kept],
+        query_names=texts.queries.names,
+        query_name_offsets=texts.queries.name_offsets,
+        target_names=texts.target_names,
+        target_name_offsets=texts.target_name_offsets,
+        cigar=params.cigar,
     )
     check_count("pairs", len(kept), _native.count_newlines(text))
     lengths = np.diff(pairs.offsets)[pairs.query]
     cells = int((lengths * (pairs.end - pairs.begin).astype(np.int64)).sum())
-    hits = int((distance >= 0).sum())
+    hits = int((result.distance[pair] >= 0).sum())
     return Lines(text, len(batch.query), len(kept), hits, batch.clipped, cells)
 
 

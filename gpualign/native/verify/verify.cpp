@@ -107,7 +107,6 @@ nb::tuple verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, I
     return nb::make_tuple(to_numpy(std::move(out.distance)), to_numpy(std::move(out.start)), to_numpy(std::move(out.end)));
 }
 
-
 // A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
 void fill_known_bits(const ReferenceArrays& reference, uint64_t first, Mutable<uint32_t> words) {
     nb::gil_scoped_release release;
@@ -145,49 +144,101 @@ void append_identity(std::string& out, int64_t distance, int64_t length) {
     out += char('0' + hundredths % 10);
 }
 
-nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
-                       Input<uint8_t> query_names, Input<int64_t> query_name_offsets, Input<uint8_t> target_names,
-                       Input<int64_t> target_name_offsets, Input<int32_t> query, Input<int32_t> target,
+// Pairs with what was found, whose alignments are wanted.
+struct Found {
+    const ReferenceArrays& reference;
+    Input<uint8_t> bases;
+    Input<int64_t> offsets;
+    Input<int32_t> query;
+    Input<uint32_t> begin;
+    Input<uint8_t> strand;
+    Input<int32_t> distance, start, end;
+
+    size_t size() const { return query.size(); }
+    bool hit(size_t i) const { return distance.data()[i] >= 0; }
+    int64_t query_length(size_t i) const { return offsets.data()[query.data()[i] + 1] - offsets.data()[query.data()[i]]; }
+    // Of the place in packed positions.
+    uint64_t from(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(start.data()[i]); }
+    uint64_t to(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(end.data()[i]); }
+};
+
+class Cigars {
+public:
+    explicit Cigars(const Found& found) : found_(found), view_(found.reference.view()) {}
+
+    // The CIGAR of a hit; "*" where both sides are empty.
+    void append(std::string& out, size_t i) {
+        const int64_t length = found_.query_length(i);
+        const uint64_t from = found_.from(i), to = found_.to(i);
+        const uint8_t* letters = found_.bases.data() + found_.offsets.data()[found_.query.data()[i]];
+        query_.resize(size_t(length));
+        for (int64_t j = 0; j < length; j++)
+            query_[size_t(j)] = found_.strand.data()[i] ? complement_code(base_code(letters[length - 1 - j])) : base_code(letters[j]);
+        target_.resize(size_t(to - from));
+        view_.codes(from, to, target_.data());
+        const int32_t distance = found_.distance.data()[i];
+        const bool aligned = path_.align(query_.data(), length, target_.data(), int64_t(to - from), distance, cigar_);
+        out += aligned && !cigar_.empty() ? cigar_ : "*";
+    }
+
+private:
+    const Found& found_;
+    ReferenceView view_;
+    EditPath path_;
+    std::vector<uint8_t> query_, target_;
+    std::string cigar_;
+};
+
+nb::tuple verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
+                        Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
+                        Input<int32_t> end) {
+    const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
+    std::string text;
+    std::vector<int64_t> ends{0};
+    {
+        nb::gil_scoped_release release;
+        Cigars cigars(found);
+        for (size_t i = 0; i < found.size(); i++) {
+            if (found.hit(i)) cigars.append(text, i);
+            ends.push_back(int64_t(text.size()));
+        }
+    }
+    return nb::make_tuple(nb::bytes(text.data(), text.size()), to_numpy(std::move(ends)));
+}
+
+nb::bytes verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int32_t> query,
                        Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
-                       Input<int32_t> end, bool with_cigar) {
-    const ReferenceView view = reference.view();
-    std::string out, cigar;
+                       Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names,
+                       Input<int64_t> query_name_offsets, Input<uint8_t> target_names, Input<int64_t> target_name_offsets,
+                       bool with_cigar) {
+    const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
+    std::string out;
     {
         nb::gil_scoped_release release;
         const Names queries{query_names.data(), query_name_offsets.data()};
         const Names targets{target_names.data(), target_name_offsets.data()};
-        EditPath path;
-        std::vector<uint8_t> query_codes, target_codes;
-        out.reserve(query.size() * 64);
-        for (size_t i = 0; i < query.size(); i++) {
-            const size_t q = size_t(query.data()[i]), t = size_t(target.data()[i]);
-            const int64_t length = offsets.data()[q + 1] - offsets.data()[q];
-            queries.append(out, q);
+        const int64_t* contig_offsets = reference.view().contig_offsets;
+        Cigars cigars(found);
+        out.reserve(found.size() * 64);
+        for (size_t i = 0; i < found.size(); i++) {
+            const size_t t = size_t(target.data()[i]);
+            const int64_t length = found.query_length(i);
+            queries.append(out, size_t(query.data()[i]));
             out += '\t';
             targets.append(out, t);
             out += strand.data()[i] ? "\t-\t" : "\t+\t";
-            const int32_t d = distance.data()[i];
-            if (d < 0) {
+            if (!found.hit(i)) {
                 out += "*\t*\t" + std::to_string(length) + "\t-1\t*" + (with_cigar ? "\t*\n" : "\n");
                 continue;
             }
-            const uint64_t from = uint64_t(begin.data()[i]) + uint64_t(start.data()[i]);
-            const uint64_t to = uint64_t(begin.data()[i]) + uint64_t(end.data()[i]);
-            const int64_t place = int64_t(from) - view.contig_offsets[t];
-            out += std::to_string(place + 1) + '\t' + std::to_string(place + int64_t(to - from)) + '\t' +
-                   std::to_string(length) + '\t' + std::to_string(d) + '\t';
-            append_identity(out, d, std::max<int64_t>(length, int64_t(to - from)));
+            const int64_t first = int64_t(found.from(i)) - contig_offsets[t], columns = int64_t(found.to(i) - found.from(i));
+            const int32_t errors = distance.data()[i];
+            out += std::to_string(first + 1) + '\t' + std::to_string(first + columns) + '\t' + std::to_string(length) + '\t' +
+                   std::to_string(errors) + '\t';
+            append_identity(out, errors, std::max(length, columns));
             if (with_cigar) {
-                const uint8_t* letters = bases.data() + offsets.data()[q];
-                query_codes.resize(size_t(length));
-                for (int64_t j = 0; j < length; j++)
-                    query_codes[size_t(j)] = strand.data()[i] ? complement_code(base_code(letters[length - 1 - j]))
-                                                              : base_code(letters[j]);
-                target_codes.resize(size_t(to - from));
-                view.codes(from, to, target_codes.data());
-                const bool found = path.align(query_codes.data(), length, target_codes.data(), int64_t(to - from), d, cigar);
                 out += '\t';
-                out += found && !cigar.empty() ? cigar : "*";
+                cigars.append(out, i);
             }
             out += '\n';
         }
@@ -212,10 +263,14 @@ void bind_verify(nb::module_& m) {
           "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open place within "
           "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of VERIFY_MODES. Without `starts` infix "
           "starts stay 0, which saves the second pass.");
-    m.def("verify_lines", &verify_lines, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
-          nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"), nb::arg("target_name_offsets"),
-          nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"),
-          nb::arg("start"), nb::arg("end"), nb::arg("cigar"), "The TSV lines of verify's results.");
+    m.def("verify_cigars", &verify_cigars, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
+          nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
+          "(text, offsets int64 (n + 1,)): the CIGARs of verify's results one after the other, none for a pair beyond its "
+          "limit.");
+    m.def("verify_lines", &verify_lines, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
+          nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
+          nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),
+          nb::arg("target_name_offsets"), nb::arg("cigar"), "The TSV lines of verify's results.");
 }
 
 }  // namespace gpualign
