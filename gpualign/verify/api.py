@@ -79,11 +79,11 @@ def verify(
     places = _candidates(texts, candidates)
     rows = np.empty(len(places), _WITH_CIGAR if cigar else VERIFY_DTYPE)
     options = run_options(device, threads)
-    batches: list[Batch] = []  # under way; the backend answers in order
+    batches: list[Batch] = []  # in flight; the backend answers in order
 
     def pairs() -> Iterator[Any]:
         for first in range(0, len(places), _BATCH):
-            batches.append(prepare(params, texts, _part(places, slice(first, first + _BATCH))))
+            batches.append(prepare(params, texts, places.slice(first, first + _BATCH)))
             yield batches[-1].pairs
 
     done = 0
@@ -110,21 +110,7 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
         query = checked_indices(table[:, 0], len(texts.queries), "query")
         target = checked_indices(table[:, 1], len(texts.reference.names), "target")
         begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
-    nothing = np.zeros(len(query), np.int32)
-    return Candidates(query, target, begin, end, nothing, nothing, np.zeros(len(query), np.uint8), widen=False)
-
-
-def _part(all_: Candidates, chosen: slice) -> Candidates:
-    return Candidates(
-        all_.query[chosen],
-        all_.target[chosen],
-        all_.begin[chosen],
-        all_.end[chosen],
-        all_.before[chosen],
-        all_.after[chosen],
-        all_.strand[chosen],
-        all_.widen,
-    )
+    return Candidates.of_regions(query, target, begin, end)
 
 
 def _fill(rows: NDArray[Any], params: VerifyParams, batch: Batch, result: VerifyResult) -> None:

@@ -211,17 +211,7 @@ def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: Sequence
     packer.append(targets.bases)
     names = [""] * len(targets)  # the writer takes them from the batch
     reference = Reference(names, targets.base_offsets, *packer.finish())
-    count = len(queries)
-    number = np.arange(count, dtype=np.int32)
-    candidates = Candidates(
-        number,
-        number,
-        np.zeros(count, np.int64),
-        targets.lengths,
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int32),
-        np.zeros(count, np.uint8),
-        widen=False,
-    )
+    number = np.arange(len(queries), dtype=np.int32)
+    candidates = Candidates.of_regions(number, number, np.zeros(len(queries), np.int64), targets.lengths)
     texts = Texts(queries, reference, targets.names, targets.name_offsets, resident=False)
     return prepare(params, texts, candidates)

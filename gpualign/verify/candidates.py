@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +43,23 @@ class Candidates:
     after: NDArray[np.int32]
     strand: NDArray[np.uint8]
     widen: bool
+
+    @classmethod
+    def of_regions(
+        cls,
+        query: NDArray[np.int32],
+        target: NDArray[np.int32],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> Candidates:
+        """Regions as they are, on the forward strand."""
+        nothing = np.zeros(len(query), np.int32)
+        return cls(query, target, begin, end, nothing, nothing, np.zeros(len(query), np.uint8), widen=False)
+
+    def slice(self, first: int, last: int) -> Candidates:
+        """Candidates [first, last)."""
+        columns = ("query", "target", "begin", "end", "before", "after", "strand")
+        return replace(self, **{name: getattr(self, name)[first:last] for name in columns})
 
     def __len__(self) -> int:
         return len(self.query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,19 +48,8 @@ class VerifyPairs:
 
     def slice(self, first: int, last: int) -> VerifyPairs:
         """Pairs [first, last), with the same queries."""
-        part = slice(first, last)
-        return VerifyPairs(
-            self.reference,
-            self.bases,
-            self.offsets,
-            self.limits,
-            self.query[part],
-            self.begin[part],
-            self.end[part],
-            self.strand[part],
-            self.mode,
-            self.resident,
-        )
+        columns = {name: getattr(self, name)[first:last] for name in ("query", "begin", "end", "strand")}
+        return replace(self, plan=None, **columns)
 
 
 @dataclass(frozen=True)
