@@ -89,14 +89,15 @@ def _measured(backend: CudaBackend, path: Path, kernels: list[str], traced: bool
 
 def _kernel_seconds(backend: CudaBackend, path: Path, kernel: str, traced: bool) -> float:
     """Of all pairs of a file, as the command aligns them."""
+    from gpualign.io.pair_inputs import PairFiles
     from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import align_all, make_problem, read_inputs
+    from gpualign.pairwise.run import align_all, make_problem
     from gpualign.params import RunOptions
     from gpualign.report import Progress
 
-    params, options = PairwiseParams(queries=str(path), kernel=kernel, score_only=not traced), RunOptions(quiet=True)
+    params, options = PairwiseParams(kernel=kernel, score_only=not traced), RunOptions(quiet=True)
     scoring = params.load_scoring()
-    inputs = read_inputs(params, scoring)
+    inputs = PairFiles(str(path)).read(scoring)
     problem = make_problem(params, options, scoring, inputs)
     timeline = backend.devices[0].timeline
     timeline.fold()

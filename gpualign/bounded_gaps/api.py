@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.bounded_gaps.cpu import GapAlignments, PairBlock
-from gpualign.bounded_gaps.run import Aligner, RowFormat, check, model_of
+from gpualign.bounded_gaps.params import GapsParams
+from gpualign.bounded_gaps.run import Aligner, RowFormat
 from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work, mean_cells
-from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.run import PairInputs
+from gpualign.io.pair_inputs import PairInputs
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.sequences.matrices import Scoring
@@ -25,7 +25,7 @@ MAX_GAPS_DTYPE = np.dtype([*_SCORE_FIELDS, ("tstart", "i4"), ("gaps", "i4"), ("c
 
 
 def iter_max_gaps(
-    params: PairwiseParams, scoring: Scoring, inputs: PairInputs, options: RunOptions
+    params: GapsParams, scoring: Scoring, inputs: PairInputs, options: RunOptions
 ) -> Iterator[NDArray[Any]]:
     """Parts of the result of :func:`gpualign.pairwise` with ``max_gaps``, at least one.
 
@@ -36,8 +36,7 @@ def iter_max_gaps(
     >>> pairwise(["ACGT"], ["ACG"], max_gaps=0)[["score", "gapopens", "cigar"]].tolist()
     [(nan, -1, '*')]
     """
-    check(params)
-    model = model_of(params, scoring)
+    model = params.model(scoring)
     layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
     yield np.empty(0, MAX_GAPS_DTYPE if model.traceback else SCORE_DTYPE)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)

@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.bounded_gaps.cpu import Ends, GapAlignments, GapModel, PairBlock
+from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock
+from gpualign.bounded_gaps.params import GapsParams
 from gpualign.bounded_gaps.stage import stage_of
 from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import Opening
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.engine.work import Work
-from gpualign.errors import UsageError, check_count, counted
+from gpualign.errors import check_count, counted
 from gpualign.io.files import open_output
+from gpualign.io.pair_inputs import PairFiles
 from gpualign.io.paths import check_paths
-from gpualign.io.sizes import cells_of_pairs
-from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.run import read_inputs
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import join_bytes
@@ -39,35 +38,38 @@ _PAIR_BYTES = 16
 _CPU_CELLS, _GPU_CELLS = 1 << 27, 1 << 35
 
 
-def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
+def run_max_gaps(
+    files: PairFiles, params: GapsParams, options: RunOptions, header: bool = True, resume: str | None = None
+) -> dict[str, Any]:
     """Align and write one row a pair, or one a pattern with ``params.best``.
+
+    Args:
+        header: write the header line.
+        resume: folder of finished blocks, or None.
 
     Returns:
         The run report's fields.
 
     Raises:
-        UsageError: options that bounded-gap alignment does not have.
         InputError: a file cannot be read or is invalid.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    check(params)
-    check_paths(params.inputs, (options.output, options.json))
+    check_paths(files.paths(params.matrix), (options.output, options.json))
     report = Report("pairwise", options)
     scoring = params.load_scoring()
-    model = model_of(params, scoring)
-    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
+    model = params.model(scoring)
     rows = 0
-    work = Work.of(KERNELS, cells)
+    work = Work.of(KERNELS, files.cells())
     with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
-        found = read_inputs(params, scoring)
+        found = files.read(scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()
         layout = RowFormat(patterns, texts, scoring, model)
-        if params.header:
+        if header:
             out.write(layout.header())
         with Progress(options, "pairs", total=pairs.total) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
-            for block, answer in aligner.run(pairs, model, params.best, params.resume):
+            for block, answer in aligner.run(pairs, model, params.best, resume):
                 out.write(layout.lines(block, answer))
                 rows += len(block)
         report.fields |= backend.report()
@@ -76,45 +78,6 @@ def run_max_gaps(params: PairwiseParams, options: RunOptions) -> dict[str, Any]:
     report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
     report.finish(f"{counted(pairs.total, 'pair')}, {rows:,} written, on {backend.name}")
     return report.fields
-
-
-def check(params: PairwiseParams) -> None:
-    """Refuse what bounded-gap alignment does not have.
-
-    Raises:
-        UsageError: the option.
-    """
-    refused = {
-        "--id": params.identity is not None,
-        "--plot": params.plot is not None,
-        "--strand both": params.strand != "plus",
-        "--paf, --blast6 and --matrix-out": params.layout != "tsv",
-        "--userfields": params.columns is not None,
-        "--mode local": params.mode == "local",
-    }
-    for option, given in refused.items():
-        if given:
-            raise UsageError(f"{option} does not go with --max-gaps")
-    free = params.free_ends
-    if free is not None and free not in (frozenset({"target-end"}), frozenset({"target-start", "target-end"})):
-        raise UsageError("with --max-gaps the free ends are target-end, or target-start,target-end (--free-start)")
-
-
-def model_of(params: PairwiseParams, scoring: Scoring) -> GapModel:
-    """The scoring as the backends take it, in the matrix's units."""
-    assert params.max_gaps is not None
-    ends = Ends.NONE if params.mode == "global" else Ends.TEXT_END
-    if params.free_start or "target-start" in (params.free_ends or ()):
-        ends = Ends.BOTH
-    return GapModel(
-        table=np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1)),
-        letters=len(scoring),
-        max_gaps=params.max_gaps,
-        open=params.gap_open * scoring.scale,
-        extend=params.gap_extend * scoring.scale,
-        ends=ends,
-        traceback=not params.score_only,
-    )
 
 
 class Aligner:

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpualign.bounded_gaps.api import iter_max_gaps
+from gpualign.bounded_gaps.params import GapsParams
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_options
+from gpualign.io.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.run import PairInputs, align_all, make_problem, source_of, with_device
+from gpualign.pairwise.params import PairwiseParams, take_params
+from gpualign.pairwise.run import align_all, make_problem, with_device
 from gpualign.pairwise.tuning import work_of
 from gpualign.report import Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
@@ -35,6 +37,7 @@ def pairwise(
     targets: Sequences | None = None,
     *,
     pairs: ArrayLike | None = None,
+    include_self: bool = False,
     device: str = "auto",
     threads: int = 0,
     **parameters: Any,
@@ -52,12 +55,13 @@ def pairwise(
     Args:
         queries, targets: sequences: a file, a batch, or strings. Without ``targets`` the pairs are those of one set.
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
+        include_self: of one set the pairs i = i as well.
         device, threads: as for :func:`gpualign.verify`.
         parameters: fields of :class:`gpualign.pairwise.params.PairwiseParams`: ``mode``, ``free_ends``,
             ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``end_gap_open``, ``end_gap_extend`` (one
             penalty, or those of query start, query end, target start, target end), ``identity`` (0 to 1),
-            ``identity_definition``, ``strand``, ``score_only``, ``include_self``, ``max_memory`` (bytes); ``max_gaps``
-            with ``free_start`` and ``best``.
+            ``identity_definition``, ``strand``, ``score_only``, ``max_memory`` (bytes); ``max_gaps`` with
+            ``free_start`` and ``best``.
 
     Returns:
         Structured (n,), in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers), ``score``
@@ -75,7 +79,8 @@ def pairwise(
         InputError: a letter that the scoring does not know, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    parts = list(iter_pairwise(queries, targets, pairs=pairs, device=device, threads=threads, **parameters))
+    given = parameters | {"pairs": pairs, "include_self": include_self, "device": device, "threads": threads}
+    parts = list(iter_pairwise(queries, targets, **given))
     return np.concatenate(parts)
 
 
@@ -84,6 +89,7 @@ def iter_pairwise(
     targets: Sequences | None = None,
     *,
     pairs: ArrayLike | None = None,
+    include_self: bool = False,
     device: str = "auto",
     threads: int = 0,
     **parameters: Any,
@@ -96,11 +102,12 @@ def iter_pairwise(
     Yields:
         Parts of :func:`pairwise`'s result in order, at least one.
     """
-    params = PairwiseParams("", None if targets is None else "", **parameters)
+    PairSelection(include_self=include_self).check(targets is None)
+    params = take_params(**parameters)
     scoring = params.load_scoring()
-    inputs = _inputs(params, scoring, queries, targets, pairs)
+    inputs = _inputs(scoring, queries, targets, pairs, include_self)
     options = run_options(device, threads)
-    if params.max_gaps is not None:
+    if isinstance(params, GapsParams):
         yield from iter_max_gaps(params, scoring, inputs, options)
         return
     options = with_device(params, options)
@@ -115,7 +122,7 @@ def iter_pairwise(
 
 
 def _inputs(
-    params: PairwiseParams, scoring: Scoring, queries: Sequences, targets: Sequences | None, pairs: ArrayLike | None
+    scoring: Scoring, queries: Sequences, targets: Sequences | None, pairs: ArrayLike | None, include_self: bool
 ) -> PairInputs:
     def encoded(sequences: Sequences) -> EncodedSequences:
         with proteins_want("matrix, such as BLOSUM62"):
@@ -129,7 +136,7 @@ def _inputs(
         listed = PairBlock(
             checked_indices(numbers[:, 0], len(first), "query"), checked_indices(numbers[:, 1], len(second), "target")
         )
-    return PairInputs(first, second, source_of(params, first, second, listed))
+    return inputs_of(first, second, listed, include_self)
 
 
 def _rows(alignments: Alignments, params: PairwiseParams, scoring: Scoring, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -6,10 +6,20 @@ from typing import Any
 
 import click
 
+from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
+from gpualign.io.pair_inputs import PairFiles, PairSelection
+from gpualign.io.pair_params import MODES
 from gpualign.options import SIZE, default_of, run_options, take_run_options
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
-from gpualign.pairwise.params import KERNELS, MATRIX_SHAPES, MATRIX_VALUES, MODES, PairwiseParams
+from gpualign.pairwise.params import (
+    KERNELS,
+    MATRIX_SHAPES,
+    MATRIX_VALUES,
+    PairwiseOutput,
+    PairwiseParams,
+    take_params,
+)
 
 
 def _default(name: str) -> Any:
@@ -93,7 +103,7 @@ _PENALTY = _Penalty()
 @click.option(
     "--matrix-value",
     type=click.Choice(MATRIX_VALUES),
-    default=_default("matrix_value"),
+    default=default_of(PairwiseOutput, "matrix_value"),
     show_default=True,
     help="What --matrix-out prints; distance is 1 - identity.",
 )
@@ -129,41 +139,48 @@ def command(**values: Any) -> None:
       gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
     options = take_run_options(values)
+    selection = PairSelection(values.pop("pairs"), values.pop("one_to_one"), values.pop("include_self"))
+    files = PairFiles(values.pop("queries"), values.pop("targets"), selection)
+    output = _take_output(values)
     params = _take_params(values)
-    if params.max_gaps is not None:
+    output.check(files, params)
+    if isinstance(params, GapsParams):
         from gpualign.bounded_gaps.run import run_max_gaps
 
-        run_max_gaps(params, options)
+        run_max_gaps(files, params, options, output.header, output.resume)
     else:
         from gpualign.pairwise.run import run_pairwise
 
-        run_pairwise(params, options)
+        run_pairwise(files, params, output, options)
 
 
-def _take_params(values: dict[str, Any]) -> PairwiseParams:
+def _take_params(values: dict[str, Any]) -> PairwiseParams | GapsParams:
     gaps = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
     given = {name: score for name in ("match", "mismatch") if (score := values.pop(name)) is not None}
     if given and values["matrix"] is not None:
         raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
     if values.pop("acceptall") and values["identity"] is not None:
         raise UsageError("--id and --acceptall exclude each other")
+    free_ends = values.pop("free_ends")
+    ends = None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x)
+    return take_params(free_ends=ends, **gaps, **given, **values)
+
+
+def _take_output(values: dict[str, Any]) -> PairwiseOutput:
+    shape = values.pop("matrix_shape")
     layouts: list[Any] = [name for name in ("paf", "blast6") if values.pop(name)]
-    layouts += ["matrix"] if values["matrix_shape"] else []
+    layouts += ["matrix"] if shape else []
     if len(layouts) > 1:
         raise UsageError("choose one of --paf, --blast6 and --matrix-out")
-    values["matrix_shape"] = values["matrix_shape"] or _default("matrix_shape")
     userfields = values.pop("userfields")
     if userfields is not None and layouts:
         raise UsageError(f"--userfields does not go with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
-    free_ends = values.pop("free_ends")
-    return PairwiseParams(
+    return PairwiseOutput(
         layout=layouts[0] if layouts else "tsv",
         columns=None if userfields is None else tuple(userfields.split("+")),
-        free_ends=None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x),
         header=not values.pop("no_header"),
-        **gaps,
-        **given,
-        **values,
+        matrix_shape=shape or default_of(PairwiseOutput, "matrix_shape"),
+        **{name: values.pop(name) for name in ("matrix_value", "plot", "resume")},
     )
 
 

@@ -8,45 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.io.files import OutputFile
+from gpualign.io.pair_inputs import PairInputs
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.params import PairwiseParams
+from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import Scoring
 
 
 def write_matrix(
+    output: PairwiseOutput,
     params: PairwiseParams,
     scoring: Scoring,
-    queries: list[str],
-    targets: list[str],
+    inputs: PairInputs,
     alignments: Iterator[Alignments],
     out: OutputFile,
 ) -> int:
     """Write distances (1 - identity), identities or scores; returns the number of pairs.
 
     The matrix of one file is symmetric; where i = i was not aligned, its distance is 0 and its identity 1, and its
-    score the sum over its own letters is left as 0.
+    score, the sum over its own residues, is left as 0.
     """
-    values = np.zeros((len(queries), len(targets)), np.float64)
+    queries = inputs.queries.names
+    values = np.zeros((len(queries), len(inputs.targets)), np.float64)
     pairs = 0
-    one_file = params.targets is None
-    if one_file and params.matrix_value == "identity":
+    if inputs.one_set and output.matrix_value == "identity":
         np.fill_diagonal(values, 1.0)
     for batch in alignments:
         pairs += len(batch)
-        cells = _values(batch, params, scoring)
+        cells = _values(batch, output, params, scoring)
         values[batch.query, batch.target] = cells
-        if one_file:
+        if inputs.one_set:
             values[batch.target, batch.query] = cells
-    decimals = 6 if params.matrix_value != "score" else len(str(scoring.scale)) - 1
+    decimals = 6 if output.matrix_value != "score" else len(str(scoring.scale)) - 1
     out.write(f"{len(queries)}\n".encode())
     for i, name in enumerate(queries):
-        row = values[i] if params.matrix_shape == "square" else values[i, :i]
+        row = values[i] if output.matrix_shape == "square" else values[i, :i]
         out.write("\t".join([name, *(f"{value:.{decimals}f}" for value in row.tolist())]).encode() + b"\n")
     return pairs
 
 
-def _values(batch: Alignments, params: PairwiseParams, scoring: Scoring) -> NDArray[np.float64]:
-    if params.matrix_value == "score":
+def _values(batch: Alignments, output: PairwiseOutput, params: PairwiseParams, scoring: Scoring) -> NDArray[np.float64]:
+    if output.matrix_value == "score":
         return np.asarray(batch.score / scoring.scale, np.float64)
     identity = Measures(batch, params.mode).identity(params.identity_definition)
-    return identity if params.matrix_value == "identity" else 1 - identity
+    return identity if output.matrix_value == "identity" else 1 - identity

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign.io import table
 from gpualign.io.table import Column, Names
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, VSEARCH_FIELDS, PairwiseParams
+from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, VSEARCH_FIELDS, PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import Scoring
 
 #: minimap2's value for "no mapping quality"
@@ -21,23 +21,25 @@ _DELETE_INSERT = np.array([0, 2, 1], np.uint32)
 class PairFormat:
     """Turns alignments into lines of the layout that the parameters ask for."""
 
-    def __init__(self, params: PairwiseParams, scoring: Scoring, queries: list[str], targets: list[str]) -> None:
-        self._params, self._scoring = params, scoring
+    def __init__(
+        self, output: PairwiseOutput, params: PairwiseParams, scoring: Scoring, queries: list[str], targets: list[str]
+    ) -> None:
+        self._output, self._params, self._scoring = output, params, scoring
         self._queries, self._targets = Names(queries), Names(targets)
-        self.columns = params.columns or (SCORE_COLUMNS if params.score_only else DEFAULT_COLUMNS)
+        self.columns = output.columns or (SCORE_COLUMNS if params.score_only else DEFAULT_COLUMNS)
 
     def header(self) -> bytes:
         """The header line, or nothing where the layout has none."""
-        if self._params.layout != "tsv" or not self._params.header:
+        if self._output.layout != "tsv" or not self._output.header:
             return b""
         return "\t".join(self.columns).encode() + b"\n"
 
     def lines(self, alignments: Alignments) -> bytes:
         """One line per alignment."""
         rows = _Rows(alignments, self._params, self._scoring, self._queries, self._targets)
-        if self._params.layout == "paf":
+        if self._output.layout == "paf":
             columns = rows.paf()
-        elif self._params.layout == "blast6":
+        elif self._output.layout == "blast6":
             columns = rows.blast6()
         else:
             columns = [rows.column(VSEARCH_FIELDS.get(name, name), name) for name in self.columns]

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from gpualign import _native
 from gpualign.engine.opening import Opening
 from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
-from gpualign.errors import InputError, check_count, counted, shown_input
+from gpualign.errors import check_count, counted
 from gpualign.io.files import OutputFile, open_output
-from gpualign.io.pair_inputs import read_encoded
-from gpualign.io.pair_lists import read_pairs
+from gpualign.io.pair_inputs import PairFiles, PairInputs
 from gpualign.io.paths import check_paths
-from gpualign.io.sizes import cells_of_pairs
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat
-from gpualign.pairwise.params import PairwiseParams
+from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.stage import pairwise_stage
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
@@ -41,49 +37,6 @@ KEPT_BLOCK = (1 << 14, 1 << 29)
 _CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
 
 
-@dataclass(frozen=True)
-class PairInputs:
-    """What was read: both sets (the same object with one file) and the pairs."""
-
-    queries: EncodedSequences
-    targets: EncodedSequences
-    source: PairSource
-
-
-def read_inputs(params: PairwiseParams, scoring: Scoring) -> PairInputs:
-    """Read the files and decide which pairs to align.
-
-    Raises:
-        InputError: a file that cannot be read, names that do not fit, files of unequal length one to one.
-    """
-    queries = read_encoded(params.queries, scoring)
-    targets = queries if params.targets is None else read_encoded(params.targets, scoring)
-    listed = None
-    if params.pairs is not None:
-        listed = PairBlock(*read_pairs(params.pairs, queries.names, targets.names))
-    elif params.one_to_one and params.targets is not None:
-        if len(queries) != len(targets):
-            raise InputError(
-                f"{counted(len(queries), 'sequence')} but {len(targets):,} in {shown_input(params.targets)} "
-                "(--one-to-one needs as many in both)",
-                params.queries,
-            )
-        each = np.arange(len(queries), dtype=np.int32)
-        listed = PairBlock(each, each)
-    return PairInputs(queries, targets, source_of(params, queries, targets, listed))
-
-
-def source_of(
-    params: PairwiseParams, queries: EncodedSequences, targets: EncodedSequences, listed: PairBlock | None
-) -> PairSource:
-    """The pairs to align: those listed, all of one set, or all of two."""
-    if listed is not None:
-        return PairSource(queries.lengths, targets.lengths, np.zeros(0, np.int64), listed)
-    if params.targets is None:
-        return PairSource.triangle(queries.lengths, params.include_self)
-    return PairSource.rectangle(queries.lengths, targets.lengths)
-
-
 def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, inputs: PairInputs) -> PairProblem:
     """The part that all blocks share."""
     strands: tuple[EncodedSequences, ...] = (inputs.queries,)
@@ -98,7 +51,7 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
         gap_extend=params.gap_extend * scoring.scale,
         mode=params.mode,
         free_ends=params.ends(),
-        traced=is_traced(params),
+        traced=not params.score_only,
         identity=params.identity,
         definition=params.identity_definition,
         table_bytes=params.max_memory // workers,
@@ -107,12 +60,6 @@ def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, 
         pair_threads=options.threads // workers,
         end_gaps=tuple((open_ * scoring.scale, extend * scoring.scale) for open_, extend in params.end_gaps()),
     )
-
-
-def is_traced(params: PairwiseParams) -> bool:
-    """Whether the output needs more than scores."""
-    scores = params.layout == "matrix" and params.matrix_value == "score" and params.plot is None
-    return not (params.score_only or scores)
 
 
 def align_all(
@@ -165,11 +112,11 @@ def with_device(params: PairwiseParams, options: RunOptions) -> RunOptions:
     from_corners = params.mode == "global" and all(end == gap for end in params.end_gaps())
     filtered = params.mode != "local" and params.identity is not None
     what = "alignments with end gaps of their own" if params.mode == "global" else "local and semi-global alignments"
-    on_gpu = from_corners or filtered or not is_traced(params)
+    on_gpu = from_corners or filtered or params.score_only
     return for_kernels(options, "pairwise", on_gpu, f"{what} are computed")
 
 
-def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
+def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutput, options: RunOptions) -> None:
     """Align and write.
 
     Raises:
@@ -177,16 +124,16 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         InputError: input that cannot be read.
         DeviceError: the device that was asked for is missing.
     """
-    check_paths(params.inputs, (options.output, options.json, params.plot))
-    if params.plot is not None:
-        check_plot(params.plot)
+    check_paths(files.paths(params.matrix), (options.output, options.json, output.plot))
+    if output.plot is not None:
+        check_plot(output.plot)
+    params = output.needed(params)
     options = with_device(params, options)
     report = Report("pairwise", options)
     scoring = params.load_scoring()
-    cells = cells_of_pairs(params.queries, params.targets, params.pairs, params.one_to_one)
-    work = work_of(cells, params.gap_open > params.gap_extend, is_traced(params))
+    work = work_of(files.cells(), params.gap_open > params.gap_extend, not params.score_only)
     with Opening(options, "pairwise", work) as opening:
-        inputs = read_inputs(params, scoring)
+        inputs = files.read(scoring)
         problem = make_problem(params, options, scoring, inputs)
         total, kept = inputs.source.total, 0
         if total == 0 and not options.quiet:
@@ -195,25 +142,26 @@ def run_pairwise(params: PairwiseParams, options: RunOptions) -> None:
         if not options.quiet:
             warn_of_giants(problem, backend.on_gpu)
         with open_output(options.output, options.threads) as out, Progress(options, "pair", total) as progress:
-            alignments = align_all(problem, inputs.source, backend, progress, params.resume)
-            if params.plot is not None:
-                alignments = _drawn(params, inputs, alignments)
-            kept = _write(params, scoring, inputs, alignments, out)
+            alignments = align_all(problem, inputs.source, backend, progress, output.resume)
+            if output.plot is not None:
+                alignments = _drawn(output.plot, params, inputs, alignments)
+            kept = _write(output, params, scoring, inputs, alignments, out)
             report.fields |= backend.report()
     report["pairs"], report["pairs_written"] = total, kept
-    report["sequences"] = len(inputs.queries) + (0 if inputs.targets is inputs.queries else len(inputs.targets))
+    report["sequences"] = len(inputs.queries) + (0 if inputs.one_set else len(inputs.targets))
     report.finish(f"{counted(total, 'pair')}, {kept:,} written, on {backend.name}")
 
 
-def _drawn(params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]) -> Iterator[Alignments]:
-    """The same alignments; the heat map is written behind the last of them."""
-    assert params.plot is not None
+def _drawn(
+    path: str, params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]
+) -> Iterator[Alignments]:
+    """The same alignments; the heat map is written after the last of them."""
     names = (inputs.queries.names, inputs.targets.names)
-    heatmap = Heatmap(*names, params.targets is None, params.mode, params.identity_definition)
+    heatmap = Heatmap(*names, inputs.one_set, params.mode, params.identity_definition)
     for block in alignments:
         heatmap.add(block)
         yield block
-    heatmap.save(params.plot)
+    heatmap.save(path)
 
 
 def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
@@ -228,11 +176,16 @@ def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
 
 
 def _write(
-    params: PairwiseParams, scoring: Scoring, inputs: PairInputs, alignments: Iterator[Alignments], out: OutputFile
+    output: PairwiseOutput,
+    params: PairwiseParams,
+    scoring: Scoring,
+    inputs: PairInputs,
+    alignments: Iterator[Alignments],
+    out: OutputFile,
 ) -> int:
-    if params.layout == "matrix":
-        return write_matrix(params, scoring, inputs.queries.names, inputs.targets.names, alignments, out)
-    layout = PairFormat(params, scoring, inputs.queries.names, inputs.targets.names)
+    if output.layout == "matrix":
+        return write_matrix(output, params, scoring, inputs, alignments, out)
+    layout = PairFormat(output, params, scoring, inputs.queries.names, inputs.targets.names)
     out.write(layout.header())
     kept = 0
     for batch in alignments:

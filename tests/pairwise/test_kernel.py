@@ -113,7 +113,7 @@ class LongAlignment:
 def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
     monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
     monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
-    device = SimpleNamespace(budget=budget, slots=lambda count: [Slot() for _ in range(count)])
+    device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])
     kernel = kernels.PairwiseKernel(device, problem)
 
     def submit_filter(slot, block, strand, limits, words):

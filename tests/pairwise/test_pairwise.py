@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gpualign import _native
 from gpualign.cli import main
 from gpualign.io.matrices import load_matrix
-from gpualign.pairwise.params import PairwiseParams
+from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.run import with_device
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
@@ -370,8 +370,6 @@ def test_plain_input_from_a_pipe(tmp_path: Path, monkeypatch) -> None:
         ({"mode": "semi-global", "identity": 0.9}, "cuda"),
         ({"mode": "semi-global", "score_only": True}, "cuda"),
         ({"mode": "local", "score_only": True}, "cuda"),
-        ({"mode": "local", "layout": "matrix", "matrix_value": "score"}, "cuda"),
-        ({"mode": "local", "layout": "matrix"}, "cpu"),
         ({"end_gap_open": 2}, "cpu"),
         ({"end_gap_open": 2, "score_only": True}, "cuda"),
         ({"end_gap_open": 2, "identity": 0.9}, "cuda"),
@@ -382,7 +380,15 @@ def test_what_a_gpu_has_no_kernel_for_runs_on_all_cores(
     options: dict[str, Any], device: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = RunOptions(device="cuda")
-    used = with_device(PairwiseParams("a.fa", **options), asked)
+    used = with_device(PairwiseParams(**options), asked)
     assert used == replace(asked, device=device)
     assert ("on the CPU alone" in capsys.readouterr().err) == (device == "cpu")
-    assert with_device(PairwiseParams("a.fa", **options), RunOptions(device="cpu")).device == "cpu"
+    assert with_device(PairwiseParams(**options), RunOptions(device="cpu")).device == "cpu"
+
+
+def test_a_matrix_of_scores_needs_no_traceback() -> None:
+    params = PairwiseParams(mode="local")
+    assert PairwiseOutput(layout="matrix", matrix_value="score").needed(params).score_only
+    for value in ("distance", "identity"):
+        assert not PairwiseOutput(layout="matrix", matrix_value=value).needed(params).score_only
+    assert not PairwiseOutput(layout="matrix", matrix_value="score", plot="a.png").needed(params).score_only

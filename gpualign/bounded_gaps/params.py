@@ -1,0 +1,60 @@
+"""Parameters of bounded-gap alignment, ``pairwise --max-gaps``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpualign.bounded_gaps.cpu import Ends, GapModel
+from gpualign.errors import UsageError
+from gpualign.io.pair_params import PairParams
+from gpualign.sequences.matrices import Scoring
+
+_TARGET_ENDS = (frozenset({"target-end"}), frozenset({"target-start", "target-end"}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapsParams(PairParams):
+    """What to align and how to score it.
+
+    Attributes:
+        max_gaps: at most this many gaps, of any length, in an alignment.
+        free_ends: in semi-global mode the target's end, or both of its ends; None: its end.
+        free_start: the alignment may begin anywhere in the target.
+        best: only the best target of each query.
+    """
+
+    max_gaps: int
+    free_start: bool = False
+    best: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_gaps < 0:
+            raise UsageError(f"max gaps must not be negative, not {self.max_gaps}")
+        if self.mode == "local":
+            raise UsageError("--max-gaps has no local mode")
+        if self.free_start and self.mode != "semi-global":
+            raise UsageError("--free-start belongs to --mode semi-global")
+        if self.free_ends is not None and self.free_ends not in _TARGET_ENDS:
+            raise UsageError("with --max-gaps the free ends are target-end, or target-start,target-end (--free-start)")
+
+    @property
+    def ends(self) -> Ends:
+        """Which ends of the target cost nothing."""
+        if self.free_start or "target-start" in (self.free_ends or ()):
+            return Ends.BOTH
+        return Ends.NONE if self.mode == "global" else Ends.TEXT_END
+
+    def model(self, scoring: Scoring) -> GapModel:
+        """The scoring as the backends take it, in the matrix's units."""
+        return GapModel(
+            table=np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1)),
+            letters=len(scoring),
+            max_gaps=self.max_gaps,
+            open=self.gap_open * scoring.scale,
+            extend=self.gap_extend * scoring.scale,
+            ends=self.ends,
+            traceback=not self.score_only,
+        )

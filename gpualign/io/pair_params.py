@@ -1,0 +1,61 @@
+"""What the parameters of plain and of bounded-gap alignment have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gpualign.errors import UsageError
+from gpualign.io.matrices import load_matrix
+from gpualign.sequences.matrices import Scoring, match_mismatch
+
+Mode = Literal["global", "semi-global", "local"]
+
+MODES: tuple[str, ...] = get_args(Mode)
+#: the four sequence ends, in the order of the free-end flags
+ENDS = ("query-start", "query-end", "target-start", "target-end")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairParams:
+    """How to score a pair.
+
+    A gap of length l costs ``gap_open + (l - 1) * gap_extend``, as in EMBOSS, vsearch and parasail; linear gaps are
+    the case where both are equal.
+
+    Attributes:
+        mode: "global", "semi-global" (end gaps free, see ``free_ends``) or "local".
+        free_ends: which of ``ENDS`` cost nothing in semi-global mode; None: the command's own default.
+        match, mismatch: scores of equal and of different nucleotides.
+        matrix: name or path of a substitution matrix instead.
+        gap_open, gap_extend: positive penalties.
+        score_only: no traceback; the output has scores alone.
+    """
+
+    mode: Mode = "global"
+    free_ends: frozenset[str] | None = None
+    match: int = 5
+    mismatch: int = -4
+    matrix: str | None = None
+    gap_open: int = 10
+    gap_extend: int = 1
+    score_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.gap_open < 0 or self.gap_extend < 0:
+            raise UsageError("gap penalties are given as positive numbers (10 means a score of -10)")
+        if self.matrix is None and self.match < self.mismatch:
+            raise UsageError(f"match ({self.match}) must be at least mismatch ({self.mismatch})")
+        if max(abs(self.match), abs(self.mismatch), self.gap_open) > 10_000:
+            raise UsageError("scores and penalties must be within ±10,000")
+        if self.mode not in MODES:
+            raise UsageError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
+        if self.free_ends is not None and self.mode != "semi-global":
+            raise UsageError("free ends belong to --mode semi-global")
+        for end in self.free_ends or ():
+            if end not in ENDS:
+                raise UsageError(f"{end!r} is not an end (expected {', '.join(ENDS)})")
+
+    def load_scoring(self) -> Scoring:
+        """The scoring that these parameters name; may read a matrix file."""
+        return load_matrix(self.matrix) if self.matrix is not None else match_mismatch(self.match, self.mismatch)
