@@ -13,10 +13,6 @@
 namespace gpualign {
 namespace nw {
 
-static_assert(sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
-                  sizeof(TraceResult) == 24 && sizeof(LazyScheme) == 64,
-              "gpualign/pairwise/device/kernel.py lays these out");
-
 namespace {
 
 // The sweep of RScan. Lanes hold pairs of any queries and targets.
@@ -271,12 +267,6 @@ extern "C" __global__ void __launch_bounds__(block_threads)
 FILTER(edit_filter_64, 1)
 FILTER(edit_filter_128, 2)
 FILTER(edit_filter_256, 4)
-
-// The least score of a pair that reaches the identity, by its longer length l and both together t: the lower of
-// p l + q t and r l + s t (IdentityBound.score_lines).
-struct ScoreLines {
-    double p, q, r, s;
-};
 
 // The pairs of LazyRScan's tasks whose scores reach the least, in no order as (pair, score).
 extern "C" __global__ void keep_scores(const LazyTask* tasks, DeviceSequences queries, DeviceSequences targets,

@@ -9,11 +9,9 @@
 namespace gpualign {
 namespace nw {
 
-static_assert(sizeof(TablePart) == 72 && sizeof(PartWalk) == 56, "gpualign/pairwise/device/long.py lays these out");
-
 #define PART(name, Affine, Keep, Columns)                                                                               \
     extern "C" __global__ void __launch_bounds__(block_threads, 1)                                                       \
-        name(TablePart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress,               \
+        name(BorderedPart part, LazyScheme scheme, unsigned* ticket, int2* borders, int ring, int* progress,               \
              uint32_t* directions, int32_t* score) {                                                                    \
         part_strips<Affine, Keep, Columns>(part, scheme, ticket, borders, ring, progress, directions, score);           \
     }
@@ -32,7 +30,7 @@ PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
 
 // A warp: the way back through one part. Where the whole table ends, so does the path.
 extern "C" __global__ void __launch_bounds__(warp_size)
-    part_walk(TablePart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical) {
+    part_walk(BorderedPart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
     Path path(runs);

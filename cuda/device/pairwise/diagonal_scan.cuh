@@ -18,12 +18,6 @@ namespace nw {
 constexpr int scored_columns = 32, kept_columns = 16;
 constexpr int done = 0x7fffffff;
 
-struct StripTask {
-    int32_t query, target, strip;
-    int32_t pair;           // where the score goes, in the strip that holds the last column
-    int64_t directions_at;  // words, of this strip
-};
-
 // The score of a row's letter against a lane's columns, transformed: nucleotides as a byte for each letter.
 template <int K>
 struct ByteColumns {

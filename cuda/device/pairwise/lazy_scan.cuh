@@ -6,7 +6,7 @@
 // in global memory, one word a row and lane. RScan keeps every such column, and every `row_step`-th row of a strip as
 // well: from these borders the traceback computes the tiles on the path again.
 #pragma once
-#include "algo/pairwise/nw.hpp"
+#include "abi/pairwise.hpp"
 #include "device/pair16.cuh"
 
 namespace gpualign {
@@ -43,27 +43,7 @@ struct WordOf<int32_t> {
     static __device__ __forceinline__ int32_t from(uint32_t raw) { return int32_t(raw); }
 };
 
-// Both sets of sequences as codes, whole and resident.
-struct DeviceSequences {
-    const uint8_t* codes;
-    const int64_t* offsets;
-};
-
-// A warp's work: one query against `count` targets, those of the pairs first, first + 1, ... of the sorted list.
-struct LazyTask {
-    int32_t query, first, count;
-};
-
-struct LazyScheme {
-    const int32_t* scores;  // letters x letters, untransformed
-    int32_t letters;
-    int32_t shift, opening;  // x and o' of the transform
-    int32_t bias;            // H'(0,0)
-    int32_t extend;          // of a gap, where there is no transform
-    uint32_t cheap_ends;     // bits of the ends where gaps cost less than elsewhere, in the order of EndGaps
-    EndGaps ends;
-};
-enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };
+enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };  // of LazyScheme
 
 // The strip's columns of one lane's targets as letters, `no_letter` past their ends.
 template <class Word, int K>

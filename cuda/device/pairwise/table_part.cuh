@@ -9,19 +9,11 @@
 namespace gpualign {
 namespace nw {
 
-// A part of a pair's table, or all of it, whose upper and left border are known.
-struct TablePart {
+// What a strip of a part has around it.
+struct BorderedPart : TablePart {
     static constexpr bool inside = true;
-    const uint8_t *query, *target;  // their first letters in it
-    const int2* top;                // H' of the row above and F' below it, by column from the one on the left on: m + 1
-    const int2* left;               // H' of the column on the left and E' right of it, by row: n
-    int2* rows;                     // the same as `top` for every row_spacing-th row of the part, m + 1 each
-    int2* columns;                  // the same as `left` for the last column of every strip_spacing-th strip, n each
-    int32_t n, m;
-    int32_t first_row, first_column;  // letters of the pair ahead of it
-    int32_t row_spacing, strip_spacing;
 
-    // A lane's columns of a row that is kept, behind column c0; `left_h` is H' at that.
+    // A lane's columns of a row that is kept, after column c0; `left_h` is H' at that.
     template <bool Affine, class State>
     __device__ __forceinline__ void keep_row(const State& state, int number, int c0, int32_t left_h) const {
         int2* row = rows + int64_t(number) * (m + 1);
@@ -35,7 +27,7 @@ struct TablePart {
 // The strips of a part. `ring` borders of n rows are reused in turn, each after its reader has gone; where directions are
 // kept, which is in small parts, there is one for every strip.
 template <bool Affine, bool Keep, class Columns>
-__device__ __forceinline__ void part_strips(const TablePart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
+__device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket, int2* borders,
                                             int ring, int* progress, uint32_t* directions, int32_t* score) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
@@ -60,13 +52,6 @@ __device__ __forceinline__ void part_strips(const TablePart& part, const LazySch
                                      directions + task.directions_at, score);
     }
 }
-
-// Where the way back stands, from one part to the next.
-struct PartWalk {
-    Walk walk;  // in letters of the whole pair
-    TraceResult result;
-    uint32_t operation, length;  // the run under way
-};
 
 }  // namespace nw
 }  // namespace gpualign

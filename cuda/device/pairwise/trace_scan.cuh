@@ -6,16 +6,6 @@
 namespace gpualign {
 namespace nw {
 
-// A warp's work in RScan: up to 32 (64 in halves) pairs of any queries. Strip s computes the rows from first_row(s) on,
-// `height` of them at most, which is what is kept of it.
-struct TraceTask {
-    int32_t first, count;         // pairs first, first + 1, ... of the sorted list
-    int32_t band_low, band_high;  // diagonals j - i that any of them can touch
-    int32_t height;
-    int32_t strips;
-    int64_t column_at, kept_at;  // words, where its borders begin
-};
-
 struct TraceSpan {
     int first, last;  // rows first + 1 ... last
 };
@@ -24,16 +14,6 @@ __device__ __forceinline__ TraceSpan trace_span(const TraceTask& task, int strip
     const int first = max(0, min(rows, strip * K - task.band_high)) / row_step * row_step;
     return {first, min(rows, min(first + task.height, max(first, strip * K + K - task.band_low)))};
 }
-
-struct PairList {
-    const int32_t* query;
-    const int32_t* target;
-};
-
-// What the walk found: score; matches, mismatches, gaps, gap letters; number of runs in the path.
-struct TraceResult {
-    int32_t score, matches, mismatches, openings, gaps, runs;
-};
 
 // The borders of one alignment, one half of a lane's words.
 template <class Word>

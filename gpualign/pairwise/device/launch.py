@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
@@ -62,16 +63,23 @@ class PairwiseLauncher:
             return ResidentArrays(self.device, codes, sequences.offsets, owner=sequences)
 
         resident = self.device.resident(f"sequences {id(sequences)}", copy)
-        addresses: np.void = np.array([tuple(resident.addresses)], tasks.SEQUENCES)[0]
-        return addresses
+        codes, offsets = resident.addresses
+        return filled("DeviceSequences", codes=codes, offsets=offsets)
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""
         problem = self.problem
-        cheap_ends = sum(cheap << bit for bit, cheap in enumerate(problem.cheap_ends))
-        gaps = (words.shift, words.opening, words.bias, problem.gap_extend, cheap_ends, *sum(problem.costs_at_ends, ()))
-        scheme: np.void = np.array([(self._scores, (len(problem.scoring), *gaps))], tasks.SCHEME)[0]
-        return scheme
+        return filled(
+            "LazyScheme",
+            scores=self._scores,
+            letters=len(problem.scoring),
+            shift=words.shift,
+            opening=words.opening,
+            bias=words.bias,
+            extend=problem.gap_extend,
+            cheap_ends=sum(cheap << bit for bit, cheap in enumerate(problem.cheap_ends)),
+            ends=tuple(problem.costs_at_ends),
+        )
 
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
@@ -153,7 +161,7 @@ class PairwiseLauncher:
             self.targets,
             slot.device_array("targets" + suffix, 0),
             slot.device_array("scores" + suffix, 0),
-            np.array([lines], tasks.SCORE_LINES)[0],
+            filled("ScoreLines", **dict(zip("pqrs", lines, strict=True))),
             slot.device_array("found" + suffix, 8 * len(block)),
             slot.clear("found count" + suffix, 4),
             np.int32(len(work)),
@@ -298,8 +306,7 @@ class PairwiseLauncher:
 
     def _pair_list(self, slot: Slot, block: PairBlock) -> np.void:
         queries, targets = slot.upload("pair queries", block.queries), slot.upload("pair targets", block.targets)
-        pairs: np.void = np.array([(int(queries), int(targets))], tasks.PAIR_LIST)[0]
-        return pairs
+        return filled("PairList", query=int(queries), target=int(targets))
 
     def _gather(self, slot: Slot, pairs: int) -> Traced:
         """Results of the walk, and the paths joined on the device so that only what is used is copied."""

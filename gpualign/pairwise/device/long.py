@@ -12,30 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced, ring_of
 from gpualign.pairwise.tuning import PAIRWISE
 
-#: the kernels' own layouts (static_asserts in cuda/pairwise_long.cu)
-TABLE_PART = np.dtype(
-    [
-        *((name, np.uint64) for name in ("query", "target", "top", "left", "rows", "columns")),
-        *((name, np.int32) for name in ("n", "m", "first_row", "first_column", "row_spacing", "strip_spacing")),
-    ]
-)
-PART_WALK = np.dtype(
-    [
-        ("i", np.int64),
-        ("j", np.int64),
-        ("state", np.int32),
-        ("unused", np.int32),
-        ("result", tasks.TRACE_RESULT),
-        ("operation", np.uint32),
-        ("length", np.uint32),
-    ]
-)
+PART_WALK = struct("PartWalk")
 #: no operation yet (Path in cuda/device/pairwise/trace_scan.cuh)
 _NO_OPERATION = 3
 #: bytes of a border's cell: H' and E' or F'
@@ -118,7 +102,7 @@ class LongAlignment:
         Raises:
             DeviceMemoryExceeded: not even a few borders fit.
         """
-        self._walk[0] = (self._n, self._m, 0, 0, (0, 0, 0, 0, 0, 0), _NO_OPERATION, 0)
+        self._walk[0] = filled("PartWalk", i=self._n, j=self._m, operation=_NO_OPERATION)
         self.slot.upload("walk", self._walk.view(np.uint8))
         self.slot.device_array("runs", 4 * (self._n + self._m + 1))
         self._go_back_through(self._whole(), 0)
@@ -212,19 +196,13 @@ class LongAlignment:
 
     def _record(self, kept: KeptBorders) -> np.void:
         part = kept.part
-        fields = (
-            self._query + part.first_row,
-            self._target + part.first_column,
-            part.top,
-            part.left,
-            kept.rows,
-            kept.columns,
-            part.n,
-            part.m,
-            part.first_row,
-            part.first_column,
-            kept.spacing,
-            kept.spacing // plan.TILED_COLUMNS,
+        return filled(
+            "TablePart",
+            query=self._query + part.first_row,
+            target=self._target + part.first_column,
+            rows=kept.rows,
+            columns=kept.columns,
+            row_spacing=kept.spacing,
+            strip_spacing=kept.spacing // plan.TILED_COLUMNS,
+            **{name: getattr(part, name) for name in ("top", "left", "n", "m", "first_row", "first_column")},
         )
-        record: np.void = np.array([fields], TABLE_PART)[0]
-        return record

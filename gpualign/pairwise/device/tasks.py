@@ -8,39 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.abi import struct
 from gpualign.pairwise.device.plan import SAMPLE
 from gpualign.sequences.matrices import Scoring
 
-#: the kernels' own layouts (static_asserts in cuda/pairwise.cu)
-LAZY_TASK = np.dtype([("query", np.int32), ("first", np.int32), ("count", np.int32)])
-TRACE_TASK = np.dtype(
-    [
-        ("first", np.int32),
-        ("count", np.int32),
-        ("band_low", np.int32),
-        ("band_high", np.int32),
-        ("height", np.int32),
-        ("strips", np.int32),
-        ("column_at", np.int64),
-        ("kept_at", np.int64),
-    ]
-)
-STRIP_TASK = np.dtype(
-    [
-        ("query", np.int32),
-        ("target", np.int32),
-        ("strip", np.int32),
-        ("pair", np.int32),
-        ("directions_at", np.int64),
-    ]
-)
-TRACE_RESULT = np.dtype([(name, np.int32) for name in "score matches mismatches openings gaps runs".split()])  # noqa: SIM905
-#: structs passed by value: DeviceSequences, PairList, ScoreLines, LazyScheme (scores; letters, shift, opening, bias,
-#: extension, cheap ends, end gaps)
-SEQUENCES = np.dtype([("codes", np.uint64), ("offsets", np.uint64)])
-PAIR_LIST = np.dtype([("query", np.uint64), ("target", np.uint64)])
-SCORE_LINES = np.dtype([(name, np.float64) for name in "pqrs"])
-SCHEME = np.dtype([("scores", np.uint64), ("rest", np.int32, 14)])
+LAZY_TASK, TRACE_TASK, STRIP_TASK = struct("LazyTask"), struct("TraceTask"), struct("StripTask")
+TRACE_RESULT = struct("TraceResult")
 
 WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps

@@ -1,0 +1,92 @@
+// What the host hands to the kernels of `pairwise` (gpualign/pairwise/device).
+#pragma once
+#include "algo/pairwise/nw.hpp"
+
+struct int2;  // CUDA's; the host has only addresses of it
+
+namespace gpualign {
+namespace nw {
+
+// -- passed by value
+
+// A set of sequences as codes, whole and resident.
+struct DeviceSequences {
+    const uint8_t* codes;
+    const int64_t* offsets;
+};
+
+struct PairList {
+    const int32_t* query;
+    const int32_t* target;
+};
+
+struct LazyScheme {
+    const int32_t* scores;  // letters x letters, untransformed
+    int32_t letters;
+    int32_t shift, opening;  // x and o' of the transform
+    int32_t bias;            // H'(0,0)
+    int32_t extend;          // of a gap, where there is no transform
+    uint32_t cheap_ends;     // bits of the ends where gaps cost less than elsewhere, in the order of EndGaps
+    EndGaps ends;
+};
+
+// The least score of a pair that reaches the identity, by its longer length l and both together t: the lower of
+// p l + q t and r l + s t (IdentityBound.score_lines).
+struct ScoreLines {
+    double p, q, r, s;
+};
+
+// A part of a pair's table, or all of it, whose upper and left border are known.
+struct TablePart {
+    const uint8_t *query, *target;  // their first symbols in it
+    const int2* top;                // H' of the row above and F' below it, by column from the one on the left on: m + 1
+    const int2* left;               // H' of the column on the left and E' right of it, by row: n
+    int2* rows;                     // the same as `top` for every row_spacing-th row of the part, m + 1 each
+    int2* columns;                  // the same as `left` for the last column of every strip_spacing-th strip, n each
+    int32_t n, m;
+    int32_t first_row, first_column;  // symbols of the pair before it
+    int32_t row_spacing, strip_spacing;
+};
+
+// -- in arrays
+
+// A warp's work: one query against `count` targets, those of the pairs first, first + 1, ... of the sorted list.
+struct LazyTask {
+    int32_t query, first, count;
+};
+
+// A warp's work in RScan: up to 32 (64 in 16 bits) pairs of any queries. Strip s computes the rows from first_row(s) on,
+// `height` of them at most, which is what is kept of it.
+struct TraceTask {
+    int32_t first, count;         // pairs first, first + 1, ... of the sorted list
+    int32_t band_low, band_high;  // diagonals j - i that any of them can touch
+    int32_t height;
+    int32_t strips;
+    int64_t column_at, kept_at;  // words, where its borders begin
+};
+
+struct StripTask {
+    int32_t query, target, strip;
+    int32_t pair;           // where the score goes, in the strip that holds the last column
+    int64_t directions_at;  // words, of this strip
+};
+
+// What the traceback found: score; matches, mismatches, gaps, symbols in gaps; number of operations in the path.
+struct TraceResult {
+    int32_t score, matches, mismatches, openings, gaps, runs;
+};
+
+// Where the traceback stands, from one part to the next.
+struct PartWalk {
+    Walk walk;  // in symbols of the whole pair
+    TraceResult result;
+    uint32_t operation, length;  // the operation in progress
+};
+
+static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 && sizeof(ScoreLines) == 32 &&
+                  sizeof(TablePart) == 72 && sizeof(LazyTask) == 12 && sizeof(TraceTask) == 40 && sizeof(StripTask) == 24 &&
+                  sizeof(TraceResult) == 24 && sizeof(PartWalk) == 56,
+              "laid out as the host writes them");
+
+}  // namespace nw
+}  // namespace gpualign

@@ -1,0 +1,53 @@
+#include "abi/pairwise.hpp"
+
+#include "abi/fields.hpp"
+
+namespace gpualign {
+
+using namespace nw;
+
+#define SEQUENCES(field) GPUALIGN_FIELD(DeviceSequences, field)
+#define LINE(field) GPUALIGN_FIELD(ScoreLines, field)
+#define LAZY(field) GPUALIGN_FIELD(LazyTask, field)
+#define SCHEME(field) GPUALIGN_FIELD(LazyScheme, field)
+#define PART(field) GPUALIGN_FIELD(TablePart, field)
+#define TRACE(field) GPUALIGN_FIELD(TraceTask, field)
+#define STRIP(field) GPUALIGN_FIELD(StripTask, field)
+#define RESULT(field) GPUALIGN_FIELD(TraceResult, field)
+#define WALK(field) GPUALIGN_FIELD(PartWalk, field)
+#define END(field) abi_field(#field, &EndGaps::field, "EndGap")
+
+static_assert(offsetof(PartWalk, walk) == 0 && offsetof(Walk, state) == 16 && offsetof(PartWalk, result) == 24,
+              "the fields of a walk stand first in PartWalk");
+
+std::vector<AbiStruct> pairwise_abi() {
+    return {
+        {"DeviceSequences", sizeof(DeviceSequences), {SEQUENCES(codes), SEQUENCES(offsets)}},
+        {"PairList", sizeof(PairList), {GPUALIGN_FIELD(PairList, query), GPUALIGN_FIELD(PairList, target)}},
+        {"EndGap", sizeof(EndGap), {GPUALIGN_FIELD(EndGap, open), GPUALIGN_FIELD(EndGap, extend)}},
+        {"EndGaps", sizeof(EndGaps), {END(query_start), END(query_end), END(target_start), END(target_end)}},
+        {"LazyScheme",
+         sizeof(LazyScheme),
+         {SCHEME(scores), SCHEME(letters), SCHEME(shift), SCHEME(opening), SCHEME(bias), SCHEME(extend), SCHEME(cheap_ends),
+          abi_field("ends", &LazyScheme::ends, "EndGaps")}},
+        {"ScoreLines", sizeof(ScoreLines), {LINE(p), LINE(q), LINE(r), LINE(s)}},
+        {"TablePart",
+         sizeof(TablePart),
+         {PART(query), PART(target), PART(top), PART(left), PART(rows), PART(columns), PART(n), PART(m), PART(first_row),
+          PART(first_column), PART(row_spacing), PART(strip_spacing)}},
+        {"LazyTask", sizeof(LazyTask), {LAZY(query), LAZY(first), LAZY(count)}},
+        {"TraceTask",
+         sizeof(TraceTask),
+         {TRACE(first), TRACE(count), TRACE(band_low), TRACE(band_high), TRACE(height), TRACE(strips),
+          TRACE(column_at), TRACE(kept_at)}},
+        {"StripTask", sizeof(StripTask), {STRIP(query), STRIP(target), STRIP(strip), STRIP(pair), STRIP(directions_at)}},
+        {"TraceResult",
+         sizeof(TraceResult),
+         {RESULT(score), RESULT(matches), RESULT(mismatches), RESULT(openings), RESULT(gaps), RESULT(runs)}},
+        {"PartWalk",
+         sizeof(PartWalk),
+         {GPUALIGN_FIELD(Walk, i), GPUALIGN_FIELD(Walk, j), GPUALIGN_FIELD(Walk, state), {"padding", 20, "i4", 0, 4},
+          abi_field("result", &PartWalk::result, "TraceResult"), WALK(operation), WALK(length)}}};
+}
+
+}  // namespace gpualign

@@ -1,0 +1,20 @@
+"""Structs of pairwise as the kernels read them: bytes by hand from cuda/abi/pairwise.hpp."""
+
+from __future__ import annotations
+
+import struct as bytes_of
+
+from gpualign.engine.gpu.abi import filled
+
+
+def test_a_scheme_with_its_nested_end_gaps() -> None:
+    ends = ((1, 2), (3, 4), (5, 6), (7, 8))
+    scheme = filled(
+        "LazyScheme", scores=9, letters=5, shift=1, opening=-3, bias=-7, extend=2, cheap_ends=1 << 31, ends=ends
+    )
+    assert scheme.tobytes() == bytes_of.pack("<Q5iI8i", 9, 5, 1, -3, -7, 2, 1 << 31, *range(1, 9))
+
+
+def test_a_walk_with_its_padding() -> None:
+    walk = filled("PartWalk", i=1 << 40, j=2, state=1, result=(3, 4, 5, 6, 7, 8), operation=3, length=9)
+    assert walk.tobytes() == bytes_of.pack("<qqi4x6iII", 1 << 40, 2, 1, 3, 4, 5, 6, 7, 8, 3, 9)
