@@ -31,8 +31,9 @@ from gpualign.engine.gpu import compiler
 from gpualign.io.fastx import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
+from gpualign.mems.cpu import Piece, Search
+from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams
-from gpualign.mems.search import Piece, Search, index_for
 from gpualign.streaming.ordered import run_ordered
 
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's

@@ -31,9 +31,9 @@ from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.io.fastx import Chunk, read_batches
 from gpualign.io.references import read_reference
+from gpualign.mems.cpu import Columns, Piece, QueryText, Search
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.params import MemsParams, choose_index
-from gpualign.mems.search import Columns, Piece, QueryText, Search
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 from gpualign.params import available_cores
 from gpualign.streaming.ordered import run_ordered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpualign.errors import InputError, counted
@@ -29,8 +30,14 @@ def choose_index_params(bases: int, k: int | None = None, w: int | None = None) 
     return IndexParams(k, w)
 
 
-def open_index(reference: str, k: int | None, w: int | None, threads: int) -> MinimizerIndex:
-    """A saved index, or one built from a reference file.
+def open_index(
+    reference: str,
+    k: int | None,
+    w: int | None,
+    threads: int,
+    choose: Callable[[int], IndexParams] | None = None,
+) -> MinimizerIndex:
+    """A saved index, or one built from a reference file; ``choose``: for how many bases which, in place of k and w.
 
     Raises:
         InputError: unreadable input, or a saved index of other parameters than those asked for.
@@ -42,7 +49,8 @@ def open_index(reference: str, k: int | None, w: int | None, threads: int) -> Mi
                 raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)
         return index
     packed = read_reference(reference)
-    return build_index(packed, choose_index_params(packed.bases, k, w), threads)
+    best = choose_index_params(packed.bases, k, w) if choose is None else choose(packed.bases)
+    return build_index(packed, best, threads)
 
 
 @dataclass(frozen=True)

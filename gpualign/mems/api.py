@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from gpualign.engine.opening import open_backend
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
-from gpualign.mems.base_run import Counts
+from gpualign.mems.cpu import Search
+from gpualign.mems.index import MemsIndex, index_for, index_of
+from gpualign.mems.loop import Counts, Job, Run
 from gpualign.mems.params import MemsParams
-from gpualign.mems.run import open_index, run_of
-from gpualign.mems.search import MemsIndex, Search, index_for
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import Progress
@@ -24,9 +24,6 @@ MEMS_DTYPE = np.dtype(
     [("query", "i8"), ("strand", "U1"), ("query_start", "i8"), ("ref", "i4"), ("ref_start", "i8"), ("length", "i8")]
 )
 _BATCH = 1 << 22  # bases
-#: a table's line as numbers: query qlen strand qstart qend ref rstart rend length
-_COLUMNS = 9
-_STRANDS = bytes.maketrans(b"+-", b"01")
 
 
 def find_mems(
@@ -72,36 +69,42 @@ def find_mems(
         strands=strands,
         max_occ=max_occ,
         only_acgt=True,
-        table=True,
-        header=False,
     )
     options = run_options(device, threads)
-    search = Search(_numbered(_index(reference, params, options)), params, options.threads)
+    search = Search(_index(reference, params, options), params, options.threads)
     counts = Counts(search, Progress(options, "bases"))
-    parts = [np.empty(0, MEMS_DTYPE)]
     work = work_of(letters_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
-        for printed in run_of(search, backend, options, counts).printed(batches_of(queries, _BATCH)):
-            parts.append(_rows(printed.text.tobytes()))
-    return np.concatenate(parts)
+        run = Run(search, backend, options, counts, partial(_rows, search))
+        parts = [rows for rows, _ in run.finished(batches_of(queries, _BATCH))]
+    return np.concatenate([np.empty(0, MEMS_DTYPE), *parts])
 
 
 def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> MemsIndex:
     if isinstance(reference, str | os.PathLike):
-        return open_index(os.fspath(reference), params, options)
+        return index_of(os.fspath(reference), params, options.threads)
     return index_for(packed(as_batch(reference)), params, options.threads)
 
 
-def _numbered(index: MemsIndex) -> MemsIndex:
-    """The same with numbers for names, so that a line of the table is a row of numbers."""
-    names = [str(number) for number in range(len(index.reference.names))]
-    return replace(index, reference=replace(index.reference, names=names))
-
-
-def _rows(lines: bytes) -> NDArray[Any]:
-    numbers = np.array(lines.translate(_STRANDS).split(), np.int64).reshape(-1, _COLUMNS).T
-    rows = np.empty(numbers.shape[1], MEMS_DTYPE)
-    rows["query"], rows["ref"], rows["length"] = numbers[0], numbers[5], numbers[8]
-    rows["strand"] = np.where(numbers[2] == 1, "-", "+")
-    rows["query_start"], rows["ref_start"] = numbers[3] - 1, numbers[6] - 1
+def _rows(search: Search, job: Job) -> NDArray[Any]:
+    """Matches by record, strand and positions in these."""
+    text = job.piece.source.text
+    columns = search.keep_rare(job.piece, job.columns, job.most) if job.most else job.columns
+    if search.unique_in_query:
+        columns = search.keep_unique(job.piece.source, columns)
+    starts, references, lengths = (column.astype(np.int64) for column in columns)
+    strands = search.blocks_a_record
+    sizes = np.repeat(text.lengths().astype(np.int64), strands)  # of strand sequences, with a position before each
+    begins = np.cumsum(sizes + 1) - sizes
+    block = np.searchsorted(begins, starts, "right") - 1
+    reverse = block % 2 == 1 if strands == 2 else np.full(len(block), search.params.strands == "reverse")
+    left = starts - begins[block]
+    offsets = search.index.reference.contig_offsets
+    rows = np.empty(len(block), MEMS_DTYPE)
+    rows["query"] = job.records_before + block // strands
+    rows["strand"] = np.where(reverse, "-", "+")
+    rows["query_start"] = np.where(reverse, sizes[block] - left - lengths, left)
+    rows["ref"] = np.searchsorted(offsets, references, "right") - 1
+    rows["ref_start"] = references - offsets[rows["ref"]]
+    rows["length"] = lengths
     return rows

@@ -18,7 +18,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
-from gpualign.mems.search import (
+from gpualign.mems.cpu import (
     Columns,
     Matches,
     Piece,
@@ -103,7 +103,7 @@ class MemsKernel:
             slot.wait()
             columns, reached = self._fetch(slot, item, arrays)
             complete_to = min(complete_to, reached)
-            _native.complete_mems(self.search.native, item.source.text, *columns, page.end)
+            _native.complete_mems(self.search.native, item.source.text, columns, page.end)
             parts.append(columns)
         joined = join_columns(parts)
         sort_columns(joined)

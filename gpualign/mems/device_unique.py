@@ -9,8 +9,8 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
+from gpualign.mems.cpu import Matches, Piece, Search, join_columns
 from gpualign.mems.device import MemsKernel
-from gpualign.mems.search import Matches, Piece, Search, join_columns
 from gpualign.mems.tuning import choose_mems_shape
 
 

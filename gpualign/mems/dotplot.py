@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import counted
+from gpualign.mems.cpu import MOST_DOTS, Dots
 from gpualign.mems.queries import QueryText
-from gpualign.mems.search import MOST_DOTS, Dots
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 from gpualign.sequences.reference import Reference
 

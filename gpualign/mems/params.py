@@ -84,11 +84,6 @@ class MemsParams:
         """The strands as native functions take them: 1 forward, 2 reverse, 3 both."""
         return STRANDS.index(self.strands) + 1
 
-    def style(self, contigs: int) -> int:
-        """The flags that the native report takes (gpualign/native/mems/mems.cpp)."""
-        flags = (self.four_columns or contigs > 1, self.lengths, self.strings, self.forward_coordinates, self.table)
-        return sum(1 << bit for bit, flag in enumerate(flags) if flag)
-
 
 def choose_index(min_length: int, bases: int) -> IndexParams:
     """k and w for matches of at least ``min_length`` bases (w + k - 1 <= min_length) in a reference of ``bases``.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,19 @@ from gpualign.streaming.prefetch import Ahead
 
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
+
+
+class BatchSize(NamedTuple):
+    """Of a batch of queries.
+
+    Attributes:
+        records, bases: numbers of them.
+        other_letters: it has letters other than A, C, G and T.
+    """
+
+    records: int
+    bases: int
+    other_letters: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +54,10 @@ class QueryText:
     @property
     def records(self) -> int:
         return len(self.name_offsets) - 1
+
+    @property
+    def size(self) -> BatchSize:
+        return BatchSize(self.records, self.bases, bool(self.text.other_letters))
 
 
 #: records still to be parsed, or packed, or both

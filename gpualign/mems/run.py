@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
-from gpualign.engine.stage import Backend
-from gpualign.errors import InputError, UsageError, check_count, counted
-from gpualign.index.file import is_index, load_index, save_index
-from gpualign.index.minimizers import MinimizerIndex, build_index
+from gpualign.errors import UsageError, check_count, counted
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.files import is_regular, open_output
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.paths import check_paths
-from gpualign.io.references import read_reference
 from gpualign.io.sizes import letters_of, product
-from gpualign.mems.base_run import Counts, Run
-from gpualign.mems.cluster_run import ClusterRun
-from gpualign.mems.cpu_run import ProcessorsRun
-from gpualign.mems.device_run import DevicesRun
-from gpualign.mems.params import MemsParams, choose_index
+from gpualign.mems.cpu import Search
+from gpualign.mems.index import MemsIndex, index_of
+from gpualign.mems.loop import Counts, Run, batch_bases
+from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import QueryFiles, batches_ahead
-from gpualign.mems.search import MemsIndex, Search, index_for
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress, Report, warn
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
-#: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of
-#: its length
-_WORTH_SORTING = 1 / 64
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 
@@ -65,7 +54,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         Opening(options, "mems", work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
     ):
-        index = open_index(reference, params, options, _bytes_of(queries))
+        index = index_of(reference, params, options.threads, _bytes_of(queries))
         report.stage("index")
         search = Search(index, params, options.threads)
         backend = opening.backend()
@@ -78,7 +67,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
             counts = Counts(search, progress, options.quiet)
             headers = 0
             with part_writer(out.write, _WAITING_TEXTS, beside=is_regular(options.output)) as writer:
-                for printed in run_of(search, backend, options, counts).printed(batches):
+                for printed in Run(search, backend, options, counts).printed(batches):
                     headers += printed.headers
                     writer.write(printed.text.data)
             if not params.table:
@@ -99,19 +88,10 @@ def _query_files(queries: tuple[str, ...], params: MemsParams, options: RunOptio
     return QueryFiles(
         queries,
         params.strand_bits,
-        batch_bases=lambda: _kind_of_run(options, opening.on_gpu()).batch_bases(options),
+        batch_bases=lambda: batch_bases(options, opening.on_gpu()),
         # threads here may still parse when a file is closed; what goes to a cluster is packed by then
         by_parser=lambda query: options.cluster is not None and opening.workers_see(query),
     )
-
-
-def _kind_of_run(options: RunOptions, on_gpu: bool) -> type[Run]:
-    return ClusterRun if options.cluster is not None else DevicesRun if on_gpu else ProcessorsRun
-
-
-def run_of(search: Search, backend: Backend, options: RunOptions, counts: Counts) -> Run:
-    """The run that suits the backend."""
-    return _kind_of_run(options, backend.on_gpu)(search, backend, options, counts)
 
 
 def _facts(index: MemsIndex) -> dict[str, int]:
@@ -122,39 +102,3 @@ def _facts(index: MemsIndex) -> dict[str, int]:
 
 def _bytes_of(queries: tuple[str, ...]) -> int:
     return sum(os.path.getsize(query) for query in queries if os.path.isfile(query))
-
-
-def open_index(reference: str, params: MemsParams, options: RunOptions, query_bytes: int = 0) -> MemsIndex:
-    """The reference's index: loaded, or built and perhaps saved; or, where that is better for queries of so many bytes,
-    its sorted positions.
-    """
-    if params.index is not None or is_index(reference):
-        index = load_index(params.index or reference, options.threads)
-        longest = index.params.w + index.params.k - 1
-        if longest > params.min_length:
-            raise UsageError(
-                f"the index holds every match of {longest} bases or more, not of {params.min_length} "
-                f"(use -l {longest}, or build one for shorter matches)"
-            )
-        if params.index is not None:
-            _check_same_reference(index, reference)
-    else:
-        packed = read_reference(reference)
-        if params.save_index is None:
-            return index_for(packed, params, options.threads)
-        index = build_index(packed, choose_index(params.min_length, packed.bases), options.threads)
-    if params.save_index is not None:
-        save_index(index, params.save_index)
-    if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
-        return index_for(index.reference, params, options.threads)
-    return index
-
-
-def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
-    packed = load_index(reference).reference if is_index(reference) else read_reference(reference)
-    same = packed.names == index.reference.names and all(
-        np.array_equal(getattr(packed, name), getattr(index.reference, name))
-        for name in ("contig_offsets", "words", "run_starts", "run_ends", "run_letters")
-    )
-    if not same:
-        raise InputError("the saved index is of another reference (build it again)", reference)

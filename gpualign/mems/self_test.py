@@ -11,13 +11,10 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
+from gpualign.mems.cpu import Piece, Search
 from gpualign.mems.device_unique import kernel_for
+from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams, choose_index
-from gpualign.mems.search import (
-    Piece,
-    Search,
-    index_for,
-)
 from gpualign.mems.tuning import choose_mems_shape
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference

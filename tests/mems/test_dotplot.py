@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from gpualign.engine import opening
-from gpualign.mems import cpu_run as mems_processors
-from gpualign.mems import device_run as mems_devices
-from gpualign.mems import dotplot
-from gpualign.mems import search as mems_search
+from gpualign.mems import cpu as mems_search
+from gpualign.mems import dotplot, loop
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
@@ -66,9 +64,8 @@ def test_the_longest_matches_are_kept_at_their_places(
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
     monkeypatch.setattr(mems_search, "MOST_DOTS", most)
     monkeypatch.setattr(dotplot, "MOST_DOTS", most)
-    monkeypatch.setattr(mems_processors, "_PIECE_POSITIONS", 100)
-    monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 64)
-    monkeypatch.setattr(mems_devices, "_DEVICE_POSITIONS", 64)
+    for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SORTED_PIECES", 64)):
+        monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, most=positions))
     if on_device:
         monkeypatch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)

@@ -13,12 +13,12 @@ import pytest
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.mems import device as mems
-from gpualign.mems import device_run as mems_devices
+from gpualign.mems import loop
+from gpualign.mems.cpu import Piece, Search
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.device_unique import UniqueMemsKernel
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
-from gpualign.mems.search import Piece, Search
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import Allocation, FakeDriver
 from tests.mems.test_gpu import mutate, random_text, reverse_complement, write
@@ -253,8 +253,9 @@ def test_same_bytes_as_the_cpu(
     monkeypatch.setattr(Search, "slice_matches", slice_matches)
     monkeypatch.setattr(Search, "most_matches", most_matches)
     assert run(files, tmp_path, "cuda:0", params) == expected
-    monkeypatch.setattr(mems_devices, "_FIRST_POSITIONS", 1 << 12)
-    monkeypatch.setattr(mems_devices, "_REPORTED", 100)
+    for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+        monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 12))
+    monkeypatch.setattr(loop, "_REPORTED", 100)
     assert run(files, tmp_path, "cuda:0", params, batch_size=1 << 10) == expected
     if params.by_sorted_positions:
         assert kernels.unique > 20

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.mems.cpu import Search
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
-from gpualign.mems.search import Search
 from gpualign.mems.self_test import self_test
 from gpualign.params import RunOptions
 from tests.reference.mems import reverse_complement

@@ -17,10 +17,11 @@ from gpualign.engine import opening
 from gpualign.engine.stage import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.sorted_positions import SortedPositions, sort_positions
-from gpualign.mems import device_run as mems_devices
+from gpualign.mems import loop
+from gpualign.mems.cpu import Columns, Matches, Piece, Search, sort_tiles
+from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
-from gpualign.mems.search import Columns, Matches, Piece, Search, index_for, sort_tiles
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -63,9 +64,9 @@ def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 
     for piece_start in range(0, source.text.length, step):
         at, stop = piece_start, min(piece_start + step, source.text.length)
         while at < stop:
-            *columns, at = _native.find_mems(
-                search.native, source.text, at, stop, search.params.min_length, search.most_occurrences, limit
-            )
+            matches = search.find(Piece(source, at, stop), search.most_occurrences, limit)
+            columns, at = matches.columns, matches.reached
+            assert columns is not None
             for start, position, length in zip(*(column.tolist() for column in columns), strict=True):
                 begin, number, strand = blocks[int(np.searchsorted(starts, start, "right")) - 1]
                 contig = int(np.searchsorted(offsets, position, "right")) - 1
@@ -170,7 +171,7 @@ def test_unique_in_the_query_whatever_the_threads(threads: int) -> None:
         begin, end = references[block].astype(np.int64), references[block].astype(np.int64) + lengths[block]
         covering = [int(np.sum((begin <= r) & (end >= r + length))) for _, r, length in rows]
         expected += [row for row, count in zip(rows, covering, strict=True) if count == 1]
-    kept = _native.keep_unique(source.text, starts, references, lengths, threads)
+    kept = _native.keep_unique(source.text, (starts, references, lengths), threads=threads)
     assert 0 < len(expected) < n
     assert list(zip(*(column.tolist() for column in kept), strict=True)) == expected
 
@@ -251,9 +252,9 @@ def test_an_index_too_sparse_is_refused_by_the_search() -> None:
     search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 4)
     source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
     with pytest.raises(ValueError, match="too sparse"):
-        _native.find_mems(search.native, source.text, 0, source.text.length, 5, 0, 1)
+        search.find(Piece(source, 0, source.text.length))
     with pytest.raises(IndexError):
-        _native.find_mems(search.native, source.text, 0, source.text.length + 1, 6, 0, 1)
+        search.find(Piece(source, 0, source.text.length + 1))
 
 
 def test_numbers_take_eight_places_or_more() -> None:
@@ -298,7 +299,7 @@ class DeviceStandIn:
         self.limit = limit
 
     def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:
-        search: Search = stage.cpu.__self__  # type: ignore[attr-defined]
+        search: Search = stage.cpu.__self__.search  # type: ignore[attr-defined]
         for item in items:
             yield search.find(item, 0, self.limit)
 
@@ -334,9 +335,9 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     expected = (tmp_path / "out").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(limit))
-        patch.setattr(mems_devices, "_REPORTED", 3)
-        for positions in ("_FIRST_POSITIONS", "_DEVICE_POSITIONS"):
-            patch.setattr(mems_devices, positions, 1 << 6)
+        patch.setattr(loop, "_REPORTED", 3)
+        for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
+            patch.setattr(loop, sizes, loop.DEVICE_PIECES._replace(first=1 << 6, most=1 << 6))
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected
 

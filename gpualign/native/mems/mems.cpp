@@ -11,56 +11,14 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "mems/finder.hpp"
-#include "mems/reference.hpp"
+#include "mems/index.hpp"
 #include "mems/report.hpp"
 #include "mems/text.hpp"
 #include "mems/unique.hpp"
-#include "index/reference_arrays.hpp"
 #include "mems/unique_finder.hpp"
 
 namespace gpualign {
 namespace {
-
-// A reference, its segments, and its minimizer index or its positions in order, alive together.
-class MemIndex {
-public:
-    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-             int bucket_bits, std::vector<std::string> names)
-        : k(k), w(w), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
-          entries_(entries), bucket_bits_(bucket_bits) {}
-    MemIndex(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint32_t> positions, int k,
-             std::vector<std::string> names)
-        : k(k), w(1), names(std::move(names)), reference(reference), segments(reference.view()), offsets_(offsets),
-          positions_(positions), bucket_bits_(2 * k) {}
-
-    // In which only matches that are unique in the reference are found.
-    bool sorted() const { return positions_.is_valid(); }
-    MemTask task(const MemText& text, uint32_t least_length) const {
-        check(least_length);
-        return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k, w,
-                least_length};
-    }
-    UniqueMemTask unique_task(const MemText& text, uint32_t least_length) const {
-        check(least_length);
-        return {text.view(), segments.view(), {offsets_.data(), positions_.data(), k}, least_length};
-    }
-
-    const int k, w;
-    const std::vector<std::string> names;
-    const ReferenceArrays reference;
-    const MemSegments segments;
-
-private:
-    void check(uint32_t least_length) const {
-        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
-            throw nb::value_error("the index is too sparse for matches this short");
-    }
-
-    const Input<uint32_t> offsets_;
-    const Input<uint64_t> entries_;
-    const Input<uint32_t> positions_;
-    const int bucket_bits_;
-};
 
 // Matches as columns.
 struct MemColumns {
@@ -73,11 +31,26 @@ struct MemColumns {
     }
     bool full() const { return starts.size() >= limit; }
     std::vector<uint32_t> starts, references, lengths;
-    size_t limit;
+    size_t limit = std::numeric_limits<size_t>::max();
 };
 
 void check_range(const MemText& text, uint64_t from, uint64_t to) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
+}
+
+// What is looked for and how it is printed.
+struct MemSettings {
+    uint32_t least_length;
+    bool unique_in_query;
+    MemStyle style;
+    size_t most_dots;
+};
+
+// Tells a filter the ends of matches that begin before `from`, in the same strand sequence.
+template <class Filter>
+void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filter& filter) {
+    if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
+        finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
 }
 
 // Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
@@ -89,26 +62,48 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
     MemFinder finder(index.task(text, least_length));
     if (most == 0) return finder.run(from, to, sink);
     RareInReference<Sink> filter(sink, most);
-    if (!text.blocks().empty() && from > text.blocks()[text.block_at(from)].begin)
-        finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
+    add_ends_before(finder, text, from, filter);
     const uint64_t reached = finder.run(from, to, filter);
     filter.finish();
     return reached;
 }
 
-// The same of matches that were found elsewhere (a device, pieces joined), for the sink to finish.
-template <class Sink>
-std::vector<uint64_t> replay(const Input<uint32_t>& starts, const Input<uint32_t>& references,
-                             const Input<uint32_t>& lengths, size_t most, const Input<uint64_t>& ends, Sink& sink) {
-    RareInReference<Sink> filter(sink, most);
-    for (size_t i = 0; i < ends.size(); i++) filter.add_end(ends.data()[i]);
-    for (size_t i = 0; i < starts.size(); i++) {
-        const Mem mem{starts.data()[i], references.data()[i], lengths.data()[i]};
-        if (most) filter.put(&mem, 1);
-        else sink.put(&mem, 1);
+// Matches in order of start, as Python hands them over.
+struct FoundColumns {
+    using Tuple = std::tuple<Input<uint32_t>, Input<uint32_t>, Input<uint32_t>>;
+
+    explicit FoundColumns(const Tuple& columns)
+        : starts(std::get<0>(columns)), references(std::get<1>(columns)), lengths(std::get<2>(columns)) {
+        if (starts.size() != references.size() || starts.size() != lengths.size())
+            throw nb::value_error("the columns differ in length");
     }
+    size_t size() const { return starts.size(); }
+    Mem operator[](size_t i) const { return {starts.data()[i], references.data()[i], lengths.data()[i]}; }
+
+    const Input<uint32_t> starts, references, lengths;
+};
+
+// The same as `search` of matches from `from` on that were found elsewhere (by a device, in pieces that were joined).
+template <class Sink>
+void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t least_length, const FoundColumns& columns,
+            size_t most, Sink& sink) {
+    const auto put_all = [&](auto& next) {
+        for (size_t i = 0; i < columns.size(); i++) {
+            const Mem mem = columns[i];
+            next.put(&mem, 1);
+        }
+    };
+    if (most == 0) return put_all(sink);
+    RareInReference<Sink> filter(sink, most);
+    MemFinder finder(index.task(text, least_length));
+    add_ends_before(finder, text, from, filter);
+    put_all(filter);
     filter.finish();
-    return filter.take_ends();
+}
+
+nb::tuple to_python(MemColumns&& columns) {
+    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
+                          to_numpy(std::move(columns.lengths)));
 }
 
 nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
@@ -121,8 +116,7 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
         nb::gil_scoped_release release;
         reached = search(index, text, from, to, least_length, most, columns);
     }
-    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
-                          to_numpy(std::move(columns.lengths)), reached);
+    return nb::make_tuple(to_python(std::move(columns)), reached);
 }
 
 Output<uint8_t> text_to_numpy(TextBuffer& text) {
@@ -153,40 +147,38 @@ nb::tuple printed_to_python(MemReporter& reporter) {
     return nb::make_tuple(text_to_numpy(reporter.out), reporter.headers, dots_to_numpy(reporter.dots));
 }
 
-MemStyle style_of(int flags) {
-    return {(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0, (flags & 16) != 0};
+// The names of a text's records: all of them, and where each begins.
+using Names = std::tuple<Input<uint8_t>, Input<int64_t>>;
+
+MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
+                        uint64_t from, uint64_t to) {
+    check_range(text, from, to);
+    return {text, index.reference.view(), index.names, {std::get<0>(names).data(), std::get<1>(names).data()},
+            settings.style, settings.unique_in_query, from, settings.most_dots};
 }
 
-nb::tuple match_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
-                     uint64_t from, uint64_t to, uint32_t least_length, size_t most, bool unique_in_query, int style,
-                     size_t limit, size_t most_dots) {
-    check_range(text, from, to);
-    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
-                         unique_in_query, from);
+nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
+                     uint64_t from, uint64_t to, size_t most, size_t limit) {
+    MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     reporter.limit = limit;
-    reporter.dots.most = most_dots;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(index, text, from, to, least_length, most, reporter);
+        reached = search(index, text, from, to, settings.least_length, most, reporter);
         reporter.finish(reached);
     }
     return nb::make_tuple(printed_to_python(reporter), reached);
 }
 
 // Matches found elsewhere as text.
-nb::tuple report_mems(const MemIndex& index, const MemText& text, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      uint64_t from, uint64_t to, Input<uint32_t> starts, Input<uint32_t> references,
-                      Input<uint32_t> lengths, size_t most, Input<uint64_t> ends, bool unique_in_query, int style,
-                      size_t most_dots) {
-    check_range(text, from, to);
-    MemReporter reporter(text, index.reference.view(), index.names, {names.data(), name_offsets.data()}, style_of(style),
-                         unique_in_query, from);
-    reporter.dots.most = most_dots;
+nb::tuple report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
+                      uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t most) {
+    MemReporter reporter = reporter_of(index, settings, text, names, from, to);
+    const FoundColumns columns(found);
     {
         nb::gil_scoped_release release;
-        reporter.expect(starts.size());
-        replay(starts, references, lengths, most, ends, reporter);
+        reporter.expect(columns.size());
+        replay(index, text, from, settings.least_length, columns, most, reporter);
         reporter.finish(to);
     }
     return printed_to_python(reporter);
@@ -199,15 +191,16 @@ struct MutableColumns {
 
 using Column = Mutable<uint32_t>;
 
-MutableColumns columns_of(Column& starts, Column& references, Column& lengths) {
+MutableColumns columns_of(std::tuple<Column, Column, Column>& columns) {
+    auto& [starts, references, lengths] = columns;
     if (starts.size() != references.size() || starts.size() != lengths.size())
         throw nb::value_error("the columns differ in length");
     return {starts.data(), references.data(), lengths.data(), starts.size()};
 }
 
 // Sorts each stretch [bounds[i], bounds[i + 1]) by (start, reference position) where it is not sorted yet.
-void sort_mems(Column starts, Column references, Column lengths, Input<int64_t> bounds) {
-    const MutableColumns c = columns_of(starts, references, lengths);
+void sort_mems(std::tuple<Column, Column, Column> columns, Input<int64_t> bounds) {
+    const MutableColumns c = columns_of(columns);
     if (bounds.size() && (bounds.data()[0] < 0 || bounds.data()[bounds.size() - 1] > int64_t(c.count)))
         throw nb::index_error("bounds outside the columns");
     nb::gil_scoped_release release;
@@ -232,9 +225,9 @@ void sort_mems(Column starts, Column references, Column lengths, Input<int64_t> 
 }
 
 // Follows the matches that end at reference position `page_end`, where a page was cut, to their true ends.
-void complete_mems(const MemIndex& index, const MemText& text, Column starts, Column references, Column lengths,
+void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column, Column, Column> columns,
                    uint32_t page_end) {
-    const MutableColumns c = columns_of(starts, references, lengths);
+    const MutableColumns c = columns_of(columns);
     const SegmentedReference reference = index.segments.view();
     nb::gil_scoped_release release;
     for (size_t i = 0; i < c.count; i++) {
@@ -245,25 +238,22 @@ void complete_mems(const MemIndex& index, const MemText& text, Column starts, Co
     }
 }
 
-// Of matches in order of start, those whose string is rare in the reference, and the largest ends of matches so far.
-nb::tuple keep_rare(Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths, size_t most,
-                    Input<uint64_t> ends) {
+// Of all matches that start from `from` on, those whose string is rare in the reference.
+nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t least_length,
+                    const FoundColumns::Tuple& found, size_t most) {
+    check_range(text, from, text.length());
+    const FoundColumns columns(found);
     MemColumns kept;
-    kept.limit = std::numeric_limits<size_t>::max();
-    std::vector<uint64_t> largest;
     {
         nb::gil_scoped_release release;
-        largest = replay(starts, references, lengths, most, ends, kept);
+        replay(index, text, from, least_length, columns, most, kept);
     }
-    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
-                          to_numpy(std::move(kept.lengths)), to_numpy(std::move(largest)));
+    return to_python(std::move(kept));
 }
 
 // Of matches in order of start, those that are unique in their strand sequence; all of them are unique in the reference.
-nb::tuple keep_unique(const MemText& text, Input<uint32_t> starts, Input<uint32_t> references, Input<uint32_t> lengths,
-                      int threads) {
-    if (starts.size() != references.size() || starts.size() != lengths.size())
-        throw nb::value_error("the columns differ in length");
+nb::tuple keep_unique(const MemText& text, const FoundColumns::Tuple& found, int threads) {
+    const FoundColumns columns(found);
     MemColumns kept;
     {
         nb::gil_scoped_release release;
@@ -271,26 +261,12 @@ nb::tuple keep_unique(const MemText& text, Input<uint32_t> starts, Input<uint32_
         size_t i = 0;
         for (const TextBlock& block : text.blocks()) {
             mems.clear();
-            for (; i < starts.size() && starts.data()[i] <= block.begin + block.length; i++)
-                mems.push_back({starts.data()[i], references.data()[i], lengths.data()[i]});
+            for (; i < columns.size() && columns[i].start <= block.begin + block.length; i++) mems.push_back(columns[i]);
             keep_unique_in_query(mems, threads);
             kept.put(mems.data(), mems.size());
         }
     }
-    return nb::make_tuple(to_numpy(std::move(kept.starts)), to_numpy(std::move(kept.references)),
-                          to_numpy(std::move(kept.lengths)));
-}
-
-// The `most` largest ends of matches and of those before.
-Output<uint64_t> largest_ends(Input<uint32_t> starts, Input<uint32_t> lengths, size_t most, Input<uint64_t> ends) {
-    if (starts.size() != lengths.size()) throw nb::value_error("the columns differ in length");
-    Largest largest(most);
-    {
-        nb::gil_scoped_release release;
-        for (size_t i = 0; i < ends.size(); i++) largest.add(ends.data()[i]);
-        for (size_t i = 0; i < starts.size(); i++) largest.add(uint64_t(starts.data()[i]) + lengths.data()[i]);
-    }
-    return to_numpy(largest.take());
+    return to_python(std::move(kept));
 }
 
 MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
@@ -332,9 +308,7 @@ void restore_text(MemText& text, const TextState& state) {
     new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
 }
 
-}  // namespace
-
-void bind_mems(nb::module_& m) {
+void bind_mem_texts(nb::module_& m) {
     nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one behind the other (mem_text.hpp).")
         .def_prop_ro("length", &MemText::length)
         .def_prop_ro("other_letters", &MemText::other_letters)
@@ -351,6 +325,9 @@ void bind_mems(nb::module_& m) {
     m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
           nb::rv_policy::take_ownership, "strands: 1 forward, 2 reverse, 3 both.");
+}
+
+void bind_mem_index(nb::module_& m) {
     nb::class_<MemIndex>(m, "MemIndex", "A reference, its segments, and its minimizer index or its positions in order.")
         .def(nb::init<const ReferenceArrays&, Input<uint32_t>, Input<uint64_t>, int, int, int, std::vector<std::string>>(),
              nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
@@ -366,30 +343,52 @@ void bind_mems(nb::module_& m) {
         .def_prop_ro("near_break", [](nb::handle self) {
             return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self);
         });
-    m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
+}
+
+void bind_mem_settings(nb::module_& m) {
+    nb::class_<MemSettings>(m, "MemSettings", "What is looked for and how it is printed.")
+        .def("__init__",
+             [](MemSettings* self, uint32_t least_length, bool unique_in_query, bool four_columns, bool lengths,
+                bool strings, bool forward_coordinates, bool table, size_t most_dots) {
+                 new (self) MemSettings{
+                     least_length, unique_in_query, {four_columns, lengths, strings, forward_coordinates, table}, most_dots};
+             },
+             nb::kw_only(), nb::arg("least_length"), nb::arg("unique_in_query"), nb::arg("four_columns"), nb::arg("lengths"),
+             nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"), nb::arg("most_dots"));
+}
+
+void bind_mem_search(nb::module_& m) {
+    m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
           nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
-          "Matches whose string occurs at most `most` times in the reference (0: any number): (starts, references, "
-          "lengths uint32, the start where the search paused behind `limit` matches)");
-    m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("start"), nb::arg("stop"), nb::arg("least_length"), nb::arg("most"), nb::arg("unique_in_query"),
-          nb::arg("style"), nb::arg("limit"), nb::arg("most_dots"),
-          "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); dots: None for none, "
-          "or of the longest matches (queries uint64, references uint32, lengths uint32, reverse uint8, number of all "
-          "matches)");
-    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("text"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("start"), nb::arg("stop"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
-          nb::arg("most"), nb::arg("ends"), nb::arg("unique_in_query"), nb::arg("style"), nb::arg("most_dots"),
-          "(text uint8, headers in it, dots) of matches that start in [start, stop); `ends` as from keep_rare.");
-    m.def("sort_mems", &sort_mems, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("bounds"),
+          "Matches whose string occurs at most `most` times in the reference (0: any number): ((starts, references, "
+          "lengths), uint32; the start where the search paused behind `limit` matches).");
+    m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
+          nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("most"), nb::arg("limit"),
+          "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); names: (letters, "
+          "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
+          "lengths uint32, reverse uint8, number of all matches).");
+    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("most"),
+          "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs more "
+          "than `most` times (0: none).");
+    m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
+          nb::arg("least_length"), nb::arg("columns"), nb::arg("most"),
+          "Of all matches that start from `start` on, those whose string occurs at most `most` times in the reference.");
+    m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("columns"), nb::kw_only(), nb::arg("threads"),
+          "(starts, references, lengths) of those that are unique in their strand of their record.");
+    m.def("sort_mems", &sort_mems, nb::arg("columns"), nb::arg("bounds"),
           "Sort each stretch between bounds in place by (start, reference).");
-    m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("starts"), nb::arg("references"),
-          nb::arg("lengths"), nb::arg("page_end"), "Extend in place the matches that end where a page was cut.");
-    m.def("largest_ends", &largest_ends, nb::arg("starts"), nb::arg("lengths"), nb::arg("most"), nb::arg("ends"),
-          "uint64, at most `most`, in no order, of matches' ends and of `ends`.");
-    m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"),
-          nb::arg("threads"), "(starts, references, lengths) of those that are unique in their strand of their record.");
-    m.def("keep_rare", &keep_rare, nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("most"),
-          nb::arg("ends"), "(starts, references, lengths, uint64 largest ends of the matches so far)");
+    m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("columns"), nb::arg("page_end"),
+          "Extend in place the matches that end where a page was cut.");
+}
+
+}  // namespace
+
+void bind_mems(nb::module_& m) {
+    bind_mem_texts(m);
+    bind_mem_index(m);
+    bind_mem_settings(m);
+    bind_mem_search(m);
 }
 
 }  // namespace gpualign

@@ -38,7 +38,6 @@ public:
 
     // The `most`-th largest number, or 0 while there are fewer.
     uint64_t last() const { return values_.size() == most_ ? values_.front() : 0; }
-    std::vector<uint64_t> take() { return std::move(values_); }
 
 private:
     size_t most_;
@@ -70,7 +69,6 @@ public:
     }
 
     bool full() const { return next_.full(); }
-    std::vector<uint64_t> take_ends() { return ends_.take(); }
 
 private:
     static uint64_t end_of(const Mem& mem) { return uint64_t(mem.start) + mem.length; }

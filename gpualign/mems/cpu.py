@@ -1,7 +1,8 @@
-"""The search of `mems` on batches of queries: pieces of work, and their matches on the CPU."""
+"""`mems` on the CPU: pieces of queries, their matches, and the matches as text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.index.sorted_positions import SortedPositions, choose_prefix, sort_positions
-from gpualign.io.fastx import Chunk
-from gpualign.mems.params import MemsParams, choose_index
-from gpualign.mems.queries import QueryText, pack_batch
-from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.reference import Reference
+from gpualign.index.sorted_positions import SortedPositions
+from gpualign.mems.index import MemsIndex
+from gpualign.mems.params import MemsParams
+from gpualign.mems.queries import Batch, QueryText, pack_batch
 from gpualign.streaming.ordered import run_ordered
 
 #: bytes of text after which a piece's search pauses until they are written
@@ -79,10 +77,6 @@ class Printed(NamedTuple):
     dots: Dots | None
 
 
-#: no ends of matches
-NO_ENDS = np.empty(0, np.uint64)
-
-
 def join_columns(parts: list[Columns]) -> Columns:
     """Parts one behind the other."""
     if not parts:
@@ -92,7 +86,7 @@ def join_columns(parts: list[Columns]) -> Columns:
 
 def sort_columns(columns: Columns) -> None:
     """Put matches in order, in place."""
-    _native.sort_mems(*columns, np.array([0, len(columns.starts)], np.int64))
+    _native.sort_mems(columns, np.array([0, len(columns.starts)], np.int64))
 
 
 def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
@@ -100,7 +94,7 @@ def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> No
     shares = np.linspace(0, offsets[-1], 4 * threads + 1)
     edges = np.unique(np.searchsorted(offsets, shares)).tolist()
     parts = [offsets[first : last + 1] for first, last in pairwise(edges)]
-    for _ in run_ordered(parts, lambda bounds: _native.sort_mems(*columns, bounds), threads):
+    for _ in run_ordered(parts, lambda bounds: _native.sort_mems(columns, bounds), threads):
         pass
 
 
@@ -113,12 +107,19 @@ class Piece:
     stop: int
 
     @property
+    def last(self) -> bool:
+        """Of its batch."""
+        return bool(self.stop == self.source.text.length)
+
+    @property
     def whole(self) -> bool:
-        return self.start == 0 and self.stop == self.source.text.length
+        return self.start == 0 and self.last
+
+    def rest(self, start: int) -> Piece:
+        return Piece(self.source, start, self.stop)
 
 
-@dataclass(frozen=True, eq=False)
-class Matches:
+class Matches(NamedTuple):
     """Matches of a piece up to where its search paused.
 
     Attributes:
@@ -138,17 +139,6 @@ def _printed(text: NDArray[np.uint8], headers: int, dots: tuple[Any, ...] | None
     return Printed(text, headers, None if dots is None else Dots(*dots))
 
 
-#: what a search looks matches up in
-MemsIndex = MinimizerIndex | SortedPositions
-
-
-def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> MemsIndex:
-    """Build what suits the matches that are looked for."""
-    if params.by_sorted_positions:
-        return sort_positions(reference, choose_prefix(params.min_length, reference.bases), threads)
-    return build_index(reference, choose_index(params.min_length, reference.bases), threads)
-
-
 class Search:
     """An index and what is looked for in it; every method may run in any thread."""
 
@@ -166,7 +156,16 @@ class Search:
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
         self.most_dots = MOST_DOTS if params.dotplot is not None else 0
-        self.style = params.style(len(index.reference.names))
+        self.settings = _native.MemSettings(
+            least_length=params.min_length,
+            unique_in_query=self.unique_in_query,
+            four_columns=params.four_columns or len(index.reference.names) > 1,
+            lengths=params.lengths,
+            strings=params.strings,
+            forward_coordinates=params.forward_coordinates,
+            table=params.table,
+            most_dots=self.most_dots,
+        )
         self.native = self.native_of(index)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -181,7 +180,7 @@ class Search:
             )
         return _native.MemIndex(*index.native, index.reference.shown_names)
 
-    def prepare(self, batch: Chunk | SequenceBatch) -> QueryText:
+    def prepare(self, batch: Batch) -> QueryText:
         """As :func:`pack_batch`."""
         return pack_batch(batch, self.strands)
 
@@ -190,22 +189,11 @@ class Search:
 
         The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
         """
-        source = piece.source
         if self.unique_in_query and not piece.whole:
             return self.find(piece, self.most_occurrences)
+        limit = _UNLIMITED if self.unique_in_query else _PAUSE_BYTES  # at most one match a base is unique
         printed, reached = _native.match_mems(
-            self.native,
-            source.text,
-            source.names,
-            source.name_offsets,
-            piece.start,
-            piece.stop,
-            self.params.min_length,
-            self.most_occurrences,
-            self.unique_in_query,
-            self.style,
-            _UNLIMITED if self.unique_in_query else _PAUSE_BYTES,  # at most one match a base is unique
-            self.most_dots,
+            self.native, self.settings, *_range(piece), most=self.most_occurrences, limit=limit
         )
         return Matches(piece, reached, printed=_printed(*printed))
 
@@ -213,34 +201,22 @@ class Search:
         """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
         reference; of sorted positions always those that are unique in it.
         """
-        *columns, reached = _native.find_mems(
-            self.native, piece.source.text, piece.start, piece.stop, self.params.min_length, most, limit
+        columns, reached = _native.find_mems(
+            self.native,
+            piece.source.text,
+            piece.start,
+            piece.stop,
+            least_length=self.params.min_length,
+            most=most,
+            limit=limit,
         )
         return Matches(piece, reached, columns=Columns(*columns))
 
-    def report(self, piece: Piece, columns: Columns, most: int = 0, ends: NDArray[np.uint64] = NO_ENDS) -> Printed:
-        """The text of matches that start in a piece.
-
-        Args:
-            most: leave out those whose string occurs more often in the reference; 0: none.
-            ends: the largest ends of matches that start before the piece, for that.
+    def report(self, piece: Piece, columns: Columns, most: int = 0) -> Printed:
+        """The text of all matches that start in a piece; ``most``: but those whose string occurs more often in the
+        reference; 0: none.
         """
-        source = piece.source
-        printed = _native.report_mems(
-            self.native,
-            source.text,
-            source.names,
-            source.name_offsets,
-            piece.start,
-            piece.stop,
-            *columns,
-            most,
-            ends,
-            self.unique_in_query,
-            self.style,
-            self.most_dots,
-        )
-        return _printed(*printed)
+        return _printed(*_native.report_mems(self.native, self.settings, *_range(piece), columns, most=most))
 
     @cached_property
     def matches_by_chance(self) -> float:
@@ -248,6 +224,32 @@ class Search:
         chance = float(self.index.reference.bases * 0.25**self.params.min_length)
         return min(chance, 1.0) if isinstance(self.index, SortedPositions) else chance
 
+    @staticmethod
+    def all_of(matches: Matches, search: Callable[[Piece], Matches]) -> Iterator[Matches]:
+        """A piece's matches part by part: ``search`` goes on where it paused."""
+        yield matches
+        while matches.reached < matches.piece.stop:
+            matches = search(matches.piece.rest(matches.reached))
+            yield matches
+
+    def keep_rare(self, piece: Piece, columns: Columns, most: int) -> Columns:
+        """Of all matches that start in a piece, those whose string occurs at most so often in the reference."""
+        return Columns(
+            *_native.keep_rare(
+                self.native,
+                piece.source.text,
+                piece.start,
+                least_length=self.params.min_length,
+                columns=columns,
+                most=most,
+            )
+        )
+
     def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
         """Of matches that are unique in the reference, those that are so in their strand of their record."""
-        return Columns(*_native.keep_unique(source.text, *columns, self.threads))
+        return Columns(*_native.keep_unique(source.text, columns, threads=self.threads))
+
+
+def _range(piece: Piece) -> tuple[Any, ...]:
+    source = piece.source
+    return source.text, (source.names, source.name_offsets), piece.start, piece.stop

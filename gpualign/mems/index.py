@@ -1,0 +1,68 @@
+"""The index that `mems` searches: loaded, or built as suits the matches that are looked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpualign.errors import InputError, UsageError
+from gpualign.index.file import is_index, load_index, save_index
+from gpualign.index.minimizers import MinimizerIndex, build_index
+from gpualign.index.run import open_index
+from gpualign.index.sorted_positions import SortedPositions, choose_prefix, sort_positions
+from gpualign.io.references import read_reference
+from gpualign.mems.params import MemsParams, choose_index
+from gpualign.sequences.reference import Reference
+
+#: sorting a reference's positions costs less than to look queries up in a saved index that have more than this share of
+#: its length
+_WORTH_SORTING = 1 / 64
+
+#: what a search looks matches up in
+MemsIndex = MinimizerIndex | SortedPositions
+
+
+def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> MemsIndex:
+    """Build what suits the matches that are looked for."""
+    if params.by_sorted_positions:
+        return sort_positions(reference, choose_prefix(params.min_length, reference.bases), threads)
+    return build_index(reference, choose_index(params.min_length, reference.bases), threads)
+
+
+def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int = 0) -> MemsIndex:
+    """The index of a reference file: loaded, or built and perhaps saved.
+
+    Where that is better for queries of so many bytes, it is the reference's sorted positions.
+
+    Raises:
+        InputError: a file that cannot be read, or an index of another reference.
+        UsageError: an index for longer matches.
+    """
+    if params.index is None and params.save_index is None and not is_index(reference):
+        return index_for(read_reference(reference), params, threads)
+    if params.index is not None:
+        index = load_index(params.index, threads)
+    else:
+        index = open_index(reference, None, None, threads, lambda bases: choose_index(params.min_length, bases))
+    longest = index.params.w + index.params.k - 1
+    if longest > params.min_length:
+        raise UsageError(
+            f"the index holds every match of {longest} bases or more, not of {params.min_length} "
+            f"(use -l {longest}, or build one for shorter matches)"
+        )
+    if params.index is not None:
+        _check_same_reference(index, reference)
+    if params.save_index is not None:
+        save_index(index, params.save_index)
+    if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
+        return index_for(index.reference, params, threads)
+    return index
+
+
+def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
+    packed = load_index(reference).reference if is_index(reference) else read_reference(reference)
+    same = packed.names == index.reference.names and all(
+        np.array_equal(getattr(packed, name), getattr(index.reference, name))
+        for name in ("contig_offsets", "words", "run_starts", "run_ends", "run_letters")
+    )
+    if not same:
+        raise InputError("the saved index is of another reference (build it again)", reference)

@@ -1,0 +1,75 @@
+"""What threads do with an item of `mems`, and a cluster's workers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from gpualign.engine.stage import HostedStage
+from gpualign.io.fastx import Chunk
+from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
+from gpualign.mems.device_unique import kernel_for
+from gpualign.mems.queries import BatchSize
+from gpualign.sequences.batch import SequenceBatch
+
+#: what a thread or a worker takes
+Item = Chunk | SequenceBatch | Piece
+
+
+class Found(NamedTuple):
+    """All that a worker finds in an item.
+
+    Attributes:
+        parts: text in order; or, of a part of a query in which matches must be unique, the matches.
+        size: of the item's batch.
+    """
+
+    parts: list[Printed | Columns]
+    size: BatchSize
+
+
+def piece_of(search: Search, item: Item) -> Piece:
+    """An item as a piece of queries; batches are parsed and packed."""
+    if isinstance(item, Piece):
+        return item
+    source = search.prepare(item)
+    return Piece(source, 0, source.text.length)
+
+
+def match_item(search: Search, item: Item) -> Matches:
+    """On the CPU; large results pause (:meth:`Search.match`)."""
+    return search.match(piece_of(search, item))
+
+
+def worker_stage(search: Search) -> HostedStage[Item, Found]:
+    """Items on a cluster's workers; those with devices parse and print beside them."""
+
+    def before(item: Item) -> tuple[Piece, Piece]:
+        piece = piece_of(search, item)
+        return piece, piece
+
+    return HostedStage(
+        cpu=partial(_match_all, search),
+        make_kernel=partial(kernel_for, search=search),
+        before=before,
+        cpu_kernel=search.find,
+        after=partial(_print_all, search),
+    )
+
+
+def _match_all(search: Search, item: Item) -> Found:
+    """On the CPU; a search that pauses goes on at once."""
+    piece = piece_of(search, item)
+    parts = [part.printed or part.columns for part in search.all_of(search.match(piece), search.match)]
+    return Found([part for part in parts if part is not None], piece.source.size)
+
+
+def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
+    """What a device found, as :func:`_match_all` would give it."""
+    parts = search.all_of(matches, search.find)
+    columns = join_columns([part.columns for part in parts if part.columns is not None])
+    if not search.unique_in_query or piece.whole:
+        return Found([search.report(piece, columns, search.most_of_devices)], piece.source.size)
+    if search.most_of_devices:
+        columns = search.keep_rare(piece, columns, search.most_of_devices)
+    return Found([columns], piece.source.size)
