@@ -10,6 +10,7 @@
 // that count and number matches.
 #include <cstdint>
 
+#include "abi/mems.hpp"
 #include "algo/mems/unique_mem.hpp"
 #include "device/mems/tile.cuh"
 
@@ -20,29 +21,6 @@
 namespace gpualign {
 
 constexpr uint32_t kPartHits = 8192;   // of a tile that one warp tests
-constexpr uint32_t kMostParts = 4096;  // a tile that finds no room for its parts is done by its own warp
-
-// A match that was written down before its place was known.
-struct FoundMem {
-    Mem mem;
-    uint32_t unit, number;
-};
-static_assert(sizeof(FoundMem) == 20, "as gpualign/mems/device.py reserves them");
-
-// Hits [part * kPartHits, (part + 1) * kPartHits) of a tile; part 0 marks an entry that is not in use.
-struct TilePart {
-    uint32_t tile, part;
-};
-
-// What a search leaves behind beside its matches; all zeros before it.
-struct LeftOver {
-    unsigned long long found;  // matches to be written down, those that found no room included
-    uint64_t total;            // matches
-    uint32_t part_count;       // parts to be listed, likewise
-    uint32_t unused;
-    TilePart parts[kMostParts];  // those of one tile behind one another, in order
-};
-static_assert(sizeof(LeftOver) == 24 + 8 * kMostParts, "as gpualign/mems/device.py reserves it");
 
 // The units of work: tiles, as far as a tile's own warp goes, and behind them places for parts.
 struct Units {

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
+from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import ResidentArrays
@@ -30,12 +31,11 @@ from gpualign.mems.cpu import (
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
+#: what a search leaves behind beside its matches, and of that what the host reads; parts of tiles with many hits
+LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
+_MOST_PARTS = LEFT_OVER["parts"].shape[0]
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
-_FILLED_BYTES, FOUND_BYTES = 12, 20
-#: parts of tiles with many hits, and what a search leaves behind beside its matches (LeftOver of cuda/mems.cu)
-_MOST_PARTS = 4096
-LEFT_OVER_HEAD = np.dtype([("found", "u8"), ("total", "u8"), ("part_count", "u4"), ("unused", "u4")])
-LEFT_OVER_BYTES = LEFT_OVER_HEAD.itemsize + 8 * _MOST_PARTS
+_FILLED_BYTES, FOUND_BYTES = struct("Mem").itemsize, struct("FoundMem").itemsize
 #: of the kernels that number matches and move them to their places
 _SCAN_THREADS, _SCAN_VALUES, _PLACE_THREADS = 256, 2048, 256
 #: blocks of kernels whose work only the device knows
@@ -183,7 +183,7 @@ class MemsKernel:
         task = self._task(slot, item, arrays)
         tile_numbers, room = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
         by_warps = -(-tiles // self.shape.warps), WARP * self.shape.warps
-        left_over = slot.clear("left over", LEFT_OVER_BYTES)
+        left_over = slot.clear("left over", LEFT_OVER.itemsize)
         counting = (*task, *tile_numbers, counts, totals, room, found, left_over)
         slot.launch(self._count, *by_warps, *counting)
         slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)

@@ -40,7 +40,7 @@ class UniqueMemsKernel(MemsKernel):
         units, capacity = tiles + 1, tiles * self.shape.tile  # a start has one match at most
         counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
         found = slot.device_array("found", mems.FOUND_BYTES * capacity)
-        left_over = slot.clear("left over", mems.LEFT_OVER_BYTES)
+        left_over = slot.clear("left over", mems.LEFT_OVER.itemsize)
         slot.launch(
             self._count_unique, -(-units // self.shape.warps), mems.WARP * self.shape.warps,
             slot.device_array("text words", 0), slot.device_array("text breaks", 0),

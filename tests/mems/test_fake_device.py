@@ -12,6 +12,7 @@ import pytest
 
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from gpualign.engine.gpu.abi import struct
 from gpualign.mems import device as mems
 from gpualign.mems import loop
 from gpualign.mems.cpu import Piece, Search
@@ -25,18 +26,11 @@ from tests.mems.test_gpu import mutate, random_text, reverse_complement, write
 
 #: matches of a tile that its own warp finds, and of each further part
 OWN, OF_PART = 5, 3
+LEFT_OVER = struct("LeftOver")
 #: that are left over at most
-PARTS = 4096
+PARTS = LEFT_OVER["parts"].shape[0]
+#: FoundMem, its fields side by side
 FOUND = np.dtype([("start", "u4"), ("reference", "u4"), ("length", "u4"), ("unit", "u4"), ("number", "u4")])
-LEFT_OVER = np.dtype(
-    [
-        ("found", "u8"),
-        ("total", "u8"),
-        ("part_count", "u4"),
-        ("unused", "u4"),
-        ("parts", [("tile", "u4"), ("part", "u4")], PARTS),
-    ]
-)
 
 
 def view(memory: Allocation, dtype: Any, count: int) -> np.ndarray:
