@@ -158,7 +158,7 @@ def main() -> None:
     with Device(list_devices()[0]) as device:
         for paired in (False,) if arguments.once else (False, True):
             reads = drawn(letters, arguments.reads, paired)
-            kernel = MapKernel(device, index, MapParams("", ""), INSERT if paired else None)
+            kernel = MapKernel(device, index, MapParams(), INSERT if paired else None)
             for count in (arguments.reads,) if arguments.once else (*BATCHES, arguments.reads):
                 batch, runs = batch_of(reads[:count], paired), 1 if arguments.once else 4
                 best, left = device.call(kernel_seconds, device, kernel, batch, runs).result()

@@ -21,16 +21,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) map_reads(const
     extern __shared__ uint4 memory[];
     const uint32_t warp = threadIdx.x / 32;
     MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[warp];
-    const uint64_t bytes = MapRoom::bytes(batch.room_hits, batch.room_places, batch.room_trace);
-    const MapRoom room = MapRoom::at(batch.room + (blockIdx.x * uint64_t(WARPS) + warp) * bytes, batch.room_hits,
-                                     batch.room_places, batch.room_trace);
+    const uint64_t bytes = MapRoom::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+    const MapRoom room = MapRoom::at(batch.workspace + (blockIdx.x * uint64_t(WARPS) + warp) * bytes, batch.workspace_hits,
+                                     batch.workspace_loci, batch.workspace_trace);
     const Warp group;
     MapUnit<WORDS, Warp> unit(group, batch, room, shared);
     while (true) {
         uint32_t next = 0;
-        if (group.lane() == 0) next = atomicAdd(batch.next_unit, 1u);
+        if (group.lane() == 0) next = atomicAdd(batch.next_template, 1u);
         next = __shfl_sync(~0u, next, 0);
-        if (next >= batch.unit_count) return;
+        if (next >= batch.template_count) return;
         unit.map(next);
         __syncwarp();
     }

@@ -24,8 +24,8 @@ from gpualign.io.reads import ReadSource
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
-from gpualign.map.pairs import PairModel, estimate_pairs, parse_insert_size
-from gpualign.map.params import MapParams
+from gpualign.map.pairs import PairModel, estimate_pairs
+from gpualign.map.params import NO_LONG_PAIRS, MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
@@ -37,6 +37,13 @@ MAP_DTYPE = np.dtype(
         *(("mapq", "u1"), ("score", "i4"), ("distance", "i4"), ("cigar", "O")),
     ]
 )
+#: fields of the parameters that have a shorter name here
+_FIELDS = {
+    "most_hits": "max_hits",
+    "most_candidates": "max_candidates",
+    "clip": "clip_penalty",
+    "unpaired": "unpaired_penalty",
+}
 #: bases of reads that a thread takes at once
 _BATCH = 1 << 22
 #: number of reads, and their records
@@ -57,9 +64,9 @@ class Mapper:
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; long reads are mapped on the CPU whatever it says.
         threads: host threads; 0: all cores.
-        parameters: fields of :class:`gpualign.map.params.MapParams` on top of the preset: ``error_rate``, ``k``,
-            ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``, ``most_candidates``,
-            ``insert_size``, ``orientation``, ``unpaired``.
+        parameters: of :class:`gpualign.map.params.MapParams` and its groups, on top of the preset: ``error_rate``,
+            ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``,
+            ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``.
 
     Attributes:
         names: of the contigs.
@@ -74,7 +81,7 @@ class Mapper:
     def __init__(
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
-        self._params = MapParams.of_preset(preset, reference="", reads="", **parameters)
+        self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
         self._options = run_options(device if runs_on_gpu(self._params) else "cpu", threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
@@ -137,11 +144,11 @@ class Mapper:
         )
 
     def _open(self, reference: Sequences) -> MinimizerIndex:
-        params, threads = self._params, self._options.threads
+        seeding, threads = self._params.seeding, self._options.threads
         if isinstance(reference, str | os.PathLike):
-            return open_index(os.fspath(reference), params.k, params.w, threads)
+            return open_index(os.fspath(reference), seeding.k, seeding.w, threads)
         whole = packed(as_batch(reference))
-        return build_index(whole, choose_index_params(whole.bases, params.k, params.w), threads)
+        return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w), threads)
 
     def _batches(
         self, reads: Sequences, mates: Sequences | None, stack: ExitStack
@@ -158,13 +165,13 @@ class Mapper:
         else:
             batches = _paired(reads, mates, stack)
         if params.long_reads:
-            raise UsageError("long reads have no pairs (use the preset sr)")
-        if params.insert_size is not None:
-            return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
+            raise UsageError(NO_LONG_PAIRS)
+        if params.pairing.given is not None:
+            return params.pairing.given, batches
         model, batches = estimate_pairs(
-            batches, lambda batch: map_batch(self._index, batch, params), params.orientation, params.unpaired
+            batches, lambda batch: map_batch(self._index, batch, params), params.pairing.default
         )
-        return model or PairModel(orientation=params.orientation, unpaired=params.unpaired), batches
+        return model or params.pairing.default, batches
 
 
 def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from gpualign.io.paths import listed_files
+from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group
-from gpualign.map.params import ALL_PLACES, MapParams
+from gpualign.map.params import ALL_LOCI, MapParams, Pairing, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import default_of, run_options, seed_options, take_run_options
 
+T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
@@ -59,7 +62,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-A",
     "--match",
     type=int,
-    default=default_of(MapParams, "match"),
+    default=default_of(Scoring, "match"),
     show_default=True,
     metavar="INT",
     help="Score of a match.",
@@ -68,7 +71,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-B",
     "--mismatch",
     type=int,
-    default=default_of(MapParams, "mismatch"),
+    default=default_of(Scoring, "mismatch"),
     show_default=True,
     metavar="INT",
     help="Penalty of a mismatch.",
@@ -77,7 +80,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-O",
     "--gap-open",
     type=int,
-    default=default_of(MapParams, "gap_open"),
+    default=default_of(Scoring, "gap_open"),
     show_default=True,
     metavar="INT",
     help="Penalty of a gap: a gap of length l costs O + l * E.",
@@ -86,7 +89,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-E",
     "--gap-extend",
     type=int,
-    default=default_of(MapParams, "gap_extend"),
+    default=default_of(Scoring, "gap_extend"),
     show_default=True,
     metavar="INT",
     help="Penalty of each base of a gap.",
@@ -94,26 +97,25 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "-L",
     "--clip",
+    "clip_penalty",
     type=int,
-    default=default_of(MapParams, "clip"),
+    default=default_of(Scoring, "clip_penalty"),
     show_default=True,
     metavar="INT",
     help="Penalty of clipping an end of the read.",
 )
 @click.option(
     "--max-hits",
-    "most_hits",
     type=int,
-    default=default_of(MapParams, "most_hits"),
+    default=default_of(Seeding, "max_hits"),
     show_default=True,
     metavar="INT",
     help="Seed hits followed per read, rarest seeds first.",
 )
 @click.option(
     "--max-candidates",
-    "most_candidates",
     type=int,
-    default=default_of(MapParams, "most_candidates"),
+    default=default_of(Seeding, "max_candidates"),
     show_default=True,
     metavar="INT",
     help="Places verified per read.",
@@ -135,7 +137,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-N",
     "secondary",
     type=int,
-    default=default_of(MapParams, "secondary"),
+    default=default_of(Reporting, "secondary"),
     show_default=True,
     metavar="INT",
     help="Report up to that many further places of a read, best first, as secondary records.",
@@ -207,23 +209,30 @@ def command(
     if everywhere and given_secondary:
         raise click.UsageError("-a reports all places, -N some: choose one")
     if everywhere or (values["strata"] is not None and not given_secondary and not five):
-        values["secondary"] = ALL_PLACES
+        values["secondary"] = ALL_LOCI
     elif five and not given_secondary:
         values["secondary"] = 5
     values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
+    values |= {"command_line": command_line, "check_names": not no_check_names}
+    files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
-    params = MapParams.of_preset(preset, command_line=command_line, check_names=not no_check_names, **given)
-    run_map(params, options, layout)
+    run_map(files, MapParams.of_preset(preset, **given), options, layout, records)
+
+
+def _taken(kind: type[T], values: dict[str, Any]) -> T:
+    """Remove the fields of a dataclass from the command's keyword arguments and make it of them."""
+    names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
+    return kind(**{name: values.pop(name) for name in names})
 
 
 def _take_orientation(values: dict[str, Any]) -> str:
     given = [name for name in ("fr", "rf", "ff") if values.pop(name)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
-    return given[0] if given else str(default_of(MapParams, "orientation"))
+    return given[0] if given else str(default_of(Pairing, "orientation"))
 
 
 def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:

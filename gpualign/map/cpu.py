@@ -10,9 +10,6 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: more edits than there are
-NO_STRATA = (1 << 31) - 1
-
 
 def map_batch(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
@@ -22,34 +19,27 @@ def map_batch(
     Args:
         pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
     """
+    reads = (*index.native, batch.bases, batch.base_offsets)
+    scores, seeding = params.scoring.native, params.seeding
     if params.long_reads:
-        return Alignments(
-            *_native.map_long_reads(
-                *index.native,
-                batch.bases,
-                batch.base_offsets,
-                params.most_hits,
-                params.scores,
-                params.chaining.native,
-                params.secondary,
-            )
-        )
+        chaining = params.chaining.native(seeding.max_hits)
+        secondary = params.reporting.secondary
+        return Alignments(*_native.map_long_reads(*reads, scores=scores, chaining=chaining, max_secondary=secondary))
+    named = {
+        "error_rate": params.error_rate,
+        "local": not params.end_to_end,
+        "scores": scores,
+        "max_hits": seeding.max_hits,
+        "max_candidates": seeding.max_candidates,
+        "full": seeding.full,
+        **params.reporting.native,
+    }
     return Alignments(
         *_native.map_reads(
-            *index.native,
-            batch.bases,
-            batch.base_offsets,
-            params.error_rate,
-            params.most_hits,
-            params.most_candidates,
-            params.full,
-            not params.end_to_end,
-            params.secondary,
-            NO_STRATA if params.strata is None else params.strata,
-            params.scores,
-            LONG_READS.native,
-            LONG_READ_HITS,
-            batch.mates if pairs is not None else None,
-            (pairs or PairModel()).native,
+            *reads,
+            mates=batch.mates if pairs is not None else None,
+            params=named,
+            chaining=LONG_READS.native(LONG_READ_HITS),
+            pairs=(pairs or PairModel()).native,
         )
     )

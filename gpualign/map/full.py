@@ -48,8 +48,8 @@ def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
 def choose_seeds(params: MapParams, piece: int) -> tuple[int, int]:
     """k and w, as far as they are not given, so that w + k - 1 bases in a row have a seed; long ones occur less often
     by chance."""
-    k = params.k or next(k for k in (19, 15, 13, 11, 9, 7) if piece >= {19: 23, 15: 17}.get(k, k))
-    return k, params.w or min(_MOST_W, max(1, piece - k + 1))
+    k = params.seeding.k or next(k for k in (19, 15, 13, 11, 9, 7) if piece >= {19: 23, 15: 17}.get(k, k))
+    return k, params.seeding.w or min(_MOST_W, max(1, piece - k + 1))
 
 
 def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
@@ -59,7 +59,8 @@ def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
         UsageError: with seeds that do.
     """
     if index.w + index.k - 1 > piece:
-        k, w = choose_seeds(params, piece) if params.k is None and params.w is None else (piece - 1 + piece % 2, 1)
+        free = params.seeding.k is None and params.seeding.w is None
+        k, w = choose_seeds(params, piece) if free else (piece - 1 + piece % 2, 1)
         raise UsageError(
             f"--sensitivity full needs k + w - 1 of at most {piece} for these reads and -e {params.error_rate:g}, "
             f"and the index has k = {index.k} and w = {index.w} (-k {k} -w {w} will do)"

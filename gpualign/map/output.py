@@ -16,6 +16,7 @@ from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
 from gpualign.map.fastq_output import open_reads_output
+from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -45,44 +46,55 @@ class RecordFormatter:
     """
 
     def __init__(
-        self, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, form: str, tagged: bool
+        self,
+        index: MinimizerIndex,
+        params: MapParams,
+        pairs: PairModel | None,
+        files: MapFiles,
+        options: RecordOptions,
+        form: str,
+        tagged: bool,
     ) -> None:
-        self.index, self.params, self.pairs, self.form, self.tagged = index, params, pairs, form, tagged
+        self.index, self.params, self.pairs, self.files = index, params, pairs, files
+        self.options, self.form, self.tagged = options, form, tagged
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
-        self._read_group = parse_read_group(params.read_group)[1] if params.read_group else ""
+        self._read_group = parse_read_group(options.read_group)[1] if options.read_group else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RecordFormatter, (self.index, self.params, self.pairs, self.form, self.tagged)
+        return RecordFormatter, (
+            *(self.index, self.params, self.pairs),
+            *(self.files, self.options, self.form, self.tagged),
+        )
 
     def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
         """The text, and the number of comments that should be tags and are none."""
-        params = self.params
+        files, options = self.files, self.options
         alignments = alignments.with_read_flags(batch.flags)
         with_tags, invalid = self._with_tags(batch)
-        if not (params.no_unmapped or params.unmapped_reads or params.mapped_reads):
+        if not (options.no_unmapped or files.write_reads):
             return MappedText(self._records(with_tags, alignments, None)), invalid
         placed = templates_with_place(batch, alignments)
-        unmapped = _native.format_fastx(batch.native, 1 - placed, True) if params.unmapped_reads else b""
-        mapped = _native.format_fastx(batch.native, placed, True) if params.mapped_reads else b""
-        wanted = placed if params.no_unmapped else None
+        unmapped = _native.format_fastx(batch.native, 1 - placed, True) if files.unmapped_reads else b""
+        mapped = _native.format_fastx(batch.native, placed, True) if files.mapped_reads else b""
+        wanted = placed if options.no_unmapped else None
         return MappedText(self._records(with_tags, alignments, wanted), unmapped, mapped), invalid
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with tags for comments, and the number of comments that are none."""
         if self.tagged:
             return batch, 0
-        if self.params.copy_comments:
-            return with_comment_tags(batch, self.params.read_group is not None)
+        if self.options.copy_comments:
+            return with_comment_tags(batch, self.options.read_group is not None)
         return replace(batch, comments=None, comment_offsets=None), 0
 
     def _records(
         self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None
     ) -> NDArray[np.uint8]:
         """Records of the reads that are wanted; None: of all."""
-        params = self.params
+        options = self.options
         if self.form == "paf":
-            text = _native.format_paf(*self._reference, batch.native, alignments.native, params.eqx)
+            text = _native.format_paf(*self._reference, batch.native, alignments.native, options.eqx)
             lines = _native.count_newlines(text)
             expected = int(np.count_nonzero(alignments.contig >= 0))
         else:
@@ -91,9 +103,9 @@ class RecordFormatter:
                 batch.native,
                 alignments.native,
                 wanted,
-                params.eqx,
-                params.soft_supplementary,
-                params.secondary_sequence,
+                options.eqx,
+                options.soft_supplementary,
+                options.secondary_sequence,
                 self._read_group,
             )
             expected = len(alignments.flag)
@@ -111,7 +123,7 @@ class RecordFormatter:
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
         if len(too_long):
-            name, files = batch.name(int(too_long[0])), shown_inputs(self.params.files)
+            name, files = batch.name(int(too_long[0])), shown_inputs(self.files.files)
             raise InputError(
                 f"{files}: a read's name has {len(name):,} letters, BAM, CRAM and sorted output hold "
                 f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
@@ -133,7 +145,7 @@ class MapOutputs:
 
     def __init__(
         self,
-        params: MapParams,
+        files: MapFiles,
         options: RunOptions,
         layout: AlignmentLayout,
         reference: Reference,
@@ -142,7 +154,7 @@ class MapOutputs:
             self._sinks: list[Sink] = [
                 stack.enter_context(open_alignments(options.output, layout, reference, options.threads))
             ]
-            for path in (params.unmapped_reads, params.mapped_reads):
+            for path in (files.unmapped_reads, files.mapped_reads):
                 self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
             self._stack = stack.pop_all()
 

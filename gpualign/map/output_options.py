@@ -51,7 +51,7 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
 
 
 def record_options(command: F) -> F:
-    """Add the options of :class:`MapParams` that choose and complete records."""
+    """Add the options of :class:`RecordOptions` that choose and complete records."""
     decorators = [
         click.option(
             "-C", "--copy-comments", is_flag=True, help="Comments that are SAM tags (XX:T:value) become tags."

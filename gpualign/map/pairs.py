@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class PairModel:
         mean, sd: of the insert sizes.
         min, max: bounds of a proper pair.
         orientation: one of :data:`ORIENTATIONS`.
-        unpaired: score that places which are no proper pair must make good.
+        unpaired_penalty: score that alignments which are no proper pair must make good.
     """
 
     mean: float = 300.0
@@ -40,7 +40,7 @@ class PairModel:
     min: int = 1
     max: int = 1000
     orientation: str = "fr"
-    unpaired: int = 17
+    unpaired_penalty: int = 17
 
     def __post_init__(self) -> None:
         if self.orientation not in ORIENTATIONS:
@@ -51,11 +51,19 @@ class PairModel:
             raise UsageError(f"insert size must be at most {1 << 20:,}, not {self.max:,}")
 
     @property
-    def native(self) -> tuple[float, float, int, int, int, int]:
-        return (self.mean, self.sd, self.min, self.max, ORIENTATIONS.index(self.orientation), self.unpaired)
+    def reported(self) -> dict[str, float | str]:
+        """As --json shows it."""
+        fields = asdict(self)
+        fields["unpaired"] = fields.pop("unpaired_penalty")
+        return fields
+
+    @property
+    def native(self) -> dict[str, float]:
+        """As native functions take it."""
+        return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation)}
 
 
-def parse_insert_size(text: str, orientation: str, unpaired: int) -> PairModel:
+def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> PairModel:
     """``mean[,sd[,max[,min]]]`` as in bwa's -I; sd is a tenth of the mean, max and min four sd away where not given.
 
     Raises:
@@ -71,14 +79,13 @@ def parse_insert_size(text: str, orientation: str, unpaired: int) -> PairModel:
     sd = numbers[1] if len(numbers) > 1 else mean / 10
     longest = numbers[2] if len(numbers) > 2 else mean + 4 * sd
     shortest = numbers[3] if len(numbers) > 3 else mean - 4 * sd
-    return PairModel(mean, sd, max(1, int(shortest)), int(longest), orientation, unpaired)
+    return PairModel(mean, sd, max(1, int(shortest)), int(longest), orientation, unpaired_penalty)
 
 
 def estimate_pairs(
     items: Iterator[PairedParts | SequenceBatch],
     map_alone: Callable[[SequenceBatch], Alignments],
-    orientation: str,
-    unpaired: int,
+    library: PairModel,
     threads: int = 1,
 ) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
     """Insert sizes from the first pairs whose ends are both placed with confidence, each by itself.
@@ -86,6 +93,9 @@ def estimate_pairs(
     Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
     as in bwa mem: mean and sd from the sizes within two interquartile ranges of the quartiles, a proper pair within
     three, and at least four sd from the mean.
+
+    Args:
+        library: orientation and penalty.
 
     Returns:
         The model, None where too few pairs could be placed, and the items from the first one on.
@@ -95,7 +105,7 @@ def estimate_pairs(
     sizes: list[NDArray[np.int64]] = []
 
     def sizes_of(part: SequenceBatch) -> NDArray[np.int64]:
-        return _sizes(part, map_alone(part), orientation)
+        return _sizes(part, map_alone(part), library.orientation)
 
     for item in items:
         held.append(to_reads(item))
@@ -105,7 +115,7 @@ def estimate_pairs(
         if pairs >= _SAMPLE_PAIRS:
             break
     found = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-    return _fit(found, orientation, unpaired), itertools.chain(held, items)
+    return _fit(found, library), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
@@ -133,7 +143,7 @@ def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray
     return sizes
 
 
-def _fit(sizes: NDArray[np.int64], orientation: str, unpaired: int) -> PairModel | None:
+def _fit(sizes: NDArray[np.int64], library: PairModel) -> PairModel | None:
     if len(sizes) < _LEAST_PAIRS:
         return None
     # the quartile itself, not an interpolation: the same number on every machine
@@ -143,4 +153,4 @@ def _fit(sizes: NDArray[np.int64], orientation: str, unpaired: int) -> PairModel
     mean, sd = float(inside.mean()), max(1.0, float(inside.std()))
     shortest = min(lower - 3 * spread, mean - 4 * sd)
     longest = max(upper + 3 * spread, mean + 4 * sd)
-    return PairModel(mean, sd, max(1, int(shortest)), min(1 << 20, int(longest)), orientation, unpaired)
+    return replace(library, mean=mean, sd=sd, min=max(1, int(shortest)), max=min(1 << 20, int(longest)))

@@ -1,4 +1,4 @@
-"""What `map -x` sets: fields of MapParams, by the kind of the reads. An explicit option wins."""
+"""What `map -x` sets: parameters of MapParams.of_preset, by the kind of the reads. An explicit option wins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 #: reads are gaps. Ends are clipped without a penalty, as adapters and foreign sequence are common there.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sr": {},
-    "sr-sensitive": {"error_rate": 0.12, "most_hits": 10_000, "most_candidates": 512},
+    "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},
     "hifi": {
         "k": 19,
         "w": 19,
@@ -19,8 +19,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "mismatch": 4,
         "gap_open": 6,
         "gap_extend": 2,
-        "clip": 0,
-        "most_hits": LONG_READ_HITS,
+        "clip_penalty": 0,
+        "max_hits": LONG_READ_HITS,
         "long_reads": True,
         "chaining": LONG_READS,
     },
@@ -31,8 +31,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "mismatch": 4,
         "gap_open": 4,
         "gap_extend": 2,
-        "clip": 0,
-        "most_hits": LONG_READ_HITS,
+        "clip_penalty": 0,
+        "max_hits": LONG_READ_HITS,
         "long_reads": True,
         "chaining": LONG_READS,
     },

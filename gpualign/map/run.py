@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from typing import Any
 
 from gpualign import _native
@@ -26,8 +25,9 @@ from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
+from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
-from gpualign.map.pairs import PairModel, estimate_pairs, parse_insert_size
+from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import NO_LONG_PAIRS, MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.stage import Mapping
@@ -45,22 +45,30 @@ Reads = Chunk | PairedParts | SequenceBatch
 _PARSERS = 4
 
 
-def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | None = None) -> None:
+def run_map(
+    files: MapFiles,
+    params: MapParams,
+    options: RunOptions,
+    layout: AlignmentLayout | None = None,
+    records: RecordOptions | None = None,
+) -> None:
     """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
+    if params.long_reads and (files.mates is not None or files.interleaved):
+        raise UsageError(NO_LONG_PAIRS)
     options = _with_device(params, options)
-    layout = (layout or AlignmentLayout()).of(options.output)
+    layout, records = (layout or AlignmentLayout()).of(options.output), records or RecordOptions()
     report = Report("map", options)
-    check_paths((params.reference, *params.files), (options.output, options.json, *params.written))
+    check_paths((files.reference, *files.files), (options.output, options.json, *files.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map", work_of(params.read_files, params.mate_files)))
-        source = _Source(params, stack, options, opening)
-        index, reads = _index(params, source, options)
-        if params.save_index is not None:
-            save_index(index, params.save_index)
+        opening = stack.enter_context(Opening(options, "map", work_of(files.read_files, files.mate_files)))
+        source = _Source(files, records, stack, options, opening)
+        index, reads = _index(files, params, source, options)
+        if files.save_index is not None:
+            save_index(index, files.save_index)
         report.stage("index")
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
@@ -70,11 +78,11 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
         reads = source.items(batch_bases, options.threads) if reads is None else reads
         pairs, items = _pairs(index, reads, source.paired, params, options)
         report.stage("insert sizes")
-        header = _header(index.reference, params, layout, source.header)
-        mapping = Mapping(RecordFormatter(index, params, pairs, layout.records, source.tagged))
+        header = _header(index.reference, files.reference, records, layout, source.header)
+        mapping = Mapping(RecordFormatter(index, params, pairs, files, records, layout.records, source.tagged))
         statistics = MapStatistics()
         with (
-            MapOutputs(params, options, layout, index.reference) as out,
+            MapOutputs(files, options, layout, index.reference) as out,
             Progress(options, "read") as progress,
             closing(backend.run(items, mapping.stage)) as mapped,  # before the devices, on which its threads wait
         ):
@@ -85,16 +93,16 @@ def run_map(params: MapParams, options: RunOptions, layout: AlignmentLayout | No
                 progress.update(of_batch.reads)
         report.stage("mapping")
     if not options.quiet:
-        _warn(params, statistics)
+        _warn(files, statistics)
     report |= backend.report() | statistics.report()
-    report |= {"sample": _sample(params), "k": index.params.k, "w": index.params.w}
+    report |= {"sample": _sample(files, records), "k": index.params.k, "w": index.params.w}
     report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}
     if pairs is not None:
-        report |= {"insert_size": asdict(pairs)}
+        report |= {"insert_size": pairs.reported}
     report.finish(statistics.summary(pairs))
-    if params.report_page is not None:
-        with open_output(params.report_page) as page:
+    if files.report_page is not None:
+        with open_output(files.report_page) as page:
             page.write(report_page(report.fields).encode())
 
 
@@ -104,38 +112,42 @@ def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 
-def _header(reference: Reference, params: MapParams, layout: AlignmentLayout, source: dict[str, Any] | None) -> bytes:
+def _header(
+    reference: Reference, path: str, records: RecordOptions, layout: AlignmentLayout, source: dict[str, Any] | None
+) -> bytes:
     if layout.format == "paf":
         return b""
-    group = parse_read_group(params.read_group)[0] if params.read_group else None
-    tags = sequence_tags(reference, params.reference) if layout.format == "cram" else None
-    text = sam_header(reference, params.command_line, group, source, layout.sort, tags)
+    group = parse_read_group(records.read_group)[0] if records.read_group else None
+    tags = sequence_tags(reference, path) if layout.format == "cram" else None
+    text = sam_header(reference, records.command_line, group, source, layout.sort, tags)
     return bam_header(text, reference) if layout.records == "bam" else text
 
 
 class _Source:
     """The reads of a run, lane by lane one file or two, open as long as ``stack``."""
 
-    def __init__(self, params: MapParams, stack: ExitStack, options: RunOptions, opening: Opening) -> None:
+    def __init__(
+        self, files: MapFiles, records: RecordOptions, stack: ExitStack, options: RunOptions, opening: Opening
+    ) -> None:
         def open_reads(path: str) -> ReadSource:
-            comments = params.copy_comments or bool(params.unmapped_reads or params.mapped_reads)
+            comments = records.copy_comments or files.write_reads
             by_parser = opening.workers_see(path)
             source = ReadSource(
                 path,
-                _fasta(params.reference),
-                params.read_group is None,
+                _fasta(files.reference),
+                records.read_group is None,
                 comments,
                 options.threads,
                 by_parser=by_parser,
             )
             return stack.enter_context(closing(source))
 
-        self.first = [open_reads(path) for path in params.read_files]
-        self.second = [open_reads(path) for path in params.mate_files]
-        self.check_names = params.check_names
-        self.header = joined_header(self.first, params.read_group is None)
+        self.first = [open_reads(path) for path in files.read_files]
+        self.second = [open_reads(path) for path in files.mate_files]
+        self.check_names = files.check_names
+        self.header = joined_header(self.first, records.read_group is None)
         self.tagged = self.header is not None
-        self.paired = bool(self.second) or params.interleaved or any(source.paired for source in self.first)
+        self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
 
     def items(self, batch_bases: int, threads: int) -> Iterator[Reads]:
         threads = min(threads, _PARSERS)
@@ -150,14 +162,17 @@ class _Source:
                 yield from single_items(source, batch_bases)
 
 
-def _index(params: MapParams, source: _Source, options: RunOptions) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
+def _index(
+    files: MapFiles, params: MapParams, source: _Source, options: RunOptions
+) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """The index, and all reads where the first ones had to be looked at for it."""
-    if not params.full:
-        return open_index(params.reference, params.k, params.w, options.threads), None
+    given = (params.seeding.k, params.seeding.w)
+    if not params.seeding.full:
+        return open_index(files.reference, *given, options.threads), None
     lengths, reads = first_lengths(source.items(options.batch_size, options.threads))
     piece = shortest_piece(params, lengths)
-    seeds = (params.k, params.w) if is_index(params.reference) else choose_seeds(params, piece)
-    index = open_index(params.reference, *seeds, options.threads)
+    seeds = given if is_index(files.reference) else choose_seeds(params, piece)
+    index = open_index(files.reference, *seeds, options.threads)
     check_seeds(params, index.params, piece)
     return index, reads
 
@@ -170,13 +185,14 @@ def _pairs(
         return None, batches
     if params.long_reads:
         raise UsageError(NO_LONG_PAIRS)
-    if params.insert_size is not None:
-        return parse_insert_size(params.insert_size, params.orientation, params.unpaired), batches
+    pairing = params.pairing
+    if (model := pairing.given) is not None:
+        return model, batches
     model, batches = estimate_pairs(
-        batches, lambda batch: map_batch(index, batch, params), params.orientation, params.unpaired, options.threads
+        batches, lambda batch: map_batch(index, batch, params), pairing.default, options.threads
     )
     if model is None:
-        model = PairModel(orientation=params.orientation, unpaired=params.unpaired)
+        model = pairing.default
         if not options.quiet:
             warn(
                 "map", f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)"
@@ -184,19 +200,19 @@ def _pairs(
     return model, batches
 
 
-def _sample(params: MapParams) -> str:
+def _sample(files: MapFiles, records: RecordOptions) -> str:
     """The read group's sample, or the reads' file without folder and extensions."""
-    if params.read_group:
-        for entry in parse_read_group(params.read_group)[0].split("\t"):
+    if records.read_group:
+        for entry in parse_read_group(records.read_group)[0].split("\t"):
             if entry.startswith("SM:"):
                 return entry[3:]
-    first = params.read_files[0]
+    first = files.read_files[0]
     return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
 
-def _warn(params: MapParams, statistics: MapStatistics) -> None:
+def _warn(files: MapFiles, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
-        warn("map", f"no reads in {shown_inputs(params.read_files)}: the output holds the header alone")
+        warn("map", f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
         warn(
             "map",

@@ -80,7 +80,7 @@ class Mapping:
         statistics = statistics_of(batch, alignments, formatter.pairs)
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
-        unsure = ~params.promised(batch.lengths) if params.full else np.zeros(0, np.bool_)
+        unsure = ~params.promised(batch.lengths) if params.seeding.full else np.zeros(0, np.bool_)
         return text, replace(
             statistics,
             invalid_comments=invalid_comments,

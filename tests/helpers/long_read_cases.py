@@ -48,7 +48,7 @@ def map_by_chaining(
     """Records of each read, the primary one first; none: unmapped."""
     letters, offsets = join_bytes([read.encode() for read in reads])
     flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
-        *index.native, letters, offsets, 200, scores, chaining.native, most_secondary
+        *index.native, letters, offsets, scores=scores, chaining=chaining.native(200), max_secondary=most_secondary
     )
     found = []
     for first, last in zip(record_offsets[:-1].tolist(), record_offsets[1:].tolist(), strict=True):

@@ -29,7 +29,7 @@ def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> Ch
         np.array(reverse, np.uint8),
         np.array(reference, np.uint32),
         np.array(query, np.int32),
-        chaining.native,
+        chaining.native(0),
     )
     return result
 
@@ -69,7 +69,7 @@ def test_no_chain_crosses_a_border() -> None:
     for right in (
         line(200, 20_000, 5),
         line(100, 19_900, 4, reverse=True),
-        line(200 + ANY.most_gap, 10_000, 4),
+        line(200 + ANY.max_gap, 10_000, 4),
         line(100, 10_000, 4),
         line(100, 19_800 - 20, 4),
     ):
@@ -105,7 +105,7 @@ def best_chain_score(anchors: list[tuple[int, int]]) -> float:
         score = float(K)
         for before, (q, r) in zip(scores, anchors[:i], strict=False):
             dq, dr = query - q, reference - r
-            if 0 < dq <= ANY.most_gap and 0 < dr <= ANY.most_gap and abs(dr - dq) <= ANY.most_difference:
+            if 0 < dq <= ANY.max_gap and 0 < dr <= ANY.max_gap and abs(dr - dq) <= ANY.max_difference:
                 difference = abs(dr - dq)
                 cost = difference * K / 125 + 0.5 * math.log2(difference + 1)
                 score = max(score, before + min(dq, dr, K) - cost)

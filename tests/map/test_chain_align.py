@@ -190,6 +190,6 @@ def test_a_part_below_the_least_length_is_no_supplementary_record() -> None:
     read = GENOME[9000:9300] + reverse_complement(GENOME[40_000:40_060])
     index = index_of(GENOME, k=15, w=5)
     for least, records in ((50, 2), (100, 1)):
-        [found] = map_by_chaining(index, [read], replace(Chaining(), min_part=least), SHORT_SCORES)
+        [found] = map_by_chaining(index, [read], replace(Chaining(), min_split=least), SHORT_SCORES)
         assert len(found) == records
-    assert LONG_READS.min_part == 30
+    assert LONG_READS.min_split == 30

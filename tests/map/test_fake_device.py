@@ -19,6 +19,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
+from gpualign.map.inputs import MapFiles
 from gpualign.map.output import MapOutputs, MappedText
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
@@ -41,7 +42,7 @@ class MapReads:
     def __call__(self, batch, grid, block, shared, stream):
         assert grid[0] > 0
         assert block == (128, 1, 1)
-        _native.map_on_one_lane(batch, 16)
+        _native.map_on_one_lane(batch.tobytes(), 16)
 
 
 @pytest.fixture
@@ -177,7 +178,8 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
     before = threading.active_count()
     with pytest.raises(BrokenPipeError):
         run_map(
-            MapParams(str(GENOMES), str(some_reads)),
+            MapFiles(str(GENOMES), str(some_reads)),
+            MapParams(),
             RunOptions(device="cuda", batch_size=1 << 13, threads=3, quiet=True),
         )
     assert driver.contexts == []

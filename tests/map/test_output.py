@@ -22,6 +22,7 @@ from gpualign.errors import GpualignError
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import compress_blocks
 from gpualign.io.samtools import run_samtools
+from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
@@ -200,7 +201,8 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(
     for threads, batch_size, memory in ((1, 1 << 22, 1 << 30), (3, 20_000, 1 << 20)):
         out = tmp_path / f"{threads}.out"
         options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
-        run_map(MapParams(str(GENOMES), str(some_reads)), options, AlignmentLayout(layout.format, layout.sort, memory))
+        form = AlignmentLayout(layout.format, layout.sort, memory)
+        run_map(MapFiles(str(GENOMES), str(some_reads)), MapParams(), options, form)
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
 

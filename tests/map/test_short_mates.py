@@ -158,7 +158,7 @@ def test_the_device_gives_the_same(library: str) -> None:
         ends = [text[at : at + 100], reverse_complement(mate).encode() if rng.random() < 0.9 else b"N" * length]
         reads += ends if rng.random() < 0.5 else reversed(ends)
     batch = as_batch(reads, np.array([1, 2] * 300, np.uint8))
-    for params in (MapParams("", ""), MapParams("", "", end_to_end=True)):
+    for params in (MapParams(), MapParams.of_preset(end_to_end=True)):
         found = map_on_one_lane(index, batch, params, PAIRS[library])
         assert_same(found, index, batch, params, PAIRS[library])
         assert 0 < np.count_nonzero(found.left) < 0.8 * len(batch)

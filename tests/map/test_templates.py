@@ -15,6 +15,7 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
+from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -127,17 +128,17 @@ def assert_same(
 
 
 CASES = {
-    "plain": MapParams("", ""),
-    "secondary": MapParams("", "", secondary=3, strata=2),
-    "whole": MapParams("", "", end_to_end=True, error_rate=0.12),
-    "few hits": MapParams("", "", most_hits=20, most_candidates=3, secondary=2),
-    "many hits": MapParams.of_preset("sr-sensitive", reference="", reads=""),
-    "scores": MapParams("", "", match=2, mismatch=3, gap_open=1, gap_extend=1, clip=0),
+    "plain": MapParams(),
+    "secondary": MapParams.of_preset(secondary=3, strata=2),
+    "whole": MapParams.of_preset(end_to_end=True, error_rate=0.12),
+    "few hits": MapParams.of_preset(max_hits=20, max_candidates=3, secondary=2),
+    "many hits": MapParams.of_preset("sr-sensitive"),
+    "scores": MapParams.of_preset(match=2, mismatch=3, gap_open=1, gap_extend=1, clip_penalty=0),
 }
 PAIRS = {
     "fr": PairModel(mean=300, sd=30, min=150, max=450),
     "ff": PairModel(mean=300, sd=30, min=150, max=450, orientation="ff"),
-    "rf, no price": PairModel(mean=300, sd=30, min=150, max=450, orientation="rf", unpaired=0),
+    "rf, no price": PairModel(mean=300, sd=30, min=150, max=450, orientation="rf", unpaired_penalty=0),
 }
 
 
@@ -180,8 +181,8 @@ def test_one_lane_edits_at_an_end(
     world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], scores: tuple[int, ...]
 ) -> None:
     index, contigs = world
-    names = ("match", "mismatch", "gap_open", "gap_extend", "clip")
-    params = MapParams("", "", **dict(zip(names, scores, strict=True)))
+    names = ("match", "mismatch", "gap_open", "gap_extend", "clip_penalty")
+    params = MapParams.of_preset(**dict(zip(names, scores, strict=True)))
     batch = edited_at_an_end(contigs, 3, 600)
     assert_same(map_on_one_lane(index, batch, params), index, batch, params, None)
 
@@ -199,22 +200,22 @@ def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
 def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]) -> None:
     index, contigs = world
     batch = as_batch([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
-    found = map_on_one_lane(index, batch, MapParams("", ""))
+    found = map_on_one_lane(index, batch, MapParams())
     assert found.left.tolist() == [0, 1, 1]
-    assert_same(found, index, batch, MapParams("", ""), None)
+    assert_same(found, index, batch, MapParams(), None)
 
 
 def test_what_the_device_does_not_map() -> None:
-    assert runs_on_gpu(MapParams("", ""))
-    assert not runs_on_gpu(MapParams("", "", full=True))
-    assert not runs_on_gpu(MapParams("", "", secondary=17))
-    assert not runs_on_gpu(MapParams.of_preset("ont", reference="", reads=""))
+    assert runs_on_gpu(MapParams())
+    assert not runs_on_gpu(MapParams.of_preset(full=True))
+    assert not runs_on_gpu(MapParams.of_preset(secondary=17))
+    assert not runs_on_gpu(MapParams.of_preset("ont"))
 
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
 def test_units(paired: bool, firsts: list[int]) -> None:
     item = MapBatch.of(as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
-    _, _, units, _ = item.addresses(0)
+    units = item.addresses(0)["templates"]
     assert item.block[units : units + 4 * len(firsts)].view(np.uint32).tolist() == firsts
     assert item.units == len(firsts) - 1
     assert [half.units for half in item.halves(paired)] == [item.units // 2, item.units - item.units // 2]
@@ -233,7 +234,7 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, units, next_unit = item.addresses(0)
+    letters, starts, units, next_unit = item.addresses(0).values()
     assert found(letters, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(units, len(offsets), np.uint32) == list(range(len(offsets)))
@@ -250,7 +251,7 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
 
 
 def test_room() -> None:
-    params = MapParams("", "")
+    params = MapParams()
     assert [Room.of(params, longest).words for longest in (1, 160, 161, 256, 384, 512, 9000)] == [
         5,
         5,
@@ -263,7 +264,7 @@ def test_room() -> None:
     room = Room.of(params, 150)
     assert (room.hits, room.places) == (4096, 512)
     assert room.trace == (300 + 25) * 13  # 12 edits: 25 diagonals, every second a step
-    assert Room.of(MapParams("", "", most_hits=10_000), 150).hits == 1 << 14
+    assert Room.of(MapParams.of_preset(max_hits=10_000), 150).hits == 1 << 14
     assert tuning.MAP_LONGEST == 512
 
 
@@ -315,13 +316,14 @@ class TestOnGpu:
         from gpualign.params import RunOptions
 
         data = Path(__file__).resolve().parent.parent.parent / "examples" / "data"
-        params = MapParams(str(data / "genomes.fa"), str(data / "SRR059298_25k.fastq.gz"))
+        files = MapFiles(str(data / "genomes.fa"), str(data / "SRR059298_25k.fastq.gz"))
         texts = []
         for number, (device, batch) in enumerate(
             [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]
         ):
             output = tmp_path / f"{number}.sam"
-            run_map(params, RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True))
+            options = RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True)
+            run_map(files, MapParams(), options)
             texts.append(output.read_bytes())
         assert texts[0].count(b"\n") > 25_000
         assert all(text == texts[0] for text in texts)

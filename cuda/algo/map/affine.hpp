@@ -7,13 +7,10 @@
 // i + b. The neighbour along the diagonal is (i - 1, b), an insertion (query letter alone) comes from (i - 1, b + 1), a
 // deletion (text letter alone) from (i, b - 1).
 #pragma once
+#include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
-
-struct AffineScores {
-    int match = 1, mismatch = 4, gap_open = 6, gap_extend = 1, clip = 5;  // all but match are penalties
-};
 
 // What a cell's traceback byte says.
 enum : uint8_t {

@@ -29,7 +29,7 @@ GPUALIGN_HD void load_letters(const Group& group, const MapRead& read, bool reve
     for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes)) band.read[i] = read.code(i, reverse);
     for (int32_t i = int32_t(group.lane()); i < band.text_length(); i += int32_t(Group::kLanes)) {
         const int64_t at = begin + i;
-        const uint8_t code = at < left || at >= right ? kOutside : target.code(at);
+        const uint8_t code = at < left || at >= right ? kOutside : code_at(target, at);
         band.text[i] = code == kNoBase ? kTextNoBase : code;
     }
     group.sync();
@@ -84,12 +84,12 @@ private:
         const int32_t pairing = (letter == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
         const AffineCell<int32_t> cell =
             affine_cell<int32_t>(best_[parity][c] + pairing, above_best, above_insertion, left_best, left_deletion,
-                                 scores_.gap_open + scores_.gap_extend, scores_.gap_extend, -scores_.clip);
+                                 scores_.gap_open + scores_.gap_extend, scores_.gap_extend, -scores_.clip_penalty);
         band_.traced(i, b) = uint8_t(cell.from);
         best_[parity][c] = cell.value;
         insertion_[parity][c] = cell.insertion;
         deletion_[parity][c] = cell.deletion;
-        const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip;
+        const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip_penalty;
         // within a column cells come in order; a column further right is behind in rows
         const bool earlier = Columns > 1 && (i < end_.row || (i == end_.row && b < end_.diagonal));
         if (value > end_.value || (value == end_.value && earlier)) end_ = {value, i, b};
@@ -132,7 +132,7 @@ struct CigarEnd {
     }
     GPUALIGN_HD void flush() {
         if (length == 0) return;
-        if (count < MapRecord::kMostOperations) operations[count] = uint16_t(length << 4 | last);
+        if (count < MapRecord::kMaxOperations) operations[count] = uint16_t(length << 4 | last);
         count++;
     }
 };
@@ -165,7 +165,7 @@ GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool rev
     });
     cigar.push(kCigarS, uint32_t(row));
     record.position = uint32_t(begin - read.limit + row + diagonal - left);
-    record.score = end.value + (clip_end ? scores.clip : 0) + (row ? scores.clip : 0);
+    record.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
 }
 
 // Fills what the alignment says in the record, and shared.cigar from its end; false where it has too many operations.
@@ -177,7 +177,7 @@ GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t p
     const int32_t distance = int32_t(place_distance(place));
     record.contig = contig;
     record.distance = uint16_t(distance);
-    record.votes = uint16_t(place_votes(place));
+    record.seed_hits = uint16_t(place_votes(place));
     CigarEnd cigar{shared.cigar};
     if (is_plain(group, read, place, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
         record.position = uint32_t(begin - left);
@@ -188,7 +188,7 @@ GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t p
     }
     cigar.flush();
     group.sync();
-    if (cigar.count > MapRecord::kMostOperations) return false;
+    if (cigar.count > MapRecord::kMaxOperations) return false;
     record.operations = uint8_t(cigar.count);
     return true;
 }

@@ -47,13 +47,13 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
                    last_diagonal + read.limit + read.length);
     };
     const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
-    const uint32_t usual = target.contig_of(hit_position(hits[from]));
+    const uint32_t usual = contig_of(target, hit_position(hits[from]));
     if (lowest >= target.contig_offsets[usual] && highest + read.length <= target.contig_offsets[usual + 1])
         return add(usual, to - from, lowest, highest);
     for (uint32_t first = from, others = 1; first < to && others; first++) {
-        const uint32_t contig = target.contig_of(hit_position(hits[first]));
+        const uint32_t contig = contig_of(target, hit_position(hits[first]));
         bool seen = false;  // a contig counts from its first hit on
-        for (uint32_t h = from; h < first && !seen; h++) seen = target.contig_of(hit_position(hits[h])) == contig;
+        for (uint32_t h = from; h < first && !seen; h++) seen = contig_of(target, hit_position(hits[h])) == contig;
         if (seen) continue;
         const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
         uint32_t votes = 0;
@@ -121,7 +121,7 @@ GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, ui
 // The candidates worth a verification, moved to the front: places with far fewer hits than the best need more edits, as
 // each edit spoils the seeds over it. Returns their number.
 template <class Group>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapRoom& room, uint32_t count, uint32_t most_candidates) {
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapRoom& room, uint32_t count, uint32_t max_candidates) {
     uint32_t most = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t votes = candidate_votes(room.candidates[i]);
@@ -130,9 +130,9 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapRoom& room, 
     most = group.largest(most);
     count = keep_keys(group, room.candidates, count,
                       [&](uint64_t candidate) { return candidate_votes(candidate) * uint32_t(kVoteShare) >= most; });
-    if (count <= most_candidates) return count;
+    if (count <= max_candidates) return count;
     sort_keys(group, room.candidates, count);
-    return most_candidates;
+    return max_candidates;
 }
 
 }  // namespace gpualign

@@ -56,7 +56,7 @@ GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTar
     bool known = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
         shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];
-        known = known && (w + 1 == words || target.known[from / kBasesPerWord + uint64_t(w)] == ~0u);
+        known = known && (w + 1 == words || target.acgt_mask[from / kBasesPerWord + uint64_t(w)] == ~0u);
     }
     group.sync();
     if (group.ballot(!known)) return false;

@@ -15,7 +15,7 @@ GPUALIGN_HD uint32_t place_distance(uint64_t place) { return uint32_t(place >> 5
 GPUALIGN_HD int64_t place_end(uint64_t place) { return int64_t(place >> 21 & ((uint64_t(1) << 33) - 1)); }
 GPUALIGN_HD bool place_reverse(uint64_t place) { return place >> 20 & 1; }
 GPUALIGN_HD uint32_t place_votes(uint64_t place) { return 0xFFFFF - uint32_t(place & 0xFFFFF); }
-GPUALIGN_HD uint32_t place_contig(const MapTarget& target, uint64_t place) { return target.contig_of(place_end(place) - 1); }
+GPUALIGN_HD uint32_t place_contig(const MapTarget& target, uint64_t place) { return contig_of(target, place_end(place) - 1); }
 
 // What is known of a read once its windows have been searched.
 struct FoundRead {
@@ -70,7 +70,7 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
     WindowBest best{score, 0};
     for (uint32_t from = 0; from < columns; from += kBasesPerWord) {
         uint64_t text = packed_window(target.text, uint64_t(begin) + from);
-        uint32_t known = target.known_window(uint64_t(begin) + from);
+        uint32_t known = acgt_window(target, uint64_t(begin) + from);
         const uint32_t count = columns - from < uint32_t(kBasesPerWord) ? columns - from : uint32_t(kBasesPerWord);
         for (uint32_t j = 0; j < count; j++, text >>= 2, known >>= 1) {
             const uint32_t* row = letters[known & 1 ? text & 3 : 4];
@@ -145,20 +145,20 @@ template <int Words, class Group>
 GPUALIGN_HD void find_places_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 const MapRoom& room, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
                                 uint64_t* places, FoundRead& found) {
-    const uint32_t most = uint32_t(rules.most_hits * depth);
+    const uint32_t most = uint32_t(rules.max_hits * depth);
     found.cut = total > most;
     found.places = 0;
     uint32_t count;
     const uint32_t chosen = choose_seeds(group, seeds, most, found.cut, shared, count);
     uint64_t* hits = power_of_two(count) <= uint32_t(MapShared<Words>::kRows) ? shared.hits : room.hits;
-    if (hits == room.hits && count > room.most_hits) {
+    if (hits == room.hits && count > room.max_hits) {
         found.too_many = true;
         return;
     }
     expand_hits(group, read, target, rules.k, chosen, count, shared, hits);
     sort_keys(group, hits, count);
     uint32_t candidates = cluster_hits(group, read, target, room, &shared.counter, hits, count);
-    candidates = choose_candidates(group, room, candidates, uint32_t(rules.most_candidates * depth));
+    candidates = choose_candidates(group, room, candidates, uint32_t(rules.max_candidates * depth));
     NearPlace near;
     if (candidates == 1 && !found.cut && find_near(group, read, target, rules, room, hits, count, shared, near)) {
         const uint64_t candidate = room.candidates[0];
@@ -191,17 +191,17 @@ GPUALIGN_HD FoundRead find_places(const Group& group, const MapRead& read, const
 }
 
 // The two ends' outer distance, -1 where they are no proper pair. `first`, `second`: by their places in the pair.
-GPUALIGN_HD int64_t insert_size(const MapTarget& target, const PairGeometry& pairs, uint64_t first, int32_t first_length,
+GPUALIGN_HD int64_t insert_size(const MapTarget& target, const PairLibrary& pairs, uint64_t first, int32_t first_length,
                                 uint64_t second, int32_t second_length) {
     const int64_t end1 = place_end(first), end2 = place_end(second);
-    const int64_t size = pairs.insert_size(end1 - first_length, end1, place_reverse(first), end2 - second_length, end2,
+    const int64_t size = insert_size(pairs, end1 - first_length, end1, place_reverse(first), end2 - second_length, end2,
                                            place_reverse(second));
     return size >= 0 && place_contig(target, first) == place_contig(target, second) ? size : -1;
 }
 
 // Windows for an end of a pair, seen from the best places of the other end that have none of its places beside them.
 template <class Group>
-GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, const PairGeometry& pairs, const MapRoom& room,
+GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, const PairLibrary& pairs, const MapRoom& room,
                                   uint32_t* counter, const MapRead& anchor, const uint64_t* anchors, uint32_t anchor_count,
                                   const MapRead& mate, const uint64_t* others, uint32_t other_count, bool anchor_is_first) {
     for (uint32_t i = 0; i < anchor_count && i < kMostAnchors; i++) {
@@ -213,7 +213,7 @@ GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, c
                                      : insert_size(target, pairs, others[j], mate.length, place, anchor.length)) >= 0;
         if (group.ballot(fits)) continue;
         const int64_t end = place_end(place);
-        const MateWindow w = pairs.mate_window(end - anchor.length, end, place_reverse(place), anchor_is_first);
+        const MateWindow w = mate_window(pairs, end - anchor.length, end, place_reverse(place), anchor_is_first);
         if (group.lane() == 0)
             add_window(group, target, room, counter, place_contig(target, place), w.reverse, 0, 0, w.begin - mate.limit,
                        w.end + mate.limit);

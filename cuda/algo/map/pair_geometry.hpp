@@ -1,42 +1,36 @@
 // How the ends of read pairs face each other, and how long inserts may be.
 #pragma once
+#include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
-
-enum class Orientation : int32_t { forward_reverse = 0, reverse_forward = 1, same_strand = 2 };
 
 struct MateWindow {
     int64_t begin, end;
     bool reverse;
 };
 
-struct PairGeometry {
-    int64_t min = 1, max = 1000;  // insert sizes of a proper pair
-    Orientation orientation = Orientation::forward_reverse;
-    int32_t unpaired = 17;        // score that a choice of places which are no proper pair must make good, as in bwa
+// The outer distance of two places [start, end) of the first and second end on one contig; -1 where they do not face
+// each other as the library's or their insert size is not within [min, max].
+GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1, int64_t start2,
+                                int64_t end2, bool reverse2) {
+    if ((reverse1 == reverse2) != (pairs.orientation == Orientation::same_strand)) return -1;
+    // the end that lies on the left of a proper pair; on one strand that is the first, seen along the strand
+    const bool first_left = pairs.orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
+    const int64_t size = first_left ? end2 - start1 : end1 - start2;
+    return size >= pairs.min && size <= pairs.max ? size : -1;
+}
 
-    // The outer distance of two places [start, end) of the first and second end on one contig; -1 where they do not face
-    // each other as the library's or their insert size is not within [min, max].
-    GPUALIGN_HD int64_t insert_size(int64_t start1, int64_t end1, bool reverse1, int64_t start2, int64_t end2, bool reverse2) const {
-        if ((reverse1 == reverse2) != (orientation == Orientation::same_strand)) return -1;
-        // the end that lies on the left of a proper pair; on one strand that is the first, seen along the strand
-        const bool first_left = orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
-        const int64_t size = first_left ? end2 - start1 : end1 - start2;
-        return size >= min && size <= max ? size : -1;
+// Where the other end lies on a proper pair, given one end's place [start, end).
+GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
+    const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
+    bool anchor_left;
+    switch (pairs.orientation) {
+        case Orientation::forward_reverse: anchor_left = !reverse; break;
+        case Orientation::reverse_forward: anchor_left = reverse; break;
+        default: anchor_left = anchor_is_first != reverse;
     }
-
-    // Where the other end lies on a proper pair, given one end's place [start, end).
-    GPUALIGN_HD MateWindow mate_window(int64_t start, int64_t end, bool reverse, bool anchor_is_first) const {
-        const bool mate_reverse = orientation == Orientation::same_strand ? reverse : !reverse;
-        bool anchor_left;
-        switch (orientation) {
-            case Orientation::forward_reverse: anchor_left = !reverse; break;
-            case Orientation::reverse_forward: anchor_left = reverse; break;
-            default: anchor_left = anchor_is_first != reverse;
-        }
-        return anchor_left ? MateWindow{start, start + max, mate_reverse} : MateWindow{end - max, end, mate_reverse};
-    }
-};
+    return anchor_left ? MateWindow{start, start + pairs.max, mate_reverse} : MateWindow{end - pairs.max, end, mate_reverse};
+}
 
 }  // namespace gpualign

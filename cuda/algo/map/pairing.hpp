@@ -75,7 +75,7 @@ struct PairedPlaces {
         return true;
     }
     GPUALIGN_HD int32_t apart() const {
-        return score(first[0], first_length) + score(second[0], second_length) - rules.pairs.unpaired;
+        return score(first[0], first_length) + score(second[0], second_length) - rules.pairs.unpaired_penalty;
     }
 };
 

@@ -11,8 +11,8 @@ public:
         : group_(group), batch_(batch), room_(room), shared_(shared) {}
 
     GPUALIGN_HD void map(uint32_t unit) {
-        const uint32_t first = batch_.units[unit];
-        const int ends = int(batch_.units[unit + 1] - first);
+        const uint32_t first = batch_.templates[unit];
+        const int ends = int(batch_.templates[unit + 1] - first);
         bool here = true;
         for (int end = 0; end < ends; end++)
             here = load(first + uint32_t(end), end) && (ends == 1 || reads_[end].length >= kShortEnd) && here;
@@ -32,7 +32,7 @@ public:
 
 private:
     GPUALIGN_HD int32_t edit() const { return batch_.rules.scores.match + batch_.rules.scores.mismatch; }
-    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.most_secondary); }
+    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.max_secondary); }
 
     // False where the read is longer than there is room for, or so short that any place would do.
     GPUALIGN_HD bool load(uint32_t r, int end) {
@@ -43,7 +43,7 @@ private:
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if (read.limit >= read.length || read.limit > MapShared<Words>::kMostLimit) return false;
         if ((2 * length + band) * (read.limit + 1) > int64_t(room_.trace_bytes)) return false;
-        read.clean = pack_read(group_, batch_.letters + from, read.length, Words + 2, shared_.read_words[end],
+        read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words[end],
                                shared_.read_unknown[end]);
         return true;
     }
@@ -63,19 +63,19 @@ private:
         const FoundRead& found = found_[end];
         const uint64_t* places = room_.places[end];
         MapFacts record{};
-        record.pair_least = record.alone_least = MapRecord::kNotAsked;
+        record.pair_min_loss = record.alone_min_loss = MapRecord::kNotAsked;
         if (found.places == 0) {
             record.flag = kFlagUnmapped;
             write(r, 0, record);
             return clear(r, 1);
         }
-        record.cut = found.cut;
+        record.hits_truncated = found.cut;
         if (choice.proper) {
-            record.pair_least = choice.pair.least;
+            record.pair_min_loss = choice.pair.least;
             record.pair_count = uint16_t(choice.pair.count);
         }
         if (choice.best) {
-            record.alone_least = choice.alone.least;
+            record.alone_min_loss = choice.alone.least;
             record.alone_count = uint16_t(choice.alone.count);
         }
         if (!add(r, 0, end, places[choice.place], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
@@ -84,7 +84,7 @@ private:
         for (uint32_t p = 0; p < found.places && written < records_per_read(); p++) {
             if (p == choice.place || int32_t(place_distance(places[p])) - chosen > batch_.rules.strata) continue;
             MapFacts further{};
-            further.pair_least = further.alone_least = MapRecord::kNotAsked;
+            further.pair_min_loss = further.alone_min_loss = MapRecord::kNotAsked;
             if (!add(r, written++, end, places[p], kFlagSecondary, further)) return false;
         }
         return clear(r, written);
@@ -117,7 +117,7 @@ private:
         MapRecord& written = batch_.records[uint64_t(r) * records_per_read() + number];
         if (group_.lane() == 0) static_cast<MapFacts&>(written) = record;
         const uint32_t operations = record.operations;
-        for (uint32_t i = group_.lane(); i < MapRecord::kMostOperations; i += Group::kLanes)
+        for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
             written.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
         group_.sync();  // the next record's goes where this one's was
     }

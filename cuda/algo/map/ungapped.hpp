@@ -29,7 +29,7 @@ GPUALIGN_HD Diagonal compare_diagonal(const MapRead& read, bool reverse, const M
         const int32_t beyond = i + kBasesPerWord > read.length ? i + kBasesPerWord - read.length : 0;
         const uint64_t all = differing_bases(read.window(i, reverse), packed_window(target.text, at));
         const uint64_t bits = all << (2 * beyond) >> (2 * beyond);
-        found.known = found.known && uint32_t(~target.known_window(at) << beyond) == 0;
+        found.known = found.known && uint32_t(~acgt_window(target, at) << beyond) == 0;
         if (!bits) continue;
         if (!found.differ) found.head = i + trailing_zeros(bits) / 2;
         found.tail = read.length - 1 - i - (63 - leading_zeros(bits)) / 2;
@@ -45,7 +45,7 @@ GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool
                                    int64_t left, int64_t right, const AffineScores& scores, int32_t* heads, int32_t* tails) {
     const int32_t band = 2 * read.limit + 1, lost = 2 * (scores.match + scores.mismatch);
     if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
-    const auto clipped = [&](int32_t kept) { return scores.clip + scores.match * (read.length - kept) <= lost; };
+    const auto clipped = [&](int32_t kept) { return scores.clip_penalty + scores.match * (read.length - kept) <= lost; };
     bool rival = false;
     for (int32_t b = int32_t(group.lane()); b < band; b += int32_t(Group::kLanes)) {
         const Diagonal found = compare_diagonal(read, reverse, target, begin - read.limit + b);
@@ -73,7 +73,7 @@ GPUALIGN_HD bool is_plain(const Group& group, const MapRead& read, uint64_t plac
     const int32_t substitution = scores.match + scores.mismatch;
     if (distance == 0) return true;
     if (distance > 2 || !read.clean || begin < left) return false;
-    if (substitution >= scores.gap_open + scores.gap_extend || substitution >= scores.clip + scores.match) return false;
+    if (substitution >= scores.gap_open + scores.gap_extend || substitution >= scores.clip_penalty + scores.match) return false;
     if (distance == 2)
         return two_substitutions(group, read, place_reverse(place), target, begin, left, right, scores, shared.reach,
                                  shared.reach + MapShared<Words>::kRows);

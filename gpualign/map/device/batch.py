@@ -63,10 +63,15 @@ class MapBatch:
         )
         return cls(replace(batch, bases=letters), block, count, longest)
 
-    def addresses(self, block: int) -> tuple[int, int, int, int]:
-        """Of letters, offsets, units and the next unit, where the block is at this address."""
+    def addresses(self, block: int) -> dict[str, int]:
+        """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
         places = _Places(len(self.batch))
-        return block + places.letters, block, block + places.units, block + places.next
+        return {
+            "bases": block + places.letters,
+            "offsets": block,
+            "templates": block + places.units,
+            "next_template": block + places.next,
+        }
 
     def halves(self, paired: bool) -> list[MapBatch]:
         """Two parts of the batch, pairs whole; itself where there is one unit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -19,7 +20,6 @@ from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.cpu import NO_STRATA
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -40,7 +40,7 @@ _ROOM_SHARE = 0.1
 
 def runs_on_gpu(params: MapParams) -> bool:
     """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
-    return not (params.long_reads or params.full or params.secondary > MOST_SECONDARY)
+    return not (params.long_reads or params.seeding.full or params.reporting.secondary > MOST_SECONDARY)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Room:
         limit = int(_limits(params, length)[-1])
         return cls(
             words,
-            _power_of_two(min(_MOST_HITS, int(_native.MAP_DEPTH) * params.most_hits)),
-            _power_of_two(int(_native.MAP_DEPTH) * params.most_candidates + _MATE_WINDOWS),
+            _power_of_two(min(_MOST_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits)),
+            _power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
 
@@ -76,38 +76,57 @@ class Room:
         """Bytes of one warp."""
         return int(_native.map_room_bytes(self.hits, self.places, self.trace))
 
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        return (self.hits, self.places, self.trace)
-
 
 def _power_of_two(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
 def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
-    """int32 (longest + 1,): edits allowed by a read's length, as the CPU's mapper computes them."""
-    limits: NDArray[np.int32] = np.floor(params.error_rate * np.arange(longest + 1) + 1e-9).astype(np.int32)
-    return limits
+    """int32 (longest + 1,): edits allowed by a read's length."""
+    return params.limits(np.arange(longest + 1)).astype(np.int32)
 
 
-def rules_of(
-    index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int
-) -> tuple[Any, ...]:
-    """What ``_native.map_batch_bytes`` takes as rules; the last two are addresses."""
-    strata = NO_STRATA if params.strata is None else params.strata
-    _, _, shortest, longest, orientation, unpaired = pairs.native
-    return (
-        index.params.w,
-        params.most_hits,
-        params.most_candidates,
-        params.scores,
-        not params.end_to_end,
-        params.secondary,
-        strata,
-        (shortest, longest, orientation, unpaired),
-        penalties,
-        limits,
+def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
+    """``MapRules`` of cuda/abi/map.hpp; the last two are addresses."""
+    library = pairs.native
+    return filled(
+        "MapRules",
+        k=index.params.k,
+        w=index.params.w,
+        max_hits=params.seeding.max_hits,
+        max_candidates=params.seeding.max_candidates,
+        scores=filled("AffineScores", **asdict(params.scoring)),
+        local=not params.end_to_end,
+        pairs=filled("PairLibrary", **{name: library[name] for name in struct("PairLibrary").names or ()}),
+        penalties=penalties,
+        limits=limits,
+        **params.reporting.native,
+    )
+
+
+def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask: int, contig_offsets: int) -> np.void:
+    """``MapTarget`` of cuda/abi/map.hpp, whose arrays are at these addresses."""
+    split = filled("HashSplit", k=index.params.k, bucket_bits=index.bucket_bits)
+    return filled(
+        "MapTarget",
+        index=filled("IndexView", offsets=offsets, entries=entries, split=split),
+        text=text,
+        acgt_mask=mask,
+        contig_offsets=contig_offsets,
+        contigs=len(index.reference.contig_offsets) - 1,
+    )
+
+
+def batch_of(item: MapBatch, block: int, room: Room, **others: Any) -> np.void:
+    """``MapBatch`` of cuda/abi/map.hpp, whose block is at this address."""
+    return filled(
+        "MapBatch",
+        **item.addresses(block),
+        template_count=item.units,
+        workspace_hits=room.hits,
+        workspace_loci=room.places,
+        workspace_trace=room.trace,
+        **others,
     )
 
 
@@ -143,13 +162,13 @@ class DeviceRecords:
         of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
         return Alignments(
             *_native.finish_records(
-                self.records,
-                self.per_read,
-                batch.base_offsets,
-                params.scores,
-                self.bases,
-                batch.mates if paired else None,
-                of_host.native,
+                records=self.records,
+                per_read=self.per_read,
+                read_offsets=batch.base_offsets,
+                scores=params.scoring.native,
+                bases=self.bases,
+                mates=batch.mates if paired else None,
+                of_host=of_host.native,
             )
         )
 
@@ -214,18 +233,16 @@ class MapKernel:
         room, shape = launch.room, launch.shape
         target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
         record_bytes = self._record_bytes(item)
-        letters, offsets, units, next_unit = item.addresses(int(slot.upload("batch", item.block)))
+        block = int(slot.upload("batch", item.block))
         records = int(slot.device_array("records", record_bytes))
-        warps = int(slot.device_array("room", launch.blocks * shape.warps * room.nbytes))
-        packed = _native.map_batch_bytes(
-            target, rules, (letters, offsets, units, records, warps, next_unit), (item.units, *room.sizes)
-        )
+        workspace = int(slot.device_array("room", launch.blocks * shape.warps * room.nbytes))
+        packed = batch_of(item, block, room, target=target, rules=rules, records=records, workspace=workspace)
         slot.pinned("records", record_bytes, np.uint8)
         slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
         slot.download("records", record_bytes, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
-        per_read = 1 + self.params.secondary
+        per_read = 1 + self.params.reporting.secondary
         if item.units == 0:
             return DeviceRecords(np.zeros(0, np.uint8), per_read, self.index.reference.bases)
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
@@ -246,7 +263,7 @@ class MapKernel:
         return replace(first, records=np.concatenate([result.records for result in results]))
 
     def _record_bytes(self, item: MapBatch) -> int:
-        return len(item.batch) * (1 + self.params.secondary) * int(_native.MAP_RECORD_BYTES)
+        return len(item.batch) * (1 + self.params.reporting.secondary) * int(_native.MAP_RECORD_BYTES)
 
     def _launch(self, longest: int) -> _Launch:
         """For batches whose longest read has so many bases."""
@@ -263,7 +280,7 @@ class MapKernel:
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
         return max(1, min(at_once, int(_ROOM_SHARE * self.device.budget) // (shape.warps * room)))
 
-    def _target(self) -> tuple[int, ...]:
+    def _target(self) -> np.void:
         index, reference = self.index, self.index.reference
         text = self.device.resident(f"text {id(reference)}", lambda: ResidentText(self.device, reference, beyond=True))
         arrays = self.device.resident(
@@ -271,10 +288,9 @@ class MapKernel:
             lambda: ResidentArrays(self.device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
         )
         contig_offsets, offsets, entries = arrays.addresses
-        contigs = len(reference.contig_offsets) - 1
-        return (offsets, entries, text.text, text.known, contig_offsets, contigs, index.params.k, index.bucket_bits)
+        return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
 
-    def _rules(self) -> tuple[Any, ...]:
+    def _rules(self) -> np.void:
         model = self._model
         tables = self.device.resident(
             f"map tables {id(self)}",
@@ -295,19 +311,17 @@ def map_on_one_lane(
     item = MapBatch.of(batch, pairs is not None)
     room = Room.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-    records = np.zeros(len(batch) * (1 + params.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
+    records = np.zeros(len(batch) * (1 + params.reporting.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
     penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
     memory = np.zeros(room.nbytes // 8 + 1, np.uint64)
-    letters, offsets, units, next_unit = item.addresses(*_addresses(item.block))
-    target = _addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
-    packed = _native.map_batch_bytes(
-        (*target, len(reference.contig_offsets) - 1, index.params.k, index.bucket_bits),
-        rules_of(index, params, model, *_addresses(penalties, limits)),
-        (letters, offsets, units, *_addresses(records, memory), next_unit),
-        (item.units, *room.sizes),
+    at = _addresses(item.block, records, memory)
+    target = target_of(
+        index, *_addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
     )
-    _native.map_on_one_lane(packed, room.words)
-    return DeviceRecords(records, 1 + params.secondary, index.reference.bases)
+    rules = rules_of(index, params, model, *_addresses(penalties, limits))
+    packed = batch_of(item, at[0], room, target=target, rules=rules, records=at[1], workspace=at[2])
+    _native.map_on_one_lane(packed.tobytes(), room.words)
+    return DeviceRecords(records, 1 + params.reporting.secondary, index.reference.bases)
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
@@ -335,7 +349,7 @@ def self_test(device: Device) -> None:
     packer = _native.ReferencePacker()
     packer.append(letters)
     reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
-    index, params = build_index(reference, IndexParams(15, 8)), MapParams("", "", secondary=2)
+    index, params = build_index(reference, IndexParams(15, 8)), MapParams.of_preset(secondary=2)
     starts = rng.integers(0, len(letters) - _TESTED_LENGTH, 1000)
     bases = np.concatenate([letters[at : at + _TESTED_LENGTH] for at in starts])
     bases[rng.random(len(bases)) < 0.02] = ord("C")

@@ -69,7 +69,7 @@ private:
     // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to. A lane's
     // share of the traceback is bounded as well.
     bool fits_16_bits(const AffineTask& task) const {
-        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.clip});
+        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.clip_penalty});
         const int64_t most = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
         if (worst >= 1000 || int64_t(task.length) * task.band > kMostCells) return false;
@@ -176,7 +176,7 @@ private:
 
     template <int Lanes, class Score, class Lane>
     Ends<Score> sweep_rows(const Group<Score, Lane>& group) {
-        const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip));
+        const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
         const Score open_extend(Lane(scores_.gap_open + scores_.gap_extend)), extend(Lane(scores_.gap_extend));
         const Score least(lowest<Lane>());
         const Score clipped = group.begin_pinned() ? least : Score(Lane(0)) - clip;
@@ -247,7 +247,7 @@ private:
         push_cigar(result.cigar, kCigarS, uint32_t(row));
         std::reverse(result.cigar.begin(), result.cigar.end());
         result.begin = task.diagonal + row + diagonal;
-        result.score = value + (clip_end ? scores_.clip : 0) + (row ? scores_.clip : 0);
+        result.score = value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0);
     }
 
     template <class Score, class Lane>

@@ -43,9 +43,9 @@ public:
     // Anchors of a read in order.
     //
     // The repeat rule of short reads (seeding.hpp), for each stretch of the read by itself, so that a long read that
-    // crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. `most_hits` are
+    // crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. `max_hits` are
     // followed per stretch once its rarest seeds have been followed.
-    void find(const uint8_t* codes, int32_t length, int32_t most_hits, std::vector<Anchor>& anchors) {
+    void find(const uint8_t* codes, int32_t length, int32_t max_hits, std::vector<Anchor>& anchors) {
         anchors.clear();
         if (length > Anchor::kLongestRead) return;
         look_up(codes, length);
@@ -53,7 +53,7 @@ public:
             const uint32_t stretch = seeds_[from].minimizer.position / uint32_t(params_.stretch);
             to = from;
             while (to < seeds_.size() && seeds_[to].minimizer.position / uint32_t(params_.stretch) == stretch) to++;
-            follow(from, to, length, most_hits, anchors);
+            follow(from, to, length, max_hits, anchors);
         }
         sort_keys(anchors, sorted_);
     }
@@ -76,18 +76,18 @@ private:
         for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
     }
 
-    void follow(size_t from, size_t to, int32_t length, int32_t most_hits, std::vector<Anchor>& anchors) {
+    void follow(size_t from, size_t to, int32_t length, int32_t max_hits, std::vector<Anchor>& anchors) {
         int64_t total = 0;
         for (size_t s = from; s < to; s++) total += seeds_[s].hits();
-        if (total > most_hits)
+        if (total > max_hits)
             std::sort(seeds_.begin() + int64_t(from), seeds_.begin() + int64_t(to), [](const Seed& a, const Seed& b) {
                 return a.hits() != b.hits() ? a.hits() < b.hits() : a.minimizer.position < b.minimizer.position;
             });
         int64_t followed = 0;
         for (size_t s = from; s < to; s++) {
             const Seed& seed = seeds_[s];
-            if (followed && followed + seed.hits() > most_hits) break;
-            const uint32_t n = std::min(seed.hits(), uint32_t(most_hits));
+            if (followed && followed + seed.hits() > max_hits) break;
+            const uint32_t n = std::min(seed.hits(), uint32_t(max_hits));
             followed += n;
             for (uint32_t e = seed.first; e < seed.first + n; e++) {
                 const bool reverse = entry_reverse(index_.entries[e]) != (seed.minimizer.reverse != 0);

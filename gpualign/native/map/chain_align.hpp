@@ -282,7 +282,7 @@ private:
     // Its score, and what clipping would cost at the ends of the read that it reaches.
     int32_t worth(const LocalAlignment& a) const {
         const int32_t ends = (a.query_begin == 0) + (a.query_end == (*chains_)[a.task].length);
-        return a.path.score + ends * params_.scores.clip;
+        return a.path.score + ends * params_.scores.clip_penalty;
     }
 
     LocalAlignment align(const Run& run) {

@@ -15,7 +15,7 @@ namespace gpualign {
 
 struct ChainMapParams {
     AnchorParams anchors;
-    int32_t most_hits;               // followed per stretch of a read once its rarest seeds have been followed
+    int32_t max_hits;               // followed per stretch of a read once its rarest seeds have been followed
     ChainParams chains;
     ChainAlignParams align;
     int32_t most_rivals = 20;        // other chains of a part of the read that are aligned
@@ -44,7 +44,7 @@ struct ChainRecord {
 struct ChainQuery {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
-    int32_t most_hits, most_rivals;    // as in ChainMapParams
+    int32_t max_hits, most_rivals;    // as in ChainMapParams
 };
 
 class ChainMapper {
@@ -107,7 +107,7 @@ private:
         if (given.length && std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
         const size_t read = queries_.size();
         queries_.push_back(query);
-        finder_.find(query.forward, query.length, query.most_hits, found_);
+        finder_.find(query.forward, query.length, query.max_hits, found_);
         chainer_.run(found_, found_chains_);
         select(read, query);
     }

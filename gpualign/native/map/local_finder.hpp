@@ -63,13 +63,13 @@ private:
 
     // Where a read fits as a whole, chaining looks for a better end or a gap near by; elsewhere for the read itself.
     void ask(size_t r, std::vector<size_t>& asked) {
-        const int32_t most_hits = kDepth * params_.seeding.most_hits;
-        if (block_.places(r).empty()) ask(r, most_hits, kMostRivals, asked);
-        else ask(r, std::min(most_hits, kMostHitsBeside), kFewRivals, asked);
+        const int32_t max_hits = kDepth * params_.seeding.max_hits;
+        if (block_.places(r).empty()) ask(r, max_hits, kMostRivals, asked);
+        else ask(r, std::min(max_hits, kMostHitsBeside), kFewRivals, asked);
     }
 
-    void ask(size_t r, int32_t most_hits, int32_t most_rivals, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, most_hits, most_rivals});
+    void ask(size_t r, int32_t max_hits, int32_t most_rivals, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, most_rivals});
         asked.push_back(r);
     }
 
@@ -96,7 +96,7 @@ private:
             long_.clear();
             for (int64_t bases = 0; r < block_.size() && bases < kLongBases; r++) {
                 if (!params_.is_long(block_.read(r).length)) continue;
-                ask(r, params_.long_reads.most_hits, params_.long_reads.most_rivals, long_);
+                ask(r, params_.long_reads.max_hits, params_.long_reads.most_rivals, long_);
                 bases += block_.read(r).length;
             }
             long_chainer_.map(queries_.data(), queries_.size(), chains_);

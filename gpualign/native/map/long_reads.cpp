@@ -1,7 +1,7 @@
 // Bindings of the mapping of long reads.
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/chain_arguments.hpp"
+#include "map/arguments.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_profiles.hpp"
@@ -9,10 +9,10 @@
 namespace gpualign {
 namespace {
 
-void add_read(const std::vector<ChainRecord>& found, int most_secondary, RecordsBuilder& records) {
+void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsBuilder& records) {
     if (found.empty()) records.add(Alignment(), {});
     for (const ChainRecord& r : found) {
-        if (r.kind == ChainKind::secondary && most_secondary-- <= 0) break;
+        if (r.kind == ChainKind::secondary && max_secondary-- <= 0) break;
         const int kind = r.kind == ChainKind::secondary ? kFlagSecondary : r.kind == ChainKind::supplementary ? kFlagSupplementary : 0;
         const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0));
         records.add({flag, r.mapq, int32_t(r.contig), r.position, r.score, -1}, r.cigar);
@@ -24,11 +24,11 @@ void add_read(const std::vector<ChainRecord>& found, int most_secondary, Records
 constexpr int64_t kBlockBases = 1 << 17;
 
 nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                         int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, int most_hits, nb::tuple scores,
-                         nb::dict chaining, int most_secondary) {
+                         int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, const nb::tuple& scores,
+                         const nb::dict& chaining, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    const ChainMapParams params = chain_map_params_of(k, w, most_hits, scores, chaining);
+    const ChainMapParams params = chain_map_params_of(k, w, scores_of(scores), chaining);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
     RecordsBuilder records;
@@ -48,13 +48,13 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                 uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
                 uint8_t* reverse_end = forward + 2 * length;
                 for (size_t i = 0; i < length; i++) {
-                    forward[i] = kCodes.forward[letters.data()[size_t(at[r]) + i]];
-                    *--reverse_end = kCodes.reverse[letters.data()[size_t(at[r]) + i]];
+                    forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
+                    *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
                 }
-                queries.push_back({forward, forward + length, int32_t(length), params.most_hits, params.most_rivals});
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.most_rivals});
             }
             mapper.map(queries.data(), queries.size(), found);
-            for (const auto& of_read : found) add_read(of_read, most_secondary, records);
+            for (const auto& of_read : found) add_read(of_read, max_secondary, records);
         }
     }
     return records.arrays();
@@ -85,9 +85,9 @@ nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> r
 
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("most_hits"),
-          nb::arg("scores"), nb::arg("chaining"), nb::arg("most_secondary"),
-          "The fields of results.Alignments of reads mapped by chaining.");
+          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(),
+          nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
+          "The fields of records.Alignments of reads mapped by chaining.");
     m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
 }

@@ -5,7 +5,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/chain_arguments.hpp"
+#include "map/arguments.hpp"
 #include "map/mapper.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
@@ -13,33 +13,20 @@
 namespace gpualign {
 namespace {
 
-PairModel pairs_of(const nb::tuple& pairs) {
-    PairModel model;
-    model.mean = nb::cast<double>(pairs[0]);
-    model.sd = nb::cast<double>(pairs[1]);
-    model.min = nb::cast<int64_t>(pairs[2]);
-    model.max = nb::cast<int64_t>(pairs[3]);
-    model.orientation = Orientation(nb::cast<int>(pairs[4]));
-    model.unpaired = nb::cast<int32_t>(pairs[5]);
-    return model;
-}
-
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                    int bucket_bits, Input<uint8_t> letters, Input<int64_t> read_offsets, double error_rate, int most_hits,
-                    int most_candidates, bool full, bool local, int most_secondary, int strata, nb::tuple scores, nb::dict long_reads, int long_read_hits, std::optional<Input<uint8_t>> mates, nb::tuple pairs) {
+                    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, std::optional<Input<uint8_t>> mates,
+                    const nb::dict& params, const nb::dict& chaining, const nb::dict& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    const MapParams params{{k, w, most_hits, most_candidates, full}, error_rate,
-                           scores_of(scores), pairs_of(pairs), local, most_secondary, strata, view.bases,
-                           chain_map_params_of(k, w, long_read_hits, scores, long_reads)};
+    const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
         records.reserve(reads);
-        Mapper mapper(index, view, params);
-        mapper.map(letters.data(), read_offsets.data(), mates ? mates->data() : nullptr, reads, records);
+        Mapper mapper(index, view, map_params);
+        mapper.map(bases.data(), read_offsets.data(), mates ? mates->data() : nullptr, reads, records);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();
@@ -76,9 +63,8 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
-          nb::arg("bucket_bits"), nb::arg("letters"), nb::arg("read_offsets"), nb::arg("error_rate"), nb::arg("most_hits"),
-          nb::arg("most_candidates"), nb::arg("full"), nb::arg("local"), nb::arg("most_secondary"), nb::arg("strata"), nb::arg("scores"), nb::arg("long_reads"), nb::arg("long_read_hits"), nb::arg("mates").none(), nb::arg("pairs"),
-          "The records of each read: the fields of results.Alignments.");
+          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
+          nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
     m.attr("LONGEST_WHOLE") = kLongestWhole;
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "

@@ -85,7 +85,7 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(place.contig);
         a.distance = place.distance;
-        const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip + s.match;
+        const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip_penalty + s.match;
         if (a.distance == 0 || (a.distance == 1 && provable && mismatches(codes, read.length, place.begin, contig_begin) == 1)) {
             a.position = place.begin - contig_begin;
             a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;

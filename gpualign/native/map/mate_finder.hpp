@@ -65,7 +65,7 @@ private:
         for (size_t i = 0; i < anchors.size() && i < kMostAnchors && anchors[i].score == anchors[0].score; i++) {
             const Place& anchor = anchors[i];
             if (!is_short && fits_any(anchor, block_.places(mate), anchor_is_first)) continue;
-            const MateWindow w = params_.pairs.mate_window(anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
+            const MateWindow w = mate_window(params_.pairs, anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
             search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit, most_edits);
         }
     }

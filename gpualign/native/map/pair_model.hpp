@@ -9,13 +9,12 @@
 
 namespace gpualign {
 
-struct PairModel : PairGeometry {
+struct PairModel : PairLibrary {
     double mean = 300, sd = 100;
 
-    using PairGeometry::insert_size;
     int64_t insert_size(const Place& first, const Place& second) const {
         if (first.contig != second.contig) return -1;
-        return insert_size(first.begin, first.end, first.reverse, second.begin, second.end, second.reverse);
+        return gpualign::insert_size(*this, first.begin, first.end, first.reverse, second.begin, second.end, second.reverse);
     }
 
     // Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations,

@@ -22,7 +22,7 @@ struct MapParams {
     AffineScores scores;
     PairModel pairs;
     bool local;              // align parts of a read where the whole fits nowhere
-    int32_t most_secondary;  // further places reported per read
+    int32_t max_secondary;  // further places reported per read
     int32_t strata;          // of those with at most that many edits more than the best
     uint64_t bases;          // of the reference
     ChainMapParams long_reads;

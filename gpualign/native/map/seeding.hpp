@@ -15,8 +15,8 @@ namespace gpualign {
 
 struct SeedingParams {
     int k, w;
-    int32_t most_hits;        // hits followed per read once the rarest seeds have been followed
-    int32_t most_candidates;  // candidates kept per read
+    int32_t max_hits;        // hits followed per read once the rarest seeds have been followed
+    int32_t max_candidates;  // candidates kept per read
     bool full;                // follow every hit and keep every candidate
 };
 
@@ -51,13 +51,13 @@ public:
 
     // Candidates of read r of the block, best voted first; returns whether hits were left out.
     //
-    // The repeat rule: seeds are followed from the rarest to the most frequent, until `most_hits` hits have been followed.
+    // The repeat rule: seeds are followed from the rarest to the most frequent, until `max_hits` hits have been followed.
     // The rarest seed is always followed, up to that number of its places, so that a read made of repeats alone is mapped.
     // `deep`: follow and keep several times as many.
     bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
         const int32_t depth = deep ? kDepth : 1;
-        const bool cut = collect_hits(r, length, int64_t(params_.most_hits) * depth);
-        const size_t most_candidates = size_t(params_.most_candidates) * size_t(depth);
+        const bool cut = collect_hits(r, length, int64_t(params_.max_hits) * depth);
+        const size_t max_candidates = size_t(params_.max_candidates) * size_t(depth);
         out.clear();
         for_each_cluster(limit, [&](size_t from, size_t to) { add_cluster(from, to, out); });
         const auto better = [](const Candidate& a, const Candidate& b) {
@@ -67,9 +67,9 @@ public:
             return a.contig < b.contig;
         };
         drop_unlikely(out);
-        if (out.size() > most_candidates) {
-            std::nth_element(out.begin(), out.begin() + int64_t(most_candidates), out.end(), better);
-            out.resize(most_candidates);
+        if (out.size() > max_candidates) {
+            std::nth_element(out.begin(), out.begin() + int64_t(max_candidates), out.end(), better);
+            out.resize(max_candidates);
         }
         std::sort(out.begin(), out.end(), better);
         return cut;
@@ -157,7 +157,7 @@ private:
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, int64_t most_hits) {
+    bool collect_hits(size_t r, int32_t length, int64_t max_hits) {
         hits_.clear();
         rank_.clear();
         if (r + 2 < first_seed_.size())  // the next read's
@@ -166,7 +166,7 @@ private:
             if (seeds_[s].last > seeds_[s].first) rank_.push_back(uint32_t(s));
         int64_t total = 0;
         for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
-        const bool many = total > most_hits;
+        const bool many = total > max_hits;
         if (many)
             std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
                 const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
@@ -176,8 +176,8 @@ private:
             const Seed& seed = seeds_[s];
             uint32_t n = seed.last - seed.first;
             if (many) {
-                if (!hits_.empty() && int64_t(hits_.size()) + n > most_hits) break;
-                n = uint32_t(std::min<int64_t>(n, most_hits));
+                if (!hits_.empty() && int64_t(hits_.size()) + n > max_hits) break;
+                n = uint32_t(std::min<int64_t>(n, max_hits));
             }
             for (uint32_t e = seed.first; e < seed.first + n; e++) add_hit(seed.minimizer, index_.entries[e], length);
         }

@@ -71,7 +71,7 @@ private:
             best_second = &q;
             best = score;
         });
-        const int32_t apart = a[0].score + b[0].score - params_.pairs.unpaired;
+        const int32_t apart = a[0].score + b[0].score - params_.pairs.unpaired_penalty;
         if (!best_first || best < apart) return ends;
         ends.first = proper(r, best_first, best_second, best, apart, true);
         ends.second = proper(r + 1, best_second, best_first, best, apart, false);
@@ -119,9 +119,9 @@ private:
     // The chosen record, and the secondary ones that are asked for.
     void report(const Choice& chosen, std::vector<Choice>& choices) const {
         choices.push_back(chosen);
-        if (!chosen.place || params_.most_secondary == 0) return;
+        if (!chosen.place || params_.max_secondary == 0) return;
         const Read& read = found_.read(chosen.read);
-        int32_t left = params_.most_secondary;
+        int32_t left = params_.max_secondary;
         for (const Place& place : found_.places(chosen.read)) {
             if (left == 0) break;
             if (&place == chosen.place || place.same_as(*chosen.place, read.limit)) continue;

@@ -7,20 +7,12 @@
 #include "algo/map/template.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "map/arguments.hpp"
 #include "map/mapping_quality.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
 namespace {
-
-template <class T>
-const T* pointer(const nb::handle& address) {
-    return reinterpret_cast<const T*>(nb::cast<uintptr_t>(address));
-}
-template <class T>
-T* writable(const nb::handle& address) {
-    return reinterpret_cast<T*>(nb::cast<uintptr_t>(address));
-}
 
 // Calls visit with the number of words of the longest read as a constant.
 template <class Visit>
@@ -42,69 +34,19 @@ size_t map_shared_bytes(int words) {
 
 size_t map_room_bytes(uint32_t hits, uint32_t places, uint32_t trace) { return MapRoom::bytes(hits, places, trace); }
 
-// target: (offsets, entries, text, known, contig_offsets) addresses, contigs, k, bucket_bits. rules: (w, most_hits,
-// most_candidates, scores, local, most_secondary, strata, (min, max, orientation, unpaired), penalties, limits), the last
-// two addresses. arrays: addresses of (letters, offsets, units, records, room, next_unit). sizes: (units, room hits, room
-// places, room trace).
-MapBatch make_batch(const nb::tuple& target, const nb::tuple& rules, const nb::tuple& arrays, const nb::tuple& sizes) {
-    MapBatch batch{};
-    const int k = nb::cast<int>(target[6]);
-    batch.target.index = {pointer<uint32_t>(target[0]), pointer<uint64_t>(target[1]), {k, nb::cast<int>(target[7])}};
-    batch.target.text = pointer<uint64_t>(target[2]);
-    batch.target.known = pointer<uint32_t>(target[3]);
-    batch.target.contig_offsets = pointer<int64_t>(target[4]);
-    batch.target.contigs = nb::cast<int64_t>(target[5]);
-    MapRules& r = batch.rules;
-    r.k = k;
-    r.w = nb::cast<int32_t>(rules[0]);
-    r.most_hits = nb::cast<int32_t>(rules[1]);
-    r.most_candidates = nb::cast<int32_t>(rules[2]);
-    const nb::tuple scores = nb::cast<nb::tuple>(rules[3]);
-    r.scores = {nb::cast<int>(scores[0]), nb::cast<int>(scores[1]), nb::cast<int>(scores[2]), nb::cast<int>(scores[3]),
-                nb::cast<int>(scores[4])};
-    r.local = nb::cast<bool>(rules[4]);
-    r.most_secondary = nb::cast<int32_t>(rules[5]);
-    r.strata = nb::cast<int32_t>(rules[6]);
-    const nb::tuple pairs = nb::cast<nb::tuple>(rules[7]);
-    r.pairs.min = nb::cast<int64_t>(pairs[0]);
-    r.pairs.max = nb::cast<int64_t>(pairs[1]);
-    r.pairs.orientation = Orientation(nb::cast<int32_t>(pairs[2]));
-    r.pairs.unpaired = nb::cast<int32_t>(pairs[3]);
-    r.penalties = pointer<int32_t>(rules[8]);
-    r.limits = pointer<int32_t>(rules[9]);
-    batch.letters = pointer<uint8_t>(arrays[0]);
-    batch.offsets = pointer<int64_t>(arrays[1]);
-    batch.units = pointer<uint32_t>(arrays[2]);
-    batch.records = writable<MapRecord>(arrays[3]);
-    batch.room = writable<uint8_t>(arrays[4]);
-    batch.next_unit = writable<uint32_t>(arrays[5]);
-    batch.unit_count = nb::cast<uint32_t>(sizes[0]);
-    batch.room_hits = nb::cast<uint32_t>(sizes[1]);
-    batch.room_places = nb::cast<uint32_t>(sizes[2]);
-    batch.room_trace = nb::cast<uint32_t>(sizes[3]);
-    return batch;
-}
-
-Output<uint8_t> map_batch_bytes(const nb::tuple& target, const nb::tuple& rules, const nb::tuple& arrays, const nb::tuple& sizes) {
-    const MapBatch batch = make_batch(target, rules, arrays, sizes);
-    std::vector<uint8_t> bytes(sizeof batch);
-    std::memcpy(bytes.data(), &batch, sizeof batch);
-    return to_numpy(std::move(bytes));
-}
-
 // A batch whose addresses are the host's.
-void map_on_one_lane(Input<uint8_t> bytes, int words) {
+void map_on_one_lane(const nb::bytes& bytes, int words) {
     MapBatch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.data(), sizeof batch);
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
     nb::gil_scoped_release release;
     with_words(words, [&](auto w) {
         constexpr int kWords = decltype(w)::value;
         const OneLane group;
         MapShared<kWords> shared;
-        const MapRoom room = MapRoom::at(batch.room, batch.room_hits, batch.room_places, batch.room_trace);
+        const MapRoom room = MapRoom::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
         MapUnit<kWords, OneLane> unit(group, batch, room, shared);
-        for (uint32_t u = 0; u < batch.unit_count; u++) unit.map(u);
+        for (uint32_t u = 0; u < batch.template_count; u++) unit.map(u);
     });
 }
 
@@ -148,14 +90,14 @@ public:
 
 private:
     static Evidence evidence(const MapRecord& record, int32_t length) {
-        return {length, record.cut != 0, record.distance, record.votes};
+        return {length, record.hits_truncated != 0, record.distance, record.seed_hits};
     }
 
     uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
         const Evidence own = evidence(record, length);
-        const Rivals alone{record.alone_least, record.alone_count}, pairs{record.pair_least, record.pair_count};
-        const bool best = record.alone_least != MapRecord::kNotAsked;
-        if (!mate || record.pair_least == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
+        const Rivals alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
+        const bool best = record.alone_min_loss != MapRecord::kNotAsked;
+        if (!mate || record.pair_min_loss == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
         return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);  // no end is short
     }
 
@@ -219,7 +161,7 @@ nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::
 }
 
 // What map_reads returns, out of the device's records and those of the reads that it left to the host.
-nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, nb::tuple scores, uint64_t bases,
+nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, const nb::tuple& scores, uint64_t bases,
                          std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
     const size_t reads = read_offsets.size() - 1;
     if (bytes.size() != reads * per_read * sizeof(MapRecord)) throw nb::value_error("the records are not those of the reads");
@@ -227,14 +169,12 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
     const RecordArrays host(of_host);
     const RecordsView found = host.view();
     const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    AffineScores s;
-    s.match = nb::cast<int>(scores[0]);
-    s.mismatch = nb::cast<int>(scores[1]);
+    const AffineScores affine = scores_of(scores);
     RecordsBuilder builder;
     {
         nb::gil_scoped_release release;
         builder.reserve(reads);
-        DeviceRecords out(s, bases, builder);
+        DeviceRecords out(affine, bases, builder);
         size_t next = 0;  // of the host's reads
         for (size_t read = 0; read < reads; read++) {
             const MapRecord* mine = records + read * per_read;
@@ -263,8 +203,6 @@ void bind_map_units(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_room_bytes", &map_room_bytes, nb::arg("hits"), nb::arg("places"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_batch_bytes", &map_batch_bytes, nb::arg("target"), nb::arg("rules"), nb::arg("arrays"), nb::arg("sizes"),
-          "The kernel's argument.");
     m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
@@ -276,7 +214,7 @@ void bind_map_units(nb::module_& m) {
           "n + 1): (units, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
           "(letters, offsets, mates) of the reads whose choice is not 0.");
-    m.def("finish_records", &finish_records, nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
+    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }
 
