@@ -17,7 +17,6 @@ from gpualign.engine.work import Work
 from gpualign.errors import UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io import table
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, to_reads
 from gpualign.io.reads import ReadSource
@@ -192,7 +191,5 @@ def _rows(alignments: Alignments) -> NDArray[Any]:
     rows["read"] = np.repeat(np.arange(len(alignments)), np.diff(alignments.record_offsets))
     for name in ("flag", "contig", "position", "mapq", "score", "distance"):
         rows[name] = getattr(alignments, name)
-    if len(rows):
-        cigars = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(rows))
-        rows["cigar"] = cigars.decode().splitlines()
+    rows["cigar"] = _native.cigar_texts(alignments.cigar, alignments.cigar_offsets)
     return rows

@@ -20,9 +20,9 @@ Item = TypeVar("Item", bound=Chunk | PairedParts | SequenceBatch)
 #: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches
 _SAMPLE_READS = 10_000
 #: shorter seeds occur so often that searching the whole reference costs less
-_LEAST_PIECE = 7
+_MIN_PIECE = 7
 #: with a longer window fewer k-mers are kept, and each is more likely to be the reference's alone
-_MOST_W = 16
+_MAX_W = 16
 
 
 def first_lengths(items: Iterator[Item]) -> tuple[NDArray[np.int64], Iterator[Item | SequenceBatch]]:
@@ -42,14 +42,14 @@ def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
     the read is looked for all over the reference and needs none.
     """
     pieces = params.pieces(lengths[params.promised(lengths) & (lengths > 0)])
-    return max(_LEAST_PIECE, int(pieces.min()) if len(pieces) else 0)
+    return max(_MIN_PIECE, int(pieces.min()) if len(pieces) else 0)
 
 
 def choose_seeds(params: MapParams, piece: int) -> tuple[int, int]:
     """k and w, as far as they are not given, so that w + k - 1 bases in a row have a seed; long ones occur less often
     by chance."""
     k = params.seeding.k or next(k for k in (19, 15, 13, 11, 9, 7) if piece >= {19: 23, 15: 17}.get(k, k))
-    return k, params.seeding.w or min(_MOST_W, max(1, piece - k + 1))
+    return k, params.seeding.w or min(_MAX_W, max(1, piece - k + 1))
 
 
 def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:

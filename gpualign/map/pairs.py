@@ -20,7 +20,7 @@ from gpualign.streaming.ordered import run_ordered
 ORIENTATIONS = ("fr", "rf", "ff")
 #: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches
 _SAMPLE_PAIRS = 5000
-_LEAST_PAIRS = 25
+_MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
 
 
@@ -144,7 +144,7 @@ def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray
 
 
 def _fit(sizes: NDArray[np.int64], library: PairModel) -> PairModel | None:
-    if len(sizes) < _LEAST_PAIRS:
+    if len(sizes) < _MIN_PAIRS:
         return None
     # the quartile itself, not an interpolation: the same number on every machine
     lower, upper = (int(np.sort(sizes)[len(sizes) * share // 4]) for share in (1, 3))

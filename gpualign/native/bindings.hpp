@@ -15,7 +15,7 @@ void bind_gapsmis_format(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_map_counts(nanobind::module_& m);
-void bind_map_units(nanobind::module_& m);
+void bind_map_device(nanobind::module_& m);
 void bind_long_reads(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);

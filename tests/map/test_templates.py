@@ -14,7 +14,7 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, Room, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.kernel import DeviceRecords, Workspace, map_on_one_lane, runs_on_gpu
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -213,12 +213,15 @@ def test_what_the_device_does_not_map() -> None:
 
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
-def test_units(paired: bool, firsts: list[int]) -> None:
+def test_templates(paired: bool, firsts: list[int]) -> None:
     item = MapBatch.of(as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
-    units = item.addresses(0)["templates"]
-    assert item.block[units : units + 4 * len(firsts)].view(np.uint32).tolist() == firsts
-    assert item.units == len(firsts) - 1
-    assert [half.units for half in item.halves(paired)] == [item.units // 2, item.units - item.units // 2]
+    templates = item.addresses(0)["templates"]
+    assert item.block[templates : templates + 4 * len(firsts)].view(np.uint32).tolist() == firsts
+    assert item.templates == len(firsts) - 1
+    assert [half.templates for half in item.halves(paired)] == [
+        item.templates // 2,
+        item.templates - item.templates // 2,
+    ]
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600], [100] * 31])
@@ -234,25 +237,25 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, units, next_unit = item.addresses(0).values()
+    letters, starts, templates, next_unit = item.addresses(0).values()
     assert found(letters, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
-    assert found(units, len(offsets), np.uint32) == list(range(len(offsets)))
+    assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
     assert found(next_unit, 1, np.uint32) == [0]
-    assert (letters % 256, starts % 8, units % 4, next_unit % 4) == (0, 0, 0, 0)
-    assert item.units == len(lengths)
+    assert (letters % 256, starts % 8, templates % 4, next_unit % 4) == (0, 0, 0, 0)
+    assert item.templates == len(lengths)
     assert item.longest == max([1, *(length for length in lengths if length <= 512)])
     assert item.batch.bases.tobytes() == bases.tobytes()
     halves = item.halves(False)
-    assert [half.units for half in halves] == (
+    assert [half.templates for half in halves] == (
         [len(lengths) // 2, -(-len(lengths) // 2)] if len(lengths) > 1 else [len(lengths)]
     )
     assert b"".join(half.batch.bases.tobytes() for half in halves) == bases.tobytes()
 
 
-def test_room() -> None:
+def test_workspace() -> None:
     params = MapParams()
-    assert [Room.of(params, longest).words for longest in (1, 160, 161, 256, 384, 512, 9000)] == [
+    assert [Workspace.of(params, longest).words for longest in (1, 160, 161, 256, 384, 512, 9000)] == [
         5,
         5,
         8,
@@ -261,10 +264,10 @@ def test_room() -> None:
         16,
         16,
     ]
-    room = Room.of(params, 150)
-    assert (room.hits, room.places) == (4096, 512)
-    assert room.trace == (300 + 25) * 13  # 12 edits: 25 diagonals, every second a step
-    assert Room.of(MapParams.of_preset(max_hits=10_000), 150).hits == 1 << 14
+    workspace = Workspace.of(params, 150)
+    assert (workspace.hits, workspace.loci) == (4096, 512)
+    assert workspace.trace == (300 + 25) * 13  # 12 edits: 25 diagonals, every second a step
+    assert Workspace.of(MapParams.of_preset(max_hits=10_000), 150).hits == 1 << 14
     assert tuning.MAP_LONGEST == 512
 
 

@@ -24,7 +24,7 @@ constexpr uint8_t kOutside = 7, kTextNoBase = 5;  // codes of the text, which me
 
 // Unpacks the read, and the reference from `begin` on, as far as it lies in the contig [left, right).
 template <class Group>
-GPUALIGN_HD void load_letters(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+GPUALIGN_HD void load_codes(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                               int64_t left, int64_t right, const AffineBand& band) {
     for (int32_t i = int32_t(group.lane()); i < band.length; i += int32_t(Group::kLanes)) band.read[i] = read.code(i, reverse);
     for (int32_t i = int32_t(group.lane()); i < band.text_length(); i += int32_t(Group::kLanes)) {
@@ -140,15 +140,15 @@ struct CigarEnd {
 // The alignment within `limit` diagonals of where the place begins.
 template <int Words, class Group>
 GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                               uint32_t contig, const AffineScores& scores, const MapRoom& room, MapShared<Words>& shared,
+                               uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
                                CigarEnd& cigar, MapFacts& record) {
     const int64_t left = target.contig_offsets[contig];
     const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.letters,
-                          shared.letters + MapShared<Words>::kRows, room.trace};
-    load_letters(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
-    constexpr int kMostColumns = (MapShared<Words>::kMostLimit + int(Group::kLanes)) / int(Group::kLanes);
+                          shared.letters + MapShared<Words>::kRows, workspace.trace};
+    load_codes(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
+    constexpr int kMaxColumns = (MapShared<Words>::kMaxLimit + int(Group::kLanes)) / int(Group::kLanes);
     const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
-                                                               : fill_band<kMostColumns>(group, scores, band);
+                                                               : fill_band<kMaxColumns>(group, scores, band);
     const auto matches = [&](int i, int b) {
         for (int run = 0;; run += int(Group::kLanes)) {
             const int up = i - run - int(group.lane());
@@ -170,21 +170,21 @@ GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool rev
 
 // Fills what the alignment says in the record, and shared.cigar from its end; false where it has too many operations.
 template <int Words, class Group>
-GPUALIGN_HD bool align_place(const Group& group, const MapRead& read, uint64_t place, const MapTarget& target,
-                             const MapRules& rules, const MapRoom& room, MapShared<Words>& shared, MapFacts& record) {
-    const uint32_t contig = place_contig(target, place);
-    const int64_t left = target.contig_offsets[contig], begin = place_end(place) - read.length;
-    const int32_t distance = int32_t(place_distance(place));
+GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
+                             const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record) {
+    const uint32_t contig = locus_contig(target, locus);
+    const int64_t left = target.contig_offsets[contig], begin = locus_end(locus) - read.length;
+    const int32_t distance = int32_t(locus_distance(locus));
     record.contig = contig;
     record.distance = uint16_t(distance);
-    record.seed_hits = uint16_t(place_votes(place));
+    record.seed_hits = uint16_t(locus_seed_hits(locus));
     CigarEnd cigar{shared.cigar};
-    if (is_plain(group, read, place, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
+    if (is_ungapped(group, read, locus, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
         record.position = uint32_t(begin - left);
         record.score = (read.length - distance) * rules.scores.match - distance * rules.scores.mismatch;
         cigar.push(kCigarM, uint32_t(read.length));
     } else {
-        align_in_band(group, read, place_reverse(place), target, begin, contig, rules.scores, room, shared, cigar, record);
+        align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared, cigar, record);
     }
     cigar.flush();
     group.sync();

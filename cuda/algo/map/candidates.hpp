@@ -7,43 +7,43 @@
 
 namespace gpualign {
 
-constexpr uint32_t kMostWindows = 1 << 14;
+constexpr uint32_t kMaxWindows = 1 << 14;
 constexpr uint32_t kClippedWindow = 1u << 31;  // beside the columns of a window that ends where its contig does
 constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
 
-GPUALIGN_HD uint64_t make_candidate(uint32_t votes, int64_t diagonal, bool reverse, uint32_t window) {
-    return uint64_t(0xFFFF - votes) << 48 | uint64_t(diagonal + kCandidateBias) << 15 | uint64_t(reverse) << 14 | window;
+GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool reverse, uint32_t window) {
+    return uint64_t(0xFFFF - seed_hits) << 48 | uint64_t(diagonal + kCandidateBias) << 15 | uint64_t(reverse) << 14 | window;
 }
-GPUALIGN_HD uint32_t candidate_votes(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
+GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
 GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
     return int64_t(candidate >> 15 & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
 }
 GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> 14 & 1; }
-GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMostWindows - 1); }
+GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMaxWindows - 1); }
 
 // Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
 template <class Group>
-GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapRoom& room, uint32_t* counter,
-                            uint32_t contig, bool reverse, uint32_t votes, int64_t diagonal, int64_t begin, int64_t end) {
+GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const MapWorkspace& workspace, uint32_t* counter,
+                            uint32_t contig, bool reverse, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
     const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
     const uint32_t clipped = begin < left || end > right ? kClippedWindow : 0;
     begin = begin > left ? begin : left;
     end = end < right ? end : right;
     if (begin >= end) return;
     const uint32_t window = group.take(counter);
-    room.window_begin[window] = uint32_t(begin);
-    room.window_columns[window] = uint32_t(end - begin) | clipped;
-    room.candidates[window] = make_candidate(votes, diagonal, reverse, window);
+    workspace.window_begin[window] = uint32_t(begin);
+    workspace.window_columns[window] = uint32_t(end - begin) | clipped;
+    workspace.candidates[window] = make_candidate(seed_hits, diagonal, reverse, window);
 }
 
 // Called by one lane: the hits [from, to) share a candidate for each contig they touch.
 template <class Group>
-GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                              uint32_t* counter, const uint64_t* hits, uint32_t from, uint32_t to) {
     // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
     // meets is not known
-    const auto add = [&](uint32_t contig, uint32_t votes, int64_t diagonal, int64_t last_diagonal) {
-        add_window(group, target, room, counter, contig, hit_reverse(hits[from]), votes, diagonal, diagonal - read.limit,
+    const auto add = [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t last_diagonal) {
+        add_window(group, target, workspace, counter, contig, hit_reverse(hits[from]), seed_hits, diagonal, diagonal - read.limit,
                    last_diagonal + read.limit + read.length);
     };
     const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
@@ -56,7 +56,7 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
         for (uint32_t h = from; h < first && !seen; h++) seen = contig_of(target, hit_position(hits[h])) == contig;
         if (seen) continue;
         const int64_t left = target.contig_offsets[contig], right = target.contig_offsets[contig + 1];
-        uint32_t votes = 0;
+        uint32_t seed_hits = 0;
         int64_t last_diagonal = 0;
         if (first == from) others = 0;
         for (uint32_t h = first; h < to; h++) {
@@ -65,10 +65,10 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
                 others = 1;
                 continue;
             }
-            votes++;
+            seed_hits++;
             last_diagonal = hit_diagonal(hits[h]);
         }
-        add(contig, votes, hit_diagonal(hits[first]), last_diagonal);
+        add(contig, seed_hits, hit_diagonal(hits[first]), last_diagonal);
     }
 }
 
@@ -87,7 +87,7 @@ GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t 
 
 // Candidates of sorted hits: those on diagonals no further apart than the limit belong together, from the left.
 template <class Group>
-GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const MapTarget& target, const MapRoom& room,
+GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                                   uint32_t* counter, const uint64_t* hits, uint32_t count) {
     const uint64_t limit = uint64_t(read.limit);
     if (group.lane() == 0) *counter = 0;
@@ -99,7 +99,7 @@ GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const
         do {
             const uint64_t last = hit_line(hits[from]) + limit;
             const uint32_t to = first_beyond(hits, from, count, last);
-            add_cluster(group, read, target, room, counter, hits, from, to);
+            add_cluster(group, read, target, workspace, counter, hits, from, to);
             from = to;
         } while (from < count && hit_line(hits[from]) - hit_line(hits[from - 1]) <= limit);
     }
@@ -109,7 +109,7 @@ GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const
 
 // Most of the sorted hits that lie within a long gap of each other.
 template <class Group>
-GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
+GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
     uint32_t most = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t beyond = first_beyond(hits, i, count, hit_line(hits[i]) + kLongGap);
@@ -121,17 +121,17 @@ GPUALIGN_HD uint32_t most_near_hits(const Group& group, const uint64_t* hits, ui
 // The candidates worth a verification, moved to the front: places with far fewer hits than the best need more edits, as
 // each edit spoils the seeds over it. Returns their number.
 template <class Group>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapRoom& room, uint32_t count, uint32_t max_candidates) {
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t count, uint32_t max_candidates) {
     uint32_t most = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
-        const uint32_t votes = candidate_votes(room.candidates[i]);
-        most = votes > most ? votes : most;
+        const uint32_t seed_hits = candidate_seed_hits(workspace.candidates[i]);
+        most = seed_hits > most ? seed_hits : most;
     }
     most = group.largest(most);
-    count = keep_keys(group, room.candidates, count,
-                      [&](uint64_t candidate) { return candidate_votes(candidate) * uint32_t(kVoteShare) >= most; });
+    count = keep_keys(group, workspace.candidates, count,
+                      [&](uint64_t candidate) { return candidate_seed_hits(candidate) * uint32_t(kSeedHitShare) >= most; });
     if (count <= max_candidates) return count;
-    sort_keys(group, room.candidates, count);
+    sort_keys(group, workspace.candidates, count);
     return max_candidates;
 }
 

@@ -31,18 +31,18 @@ GPUALIGN_HD bool other_hits(const Group& group, const uint64_t* hits, uint32_t c
     return group.ballot(others) != 0;
 }
 
-struct NearPlace {
+struct ReachedLocus {
     uint32_t distance;
     int64_t end;
 };
 
 // The place of the read in the window of its only candidate, where it has few edits there.
 template <int Words, class Group>
-GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                           const MapRoom& room, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
-                           NearPlace& place) {
-    const uint64_t candidate = room.candidates[0];
-    const uint32_t columns = room.window_columns[candidate_window(candidate)];
+GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+                           const MapWorkspace& workspace, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
+                           ReachedLocus& locus) {
+    const uint64_t candidate = workspace.candidates[0];
+    const uint32_t columns = workspace.window_columns[candidate_window(candidate)];
     const int32_t most = min(edits_with_seed(read.length, rules), read.limit);
     if ((columns & kClippedWindow) || !read.clean || most < 0) return false;
     const bool reverse = candidate_reverse(candidate);
@@ -81,7 +81,7 @@ GPUALIGN_HD bool find_near(const Group& group, const MapRead& read, const MapTar
             const uint32_t whole = group.ballot(d < diagonals && row >= read.length);
             if (whole) {
                 const int32_t diagonal = base + int32_t(first_lane(whole));
-                place = {uint32_t(edits), int64_t(from) + diagonal + read.length};
+                locus = {uint32_t(edits), int64_t(from) + diagonal + read.length};
                 return true;
             }
         }

@@ -148,12 +148,12 @@ GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
 // their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <int Words, class Group>
-GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool cut, MapShared<Words>& shared,
+GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool hits_truncated, MapShared<Words>& shared,
                                   uint32_t& hits) {
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
         uint32_t rank = s;
-        if (cut) {
+        if (hits_truncated) {
             rank = 0;
             for (uint32_t t = 0; t < seeds; t++) rank += counts[t] < counts[s] || (counts[t] == counts[s] && t < s);
         }

@@ -8,13 +8,13 @@
 namespace gpualign {
 
 constexpr int32_t kDepth = 4;               // times as many hits are followed where the best place is in doubt
-constexpr int32_t kVoteShare = 4;           // candidates with fewer than the most hits / kVoteShare are dropped
-constexpr int32_t kManyVotes = 9;           // seed hits, and
+constexpr int32_t kSeedHitShare = 4;           // candidates with fewer than the most hits / kVoteShare are dropped
+constexpr int32_t kManySeedHits = 9;           // seed hits, and
 constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
-constexpr uint32_t kMostPairedPlaces = 512;  // of each end that are tried with those of the other: by default all there are
+constexpr uint32_t kMaxPairedLoci = 512;  // of each end that are tried with those of the other: by default all there are
 constexpr uint64_t kLongGap = 64;           // diagonals that the two parts of a read with a long gap lie apart, at most
-constexpr uint32_t kMostAnchors = 4;        // best places of an end beside which the other is looked for
-constexpr int32_t kShortEnd = 32;           // bases; shorter ends of pairs may fit by chance: the CPU weighs what they say
+constexpr uint32_t kMaxAnchors = 4;        // best places of an end beside which the other is looked for
+constexpr int32_t kShortMate = 32;           // bases; shorter ends of pairs may fit by chance: the CPU weighs what they say
 constexpr double kSpareBits = 8;            // that such an end must say beyond what names its place beside the other
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.
@@ -31,10 +31,10 @@ GPUALIGN_HD bool clipping_costs_less(const AffineScores& scores, int32_t limit, 
 // Whether chaining may know better than a read's best whole place, of `distance` edits and `votes` seed hits: a candidate beyond
 // the limit has as many seed hits, `failed`, and clipping costs less, or places a long gap apart have more together, `near_hits`,
 // and the gap does.
-GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t votes, int32_t failed,
+GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t seed_hits, int32_t failed,
                                         int32_t near_hits) {
-    return (failed >= votes && clipping_costs_less(scores, limit, distance)) ||
-           (near_hits > votes && long_gap_costs_less(scores, limit, distance));
+    return (failed >= seed_hits && clipping_costs_less(scores, limit, distance)) ||
+           (near_hits > seed_hits && long_gap_costs_less(scores, limit, distance));
 }
 
 }  // namespace gpualign

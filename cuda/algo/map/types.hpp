@@ -31,7 +31,7 @@ GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
 template <int Words>
 struct MapShared {
     static constexpr int kRows = 32 * Words;              // the longest read
-    static constexpr int kMostLimit = (kRows - 3) / 3;    // edits allowed, as far as there is room for
+    static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is room for
 
     uint64_t read_words[2][Words + 2];
     union {
@@ -46,7 +46,7 @@ struct MapShared {
         uint64_t text[2 * Words + 4];  // of the reference around that candidate, or
         uint8_t letters[12 * kRows];  // of read and reference, unpacked for the alignment
     };
-    uint32_t read_unknown[2][Words + 2];
+    uint32_t read_not_acgt[2][Words + 2];
     uint32_t profile[2][5][Words];  // strand and letter (4: none) of the read whose windows are searched
     uint16_t seed_at[kRows], seed_order[kRows];
     uint32_t counter;
@@ -54,33 +54,33 @@ struct MapShared {
 };
 
 // and large:
-struct MapRoom {
+struct MapWorkspace {
     uint64_t* hits;            // max_hits each
     uint64_t* candidates;
     uint32_t* window_begin;
     uint32_t* window_columns;
-    uint64_t* places[2];       // most_places each
+    uint64_t* loci[2];       // most_places each
     uint8_t* trace;            // trace_bytes
-    uint32_t max_hits, most_places, trace_bytes;
+    uint32_t max_hits, max_loci, trace_bytes;
 
     // Bytes for the given sizes, each a power of two.
-    static GPUALIGN_HD uint64_t bytes(uint32_t hits, uint32_t places, uint32_t trace) {
-        return uint64_t(hits) * 24 + uint64_t(places) * 16 + (uint64_t(trace) + 7) / 8 * 8;
+    static GPUALIGN_HD uint64_t bytes(uint32_t hits, uint32_t loci, uint32_t trace) {
+        return uint64_t(hits) * 24 + uint64_t(loci) * 16 + (uint64_t(trace) + 7) / 8 * 8;
     }
-    static GPUALIGN_HD MapRoom at(uint8_t* memory, uint32_t hits, uint32_t places, uint32_t trace) {
+    static GPUALIGN_HD MapWorkspace at(uint8_t* memory, uint32_t hits, uint32_t loci, uint32_t trace) {
         uint64_t* words = reinterpret_cast<uint64_t*>(memory);
-        MapRoom room;
-        room.hits = words;
-        room.candidates = room.hits + hits;
-        room.window_begin = reinterpret_cast<uint32_t*>(room.candidates + hits);
-        room.window_columns = room.window_begin + hits;
-        room.places[0] = reinterpret_cast<uint64_t*>(room.window_columns + hits);
-        room.places[1] = room.places[0] + places;
-        room.trace = reinterpret_cast<uint8_t*>(room.places[1] + places);
-        room.max_hits = hits;
-        room.most_places = places;
-        room.trace_bytes = trace;
-        return room;
+        MapWorkspace workspace;
+        workspace.hits = words;
+        workspace.candidates = workspace.hits + hits;
+        workspace.window_begin = reinterpret_cast<uint32_t*>(workspace.candidates + hits);
+        workspace.window_columns = workspace.window_begin + hits;
+        workspace.loci[0] = reinterpret_cast<uint64_t*>(workspace.window_columns + hits);
+        workspace.loci[1] = workspace.loci[0] + loci;
+        workspace.trace = reinterpret_cast<uint8_t*>(workspace.loci[1] + loci);
+        workspace.max_hits = hits;
+        workspace.max_loci = loci;
+        workspace.trace_bytes = trace;
+        return workspace;
     }
 };
 

@@ -46,11 +46,11 @@ GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool
     const int32_t band = 2 * read.limit + 1, lost = 2 * (scores.match + scores.mismatch);
     if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
     const auto clipped = [&](int32_t kept) { return scores.clip_penalty + scores.match * (read.length - kept) <= lost; };
-    bool rival = false;
+    bool suboptimal = false;
     for (int32_t b = int32_t(group.lane()); b < band; b += int32_t(Group::kLanes)) {
         const Diagonal found = compare_diagonal(read, reverse, target, begin - read.limit + b);
         const bool enough = b == read.limit ? found.differ == 2 : found.differ > 2;
-        rival = rival || !enough || !found.known || clipped(found.head) || clipped(found.tail);
+        suboptimal = suboptimal || !enough || !found.known || clipped(found.head) || clipped(found.tail);
         heads[b] = found.head;
         tails[b] = found.tail;
     }
@@ -59,25 +59,25 @@ GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool
         for (int32_t gap = 1; scores.gap_open + gap * scores.gap_extend <= lost && gap < band; gap++) {
             const bool deletion = b + gap < band && heads[b] + tails[b + gap] >= read.length;
             const bool insertion = b >= gap && heads[b] + tails[b - gap] >= read.length - gap;
-            rival = rival || deletion || insertion;
+            suboptimal = suboptimal || deletion || insertion;
         }
-    return group.ballot(rival) == 0;
+    return group.ballot(suboptimal) == 0;
 }
 
 // Whether the read is aligned at its place letter by letter.
 template <int Words, class Group>
-GPUALIGN_HD bool is_plain(const Group& group, const MapRead& read, uint64_t place, const MapTarget& target, int64_t left,
+GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                           int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
-    const int64_t begin = place_end(place) - read.length;
-    const uint32_t distance = place_distance(place);
+    const int64_t begin = locus_end(locus) - read.length;
+    const uint32_t distance = locus_distance(locus);
     const int32_t substitution = scores.match + scores.mismatch;
     if (distance == 0) return true;
     if (distance > 2 || !read.clean || begin < left) return false;
     if (substitution >= scores.gap_open + scores.gap_extend || substitution >= scores.clip_penalty + scores.match) return false;
     if (distance == 2)
-        return two_substitutions(group, read, place_reverse(place), target, begin, left, right, scores, shared.reach,
+        return two_substitutions(group, read, locus_reverse(locus), target, begin, left, right, scores, shared.reach,
                                  shared.reach + MapShared<Words>::kRows);
-    const Diagonal found = compare_diagonal(read, place_reverse(place), target, begin);
+    const Diagonal found = compare_diagonal(read, locus_reverse(locus), target, begin);
     return found.known && found.differ == 1;
 }
 

@@ -26,47 +26,47 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: further places of a read that its records have room for
-MOST_SECONDARY = 16
+#: secondary alignments of a read that its records hold
+MAX_SECONDARY = 16
 #: hits of a read beyond which the CPU maps it: a candidate's number has 14 bits
-_MOST_HITS = 1 << 14
-#: windows beside a mate's places
+_MAX_HITS = 1 << 14
+#: windows next to a mate's loci
 _MATE_WINDOWS = 8
 #: shared memory that the driver keeps of each block
 _BLOCK_SHARED = 1024
-#: of the device's budget for all warps' room in one batch
-_ROOM_SHARE = 0.1
+#: of the device's budget for all warps' workspaces in one batch
+_WORKSPACE_SHARE = 0.1
 
 
 def runs_on_gpu(params: MapParams) -> bool:
     """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
-    return not (params.long_reads or params.seeding.full or params.reporting.secondary > MOST_SECONDARY)
+    return not (params.long_reads or params.seeding.full or params.reporting.secondary > MAX_SECONDARY)
 
 
 @dataclass(frozen=True)
-class Room:
+class Workspace:
     """What a warp needs for the reads of a batch.
 
     Attributes:
         words: of 32 bases in the longest read.
-        hits, places: how many there can be, powers of two.
+        hits, loci: how many there can be, powers of two.
         trace: bytes of the alignment's traceback.
     """
 
     words: int
     hits: int
-    places: int
+    loci: int
     trace: int
 
     @classmethod
-    def of(cls, params: MapParams, longest: int) -> Room:
+    def of(cls, params: MapParams, longest: int) -> Workspace:
         """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are left to the CPU."""
         words = tuning.map_shape(longest).words
         length = min(longest, 32 * words)
         limit = int(_limits(params, length)[-1])
         return cls(
             words,
-            _power_of_two(min(_MOST_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits)),
+            _power_of_two(min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits)),
             _power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
@@ -74,7 +74,7 @@ class Room:
     @property
     def nbytes(self) -> int:
         """Bytes of one warp."""
-        return int(_native.map_room_bytes(self.hits, self.places, self.trace))
+        return int(_native.map_workspace_bytes(self.hits, self.loci, self.trace))
 
 
 def _power_of_two(n: int) -> int:
@@ -117,15 +117,15 @@ def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask
     )
 
 
-def batch_of(item: MapBatch, block: int, room: Room, **others: Any) -> np.void:
+def batch_of(item: MapBatch, block: int, sizes: Workspace, **others: Any) -> np.void:
     """``MapBatch`` of cuda/abi/map.hpp, whose block is at this address."""
     return filled(
         "MapBatch",
         **item.addresses(block),
-        template_count=item.units,
-        workspace_hits=room.hits,
-        workspace_loci=room.places,
-        workspace_trace=room.trace,
+        template_count=item.templates,
+        workspace_hits=sizes.hits,
+        workspace_loci=sizes.loci,
+        workspace_trace=sizes.trace,
         **others,
     )
 
@@ -200,7 +200,7 @@ def _nothing() -> Alignments:
 class _Launch:
     """The kernel for batches of one longest length: bytes of shared memory and number of its blocks."""
 
-    room: Room
+    workspace: Workspace
     shape: tuning.MapShape
     shared: int
     blocks: int
@@ -227,23 +227,23 @@ class MapKernel:
         self._launches: dict[int, _Launch] = {}
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
-        if item.units == 0:
+        if item.templates == 0:
             return
         launch = self._launch(item.longest)
-        room, shape = launch.room, launch.shape
+        workspace, shape = launch.workspace, launch.shape
         target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
         record_bytes = self._record_bytes(item)
         block = int(slot.upload("batch", item.block))
         records = int(slot.device_array("records", record_bytes))
-        workspace = int(slot.device_array("room", launch.blocks * shape.warps * room.nbytes))
-        packed = batch_of(item, block, room, target=target, rules=rules, records=records, workspace=workspace)
+        memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
+        packed = batch_of(item, block, workspace, target=target, rules=rules, records=records, workspace=memory)
         slot.pinned("records", record_bytes, np.uint8)
         slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
         slot.download("records", record_bytes, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         per_read = 1 + self.params.reporting.secondary
-        if item.units == 0:
+        if item.templates == 0:
             return DeviceRecords(np.zeros(0, np.uint8), per_read, self.index.reference.bases)
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
@@ -268,17 +268,19 @@ class MapKernel:
     def _launch(self, longest: int) -> _Launch:
         """For batches whose longest read has so many bases."""
         if longest not in self._launches:
-            room, shape = Room.of(self.params, longest), tuning.map_shape(longest)
+            workspace, shape = Workspace.of(self.params, longest), tuning.map_shape(longest)
             shared = shape.warps * int(_native.map_shared_bytes(shape.words))
             function = self.device.function("map", "map_reads", shape.defines)
             function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            self._launches[longest] = _Launch(room, shape, shared, self._blocks(shape, shared, room.nbytes), function)
+            self._launches[longest] = _Launch(
+                workspace, shape, shared, self._blocks(shape, shared, workspace.nbytes), function
+            )
         return self._launches[longest]
 
-    def _blocks(self, shape: tuning.MapShape, shared: int, room: int) -> int:
+    def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
         """As many blocks as run at once, or as there is memory for."""
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(_ROOM_SHARE * self.device.budget) // (shape.warps * room)))
+        return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
     def _target(self) -> np.void:
         index, reference = self.index, self.index.reference
@@ -309,18 +311,18 @@ def map_on_one_lane(
     """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
     reference, model = index.reference, pairs or PairModel()
     item = MapBatch.of(batch, pairs is not None)
-    room = Room.of(params, item.longest)
+    workspace = Workspace.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     records = np.zeros(len(batch) * (1 + params.reporting.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
     penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
-    memory = np.zeros(room.nbytes // 8 + 1, np.uint64)
+    memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     at = _addresses(item.block, records, memory)
     target = target_of(
         index, *_addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
     )
     rules = rules_of(index, params, model, *_addresses(penalties, limits))
-    packed = batch_of(item, at[0], room, target=target, rules=rules, records=at[1], workspace=at[2])
-    _native.map_on_one_lane(packed.tobytes(), room.words)
+    packed = batch_of(item, at[0], workspace, target=target, rules=rules, records=at[1], workspace=at[2])
+    _native.map_on_one_lane(packed.tobytes(), workspace.words)
     return DeviceRecords(records, 1 + params.reporting.secondary, index.reference.bases)
 
 

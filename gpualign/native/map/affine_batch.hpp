@@ -72,11 +72,11 @@ private:
         const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.clip_penalty});
         const int64_t most = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
-        if (worst >= 1000 || int64_t(task.length) * task.band > kMostCells) return false;
+        if (worst >= 1000 || int64_t(task.length) * task.band > kMaxCells) return false;
         if (task.begin_pin >= 0) return most + gaps + 2 * scores_.gap_open < -kLowest16;
         return most < -kLowest16 && gaps < -kLowest16;
     }
-    static constexpr int64_t kMostCells = 1 << 20;
+    static constexpr int64_t kMaxCells = 1 << 20;
 
     // Letters [diagonal, diagonal + length + band - 1) of the reference as codes; kOutside beyond the contig.
     static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
@@ -120,7 +120,7 @@ private:
     template <class Score, class Lane, int Lanes>
     void align(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count) {
         Group<Score, Lane> group{tasks, order_.data() + at, count, tasks[order_[at]].band};
-        load_letters<Lanes>(group);
+        load_codes<Lanes>(group);
         set_first_row<Lanes>(group);
         traceback_.resize(size_t(group.rows) * size_t(group.band) * Lanes);
         const Ends<Score> ends = sweep_rows<Lanes>(group);
@@ -130,7 +130,7 @@ private:
     }
 
     template <int Lanes, class Score, class Lane>
-    void load_letters(Group<Score, Lane>& group) {
+    void load_codes(Group<Score, Lane>& group) {
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
         std::vector<Lane>& letters = lane_buffer<Lane>();  // query rows, then text columns, then what these cost
@@ -271,8 +271,8 @@ private:
     }
     template <class Lane>
     std::vector<Lane>& lane_buffer() {
-        if constexpr (sizeof(Lane) == 2) return letters16_;
-        else return letters32_;
+        if constexpr (sizeof(Lane) == 2) return codes16_;
+        else return codes32_;
     }
     template <class Lane>
     std::vector<Lane>& cell_buffer() {
@@ -284,8 +284,8 @@ private:
     const AffineScores scores_;
     std::vector<uint32_t> order_;
     std::vector<uint8_t> window_, traceback_;
-    std::vector<int16_t> letters16_, cells16_;
-    std::vector<int32_t> letters32_, cells32_;
+    std::vector<int16_t> codes16_, cells16_;
+    std::vector<int32_t> codes32_, cells32_;
 };
 
 }  // namespace gpualign

@@ -19,8 +19,8 @@ inline AffineScores scores_of(const nanobind::tuple& scores) {
 
 inline ChainParams chain_params_of(const nanobind::dict& values) {
     ChainParams params;
-    params.most_gap = named(values, "max_gap");
-    params.most_difference = named(values, "max_difference");
+    params.max_gap = named(values, "max_gap");
+    params.max_difference = named(values, "max_difference");
     params.min_score = named(values, "min_chain_score");
     params.min_anchors = named(values, "min_anchors");
     return params;
@@ -32,10 +32,10 @@ inline ChainMapParams chain_map_params_of(int k, int w, const AffineScores& scor
     params.max_hits = named(values, "max_hits");
     params.chains = chain_params_of(values);
     params.align = {scores, named(values, "step"), named(values, "reach"), named(values, "zdrop"), named(values, "min_score")};
-    params.most_rivals = named(values, "max_suboptimal");
-    params.rival_share = named(values, "suboptimal_percent") / 100.0;
-    params.hole = named(values, "query_gap");
-    params.min_part = named(values, "min_split");
+    params.max_suboptimal = named(values, "max_suboptimal");
+    params.suboptimal_share = named(values, "suboptimal_percent") / 100.0;
+    params.query_gap = named(values, "query_gap");
+    params.min_split = named(values, "min_split");
     return params;
 }
 

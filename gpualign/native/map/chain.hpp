@@ -15,10 +15,10 @@
 namespace gpualign {
 
 struct ChainParams {
-    int32_t most_gap = 5000;        // bases between neighbours, on the read and on the reference
-    int32_t most_difference = 2000; // of those two distances
+    int32_t max_gap = 5000;        // bases between neighbours, on the read and on the reference
+    int32_t max_difference = 2000; // of those two distances
     int32_t look_back = 100;        // anchors tried as predecessors
-    int32_t most_skips = 25;        // tries that end early: predecessors that lie inside a chain seen already
+    int32_t max_skips = 25;        // tries that end early: predecessors that lie inside a chain seen already
     int32_t min_score = 40;         // bases less gap costs
     int32_t min_anchors = 3;
 };
@@ -87,16 +87,16 @@ private:
         const size_t first = std::max(run, i - std::min(i, size_t(params_.look_back)));
         for (size_t j = i; j-- > first;) {
             const int64_t dr = r - anchors[j].reference(), dq = q - anchors[j].query();
-            if (dr > params_.most_gap) break;
+            if (dr > params_.max_gap) break;
             const int64_t difference = std::abs(dr - dq);
-            if (dr == 0 || dq <= 0 || dq > params_.most_gap || difference > params_.most_difference) continue;
+            if (dr == 0 || dq <= 0 || dq > params_.max_gap || difference > params_.max_difference) continue;
             const Node& node = nodes_[j];
             const int32_t gain = int32_t(std::min({dr, dq, int64_t(k_)})) * kUnit - gap_cost(difference);
             if (node.score + gain > best) {
                 best = node.score + gain;
                 predecessor = int32_t(j);
                 if (skips > 0) skips--;
-            } else if (node.seen == int32_t(i) && ++skips > params_.most_skips) {
+            } else if (node.seen == int32_t(i) && ++skips > params_.max_skips) {
                 break;
             }
             if (node.predecessor >= 0) nodes_[size_t(node.predecessor)].seen = int32_t(i);

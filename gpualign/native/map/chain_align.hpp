@@ -13,7 +13,7 @@ struct ChainAlignParams {
     AffineScores scores;
     int32_t step;        // bases between the points that the alignment is made to pass, at least
     int32_t reach;       // bases an end is extended by
-    int32_t drop;        // an alignment whose score falls by more (long gaps and unknown letters are forgiven) is two
+    int32_t zdrop;        // an alignment whose score falls by more (long gaps and unknown letters are forgiven) is two
     int32_t min_score;   // of a local alignment
     int32_t doubt = 0;   // where a gap earns no more than that, its sides are aligned by themselves, too; 0: they never are
 };
@@ -72,7 +72,7 @@ private:
         int32_t left, right;  // tasks, from kOwnTask on of end_tasks_
         bool side;            // of a gap of the last run that is none
     };
-    static constexpr int64_t kMostCells = int64_t(1) << 26;  // of one dynamic program, a byte each
+    static constexpr int64_t kMaxCells = int64_t(1) << 26;  // of one dynamic program, a byte each
 
     void plan() {
         points_.clear();
@@ -114,13 +114,13 @@ private:
         const int32_t margin = margin_of(std::min(length, length + difference));
         AffineTask task = banded(chain, from.query, length, from.reference - from.query, std::min(0, difference), std::max(0, difference), margin);
         task.end_pin = task.begin_pin + difference;
-        if (int64_t(task.length) * task.band > kMostCells) return {kBroken, 0, 0};
+        if (int64_t(task.length) * task.band > kMaxCells) return {kBroken, 0, 0};
         tasks_.push_back(task);
-        const int32_t forgiven = std::abs(difference) * params_.scores.gap_extend + unknown_letters(from, to) * params_.scores.mismatch;
+        const int32_t forgiven = std::abs(difference) * params_.scores.gap_extend + ambiguous_bases(from, to) * params_.scores.mismatch;
         return {int32_t(tasks_.size() - 1), 0, forgiven};
     }
 
-    int32_t unknown_letters(const Point& from, const Point& to) {
+    int32_t ambiguous_bases(const Point& from, const Point& to) {
         if (!reference_.has_run(uint64_t(from.reference), uint64_t(to.reference))) return 0;
         text_.resize(size_t(to.reference - from.reference));
         reference_.codes(uint64_t(from.reference), uint64_t(to.reference), text_.data());
@@ -202,7 +202,7 @@ private:
                 best = sum;
                 end = p;
                 forgiven = 0;
-            } else if (sum <= 0 || sum + forgiven < best - params_.drop) {
+            } else if (sum <= 0 || sum + forgiven < best - params_.zdrop) {
                 break;
             }
         }
@@ -224,11 +224,11 @@ private:
         const ChainTask& chain = (*chains_)[whole.chain];
         const size_t from = whole.first_point, to = whole.last_point;
         int32_t before = from == plan.first_point && plan.left >= 0 ? results_[size_t(plan.left)].score : 0;
-        int32_t behind = to == plan.last_point ? results_[size_t(plan.right)].score : 0;
-        for (size_t p = from; p < to; p++) behind += segments_[p].score;
+        int32_t after = to == plan.last_point ? results_[size_t(plan.right)].score : 0;
+        for (size_t p = from; p < to; p++) after += segments_[p].score;
         for (size_t p = from; p < to; p++) {
-            behind -= segments_[p].score;
-            if (doubtful(segments_[p], before, behind)) {
+            after -= segments_[p].score;
+            if (doubtful(segments_[p], before, after)) {
                 const int32_t right = kOwnTask + right_task(chain, points_[p], chain.length, end_tasks_);
                 const int32_t left = kOwnTask + left_task(chain, points_[p + 1], 0, end_tasks_);
                 runs_.push_back({whole.chain, from, p, whole.left, right, true});
@@ -240,7 +240,7 @@ private:
 
     // Whether a stretch costs more than one gap of its length, or its gap as much as one of its sides is worth; `before` and
     // `behind` are the scores of the sides without the stretch.
-    bool doubtful(const Segment& segment, int32_t before, int32_t behind) const {
+    bool doubtful(const Segment& segment, int32_t before, int32_t after) const {
         if (segment.task < 0) return false;
         const AffineScores& s = params_.scores;
         const Cigar& cigar = results_[size_t(segment.task)].cigar;
@@ -253,7 +253,7 @@ private:
         const int32_t cost = gap ? s.gap_open + std::abs(gap) * s.gap_extend : 0;
         if (segment.score < matches - cost - params_.doubt) return true;
         const auto outer = [&](uint32_t entry) { return int32_t(entry >> 4) * s.match; };
-        return gap && std::min(before + outer(cigar.front()), behind + outer(cigar.back())) < cost + params_.doubt;
+        return gap && std::min(before + outer(cigar.front()), after + outer(cigar.back())) < cost + params_.doubt;
     }
     static constexpr int32_t kOwnTask = 1 << 30;  // added to a task of end_tasks_, which are not those of tasks_
     const AffineTask& end_task(int32_t t) const { return t >= kOwnTask ? end_tasks_[size_t(t - kOwnTask)] : tasks_[size_t(t)]; }

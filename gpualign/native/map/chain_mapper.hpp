@@ -18,11 +18,11 @@ struct ChainMapParams {
     int32_t max_hits;               // followed per stretch of a read once its rarest seeds have been followed
     ChainParams chains;
     ChainAlignParams align;
-    int32_t most_rivals = 20;        // other chains of a part of the read that are aligned
-    double rival_share = 0.5;        // of the best one's score, which they must reach
-    int32_t hole = 30;               // bases without an anchor that a chain does not count as its own
+    int32_t max_suboptimal = 20;        // other chains of a part of the read that are aligned
+    double suboptimal_share = 0.5;        // of the best one's score, which they must reach
+    int32_t query_gap = 30;               // bases without an anchor that a chain does not count as its own
     double mask_level = 0.5;         // two alignments are of one part of the read where they share more of the shorter one
-    int32_t min_part = 30;           // aligned bases of a supplementary alignment
+    int32_t min_split = 30;           // aligned bases of a supplementary alignment
 };
 
 enum class ChainKind : uint8_t { primary, supplementary, secondary };
@@ -44,7 +44,7 @@ struct ChainRecord {
 struct ChainQuery {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
-    int32_t max_hits, most_rivals;    // as in ChainMapParams
+    int32_t max_hits, max_suboptimal;    // as in ChainMapParams
 };
 
 class ChainMapper {
@@ -93,11 +93,11 @@ private:
     };
 
     // A local alignment among those of its read.
-    struct Place {
+    struct Ranked {
         LocalAlignment* alignment;
-        Stretch part;
+        Stretch on_read;
         size_t parent;                   // the place that stands for this part of the read
-        int32_t second, rivals;          // best score of the other places of its part, how many come near that
+        int32_t second, suboptimal;          // best score of the other places of its part, how many come near that
     };
 
     // The strand whose letters come first is the one that is mapped: a read and its reverse complement are one read to all
@@ -119,11 +119,11 @@ private:
             const Anchor *first = chainer_.anchors() + chain.first, *last = chainer_.anchors() + chain.last;
             cover(first, last, chain.reverse, query.length);
             size_t parent = begin;
-            while (parent < chains_.size() && (chains_[parent].secondary || !same_part(cover_, chains_[parent].cover))) parent++;
+            while (parent < chains_.size() && (chains_[parent].secondary || !share_query(cover_, chains_[parent].cover))) parent++;
             const bool secondary = parent < chains_.size();
             if (secondary) {
                 Selected& best = chains_[parent];
-                if (best.aligned >= query.most_rivals || chain.score < params_.rival_share * best.score) {
+                if (best.aligned >= query.max_suboptimal || chain.score < params_.suboptimal_share * best.score) {
                     best.unaligned = std::max(best.unaligned, chain.score);
                     continue;
                 }
@@ -141,7 +141,7 @@ private:
         cover_.clear();
         for (const Anchor* a = first; a < last; a++) {
             const int32_t begin = a->query(), end = begin + params_.anchors.k;
-            if (cover_.empty() || begin - cover_.back().end > params_.hole) cover_.push_back({begin, end});
+            if (cover_.empty() || begin - cover_.back().end > params_.query_gap) cover_.push_back({begin, end});
             else cover_.back().end = end;
         }
         if (!reverse) return;
@@ -149,7 +149,7 @@ private:
         std::reverse(cover_.begin(), cover_.end());
     }
 
-    bool same_part(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
+    bool share_query(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
         const auto total = [](const std::vector<Stretch>& all) {
             int32_t sum = 0;
             for (const Stretch& s : all) sum += s.length();
@@ -159,7 +159,7 @@ private:
         for (size_t i = 0, j = 0; i < a.size() && j < b.size(); (a[i].end < b[j].end ? i : j)++) common += shared(a[i], b[j]);
         return common > params_.mask_level * std::min(total(a), total(b));
     }
-    bool same_part(const Stretch& a, const Stretch& b) const {
+    bool share_query(const Stretch& a, const Stretch& b) const {
         return shared(a, b) > params_.mask_level * std::min(a.length(), b.length());
     }
     static int32_t shared(const Stretch& a, const Stretch& b) { return std::max(0, std::min(a.end, b.end) - std::max(a.begin, b.begin)); }
@@ -168,46 +168,46 @@ private:
         out.clear();
         rank(queries_[read].length, first, last);
         for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
-            for (size_t p = 0; p < places_.size(); p++)
-                if (kind_of(p) == kind) out.push_back(record(places_[p], kind, queries_[read].length, swapped));
+            for (size_t p = 0; p < ranked_.size(); p++)
+                if (kind_of(p) == kind) out.push_back(record(ranked_[p], kind, queries_[read].length, swapped));
     }
 
     // Places of a read, best first, each with the place that stands for its part of the read.
     void rank(int32_t length, size_t first, size_t last) {
-        places_.clear();
+        ranked_.clear();
         for (size_t i = first; i < last; i++) {
             LocalAlignment& a = alignments_[i];
             const bool reverse = chains_[a.task].reverse;
-            places_.push_back({&a, reverse ? Stretch{length - a.query_end, length - a.query_begin} : Stretch{a.query_begin, a.query_end},
+            ranked_.push_back({&a, reverse ? Stretch{length - a.query_end, length - a.query_begin} : Stretch{a.query_begin, a.query_end},
                                0, 0, 0});
         }
-        std::sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
+        std::sort(ranked_.begin(), ranked_.end(), [&](const Ranked& a, const Ranked& b) {
             if (a.alignment->path.score != b.alignment->path.score) return a.alignment->path.score > b.alignment->path.score;
             if (a.alignment->begin != b.alignment->begin) return a.alignment->begin < b.alignment->begin;
             return a.alignment < b.alignment;
         });
         size_t kept = 0;
-        for (size_t p = 0; p < places_.size(); p++) {
-            Place place = places_[p];
-            place.parent = kept;
-            for (size_t q = 0; q < kept && place.parent == kept; q++)
-                if (places_[q].parent == q && same_part(place.part, places_[q].part)) place.parent = q;
-            const bool too_short = kept && place.parent == kept && place.part.length() < params_.min_part;
-            const auto seen = [&](const Place& other) { return same_place(place, other); };
-            if (too_short || std::any_of(places_.begin(), places_.begin() + int64_t(kept), seen)) continue;
-            if (place.parent < kept) {
-                Place& parent = places_[place.parent];
+        for (size_t p = 0; p < ranked_.size(); p++) {
+            Ranked own = ranked_[p];
+            own.parent = kept;
+            for (size_t q = 0; q < kept && own.parent == kept; q++)
+                if (ranked_[q].parent == q && share_query(own.on_read, ranked_[q].on_read)) own.parent = q;
+            const bool too_short = kept && own.parent == kept && own.on_read.length() < params_.min_split;
+            const auto seen = [&](const Ranked& other) { return same_diagonal(own, other); };
+            if (too_short || std::any_of(ranked_.begin(), ranked_.begin() + int64_t(kept), seen)) continue;
+            if (own.parent < kept) {
+                Ranked& parent = ranked_[own.parent];
                 const AffineScores& s = params_.align.scores;
-                if (!parent.rivals) parent.second = place.alignment->path.score;
-                parent.rivals += place.alignment->path.score >= parent.second - s.match - s.mismatch;
+                if (!parent.suboptimal) parent.second = own.alignment->path.score;
+                parent.suboptimal += own.alignment->path.score >= parent.second - s.match - s.mismatch;
             }
-            places_[kept++] = place;
+            ranked_[kept++] = own;
         }
-        places_.resize(kept);
+        ranked_.resize(kept);
     }
 
     // Two chains that met on one diagonal.
-    bool same_place(const Place& a, const Place& b) const {
+    bool same_diagonal(const Ranked& a, const Ranked& b) const {
         const LocalAlignment &x = *a.alignment, &y = *b.alignment;
         if (chains_[x.task].reverse != chains_[y.task].reverse || chains_[x.task].contig != chains_[y.task].contig) return false;
         if (x.end <= y.begin || y.end <= x.begin) return false;
@@ -216,16 +216,16 @@ private:
 
     ChainKind kind_of(size_t p) const {
         if (p == 0) return ChainKind::primary;
-        return places_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
+        return ranked_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
     }
 
-    ChainRecord record(const Place& place, ChainKind kind, int32_t length, bool swapped) const {
-        LocalAlignment& a = *place.alignment;
+    ChainRecord record(const Ranked& own, ChainKind kind, int32_t length, bool swapped) const {
+        LocalAlignment& a = *own.alignment;
         const Selected& chain = chains_[a.task];
-        const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(place, chain);
+        const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(own, chain);
         return {chain.contig, chain.reverse != swapped, kind, mapq, a.begin - reference_.contig_offsets[chain.contig],
-                swapped ? length - place.part.end : place.part.begin, swapped ? length - place.part.begin : place.part.end,
-                a.path.score, a.path.edits(), place.second, a.anchors, std::move(a.cigar)};
+                swapped ? length - own.on_read.end : own.on_read.begin, swapped ? length - own.on_read.begin : own.on_read.end,
+                a.path.score, a.path.edits(), own.second, a.anchors, std::move(a.cigar)};
     }
 
     // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
@@ -233,12 +233,12 @@ private:
     // difference is large even between copies of a repeat. A place with few anchors is trusted less, and one with many
     // rivals, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts half:
     // as much lies in where an end is clipped, or a gap that is some bases longer.
-    uint8_t mapping_quality(const Place& place, const Selected& chain) const {
-        const LocalAlignment& a = *place.alignment;
+    uint8_t mapping_quality(const Ranked& own, const Selected& chain) const {
+        const LocalAlignment& a = *own.alignment;
         const int32_t match = params_.align.scores.match;
         const double score = a.path.score, edit = match + params_.align.scores.mismatch, identity = double(a.path.matches) / a.path.columns;
         const double unaligned = std::min(1.0, double(chain.unaligned) / chain.score) * score;
-        const double second = std::max({double(place.second), unaligned, double(params_.anchors.k * match)});
+        const double second = std::max({double(own.second), unaligned, double(params_.anchors.k * match)});
         if (score - second <= edit / 2) return 0;
         const double length = std::max(50.0, double(a.path.columns));
         const double weight = identity * std::log(50.0) / std::log(length);
@@ -246,9 +246,9 @@ private:
         const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
         const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));  // of three times the least
         const double estimate = std::min(by_difference, by_ratio) * support;
-        const double rest = std::max(estimate - 4.343 * std::log(1.0 + place.rivals), std::min(1.0, estimate / 10));
+        const double rest = std::max(estimate - 4.343 * std::log(1.0 + own.suboptimal), std::min(1.0, estimate / 10));
         const double quality = score - second < edit ? rest / 2 : rest;
-        return uint8_t(std::clamp(quality + 0.499, 0.0, one_edit_shows(a) ? 60.0 : kMostWhereOneHides));
+        return uint8_t(std::clamp(quality + 0.499, 0.0, one_edit_shows(a) ? 60.0 : kMaxWhereOneHides));
     }
 
     // Whether a place with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by
@@ -257,7 +257,7 @@ private:
     bool one_edit_shows(const LocalAlignment& a) const {
         return a.query_end - a.query_begin >= 2 * (params_.anchors.w + params_.anchors.k);
     }
-    static constexpr double kMostWhereOneHides = 50;
+    static constexpr double kMaxWhereOneHides = 50;
 
     const ReferenceView& reference_;
     const ChainMapParams params_;
@@ -271,7 +271,7 @@ private:
     std::vector<Stretch> cover_;
     std::vector<ChainTask> tasks_;
     std::vector<LocalAlignment> alignments_;
-    std::vector<Place> places_;
+    std::vector<Ranked> ranked_;
 };
 
 }  // namespace gpualign

@@ -54,7 +54,7 @@ enum Orientation : int { kFacing, kFacingAway, kOneStrand };
 
 // visit(outer distance), without the interpreter's lock, for each pair of uniquely placed ends on one contig that lie so.
 template <class Visit>
-void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments, int least_mapq, int orientation, Visit&& visit) {
+void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments, int min_mapq, int orientation, Visit&& visit) {
     const RecordArrays arrays(alignments);
     if (mates.size() != arrays.reads()) throw nb::value_error("one mate number per read");
     const RecordsView records = arrays.view();
@@ -62,7 +62,7 @@ void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments
     for (size_t read = 0; read + 1 < mates.size(); read++) {
         const size_t i = records.primary(read), j = records.primary(read + 1);
         if (mates.data()[read] != kFirstMate || !records.mapped(i) || records.contig[i] != records.contig[j]) continue;
-        if (records.mapq[i] < least_mapq || records.mapq[j] < least_mapq) continue;
+        if (records.mapq[i] < min_mapq || records.mapq[j] < min_mapq) continue;
         const bool i_left = records.position[i] <= records.position[j];
         const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
         if (orientation == (left_reverse == right_reverse ? kOneStrand : left_reverse ? kFacingAway : kFacing))
@@ -70,16 +70,16 @@ void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments
     }
 }
 
-Output<int64_t> insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq, int orientation) {
+Output<int64_t> insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq, int orientation) {
     std::vector<int64_t> sizes;
-    visit_insert_sizes(mates, alignments, least_mapq, orientation, [&](int64_t size) { sizes.push_back(size); });
+    visit_insert_sizes(mates, alignments, min_mapq, orientation, [&](int64_t size) { sizes.push_back(size); });
     return to_numpy(std::move(sizes));
 }
 
-Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int least_mapq, int orientation, int64_t longest,
+Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignments, int min_mapq, int orientation, int64_t longest,
                                    int64_t bin) {
     Histogram counts;
-    visit_insert_sizes(mates, alignments, least_mapq, orientation, [&](int64_t size) {
+    visit_insert_sizes(mates, alignments, min_mapq, orientation, [&](int64_t size) {
         if (size <= longest) counts.add(size_t(size / bin));
     });
     return to_numpy(std::move(counts.bins));
@@ -88,9 +88,9 @@ Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignm
 }  // namespace
 
 void bind_map_counts(nb::module_& m) {
-    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("least_mapq"), nb::arg("orientation"),
+    m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"), nb::arg("orientation"),
           "int64: outer distances of pairs that lie so, whose ends are both placed with at least that quality on one contig.");
-    m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("least_mapq"),
+    m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
           nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"), "int64: how many of them there are in bins, up to the longest.");
     m.def("count_records", &count_records, nb::arg("alignments"), nb::arg("read_offsets"), nb::arg("rate_bins"),
           "(mapped, properly paired, secondary, supplementary, edits, edited bases, mapping qualities, distances, error rates).");

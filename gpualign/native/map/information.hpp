@@ -15,9 +15,9 @@ inline double information(int32_t length, int32_t distance) {
 }
 
 // So many positions on either strand of a reference; in bits.
-inline double places_in_reference(uint64_t bases) { return std::log2(2.0 * double(bases) + 1); }
+inline double loci_in_reference(uint64_t bases) { return std::log2(2.0 * double(bases) + 1); }
 
 // The highest mapping quality of a place that says so many bits more than it takes: chance matches are likelier than that.
-inline double most_quality(double bits) { return 10 * std::log10(2.0) * bits; }
+inline double max_quality(double bits) { return 10 * std::log10(2.0) * bits; }
 
 }  // namespace gpualign

@@ -11,7 +11,7 @@
 
 namespace gpualign {
 
-constexpr int32_t kLeastLocalScore = 30;
+constexpr int32_t kMinLocalScore = 30;
 
 class LocalFinder {
 public:
@@ -39,37 +39,37 @@ public:
 
 private:
     // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
-    static constexpr int32_t kMostRivals = 64, kFewRivals = 10;
-    static constexpr int32_t kMostHitsBeside = 4000;
+    static constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10;
+    static constexpr int32_t kMaxHitsBeside = 4000;
     static constexpr uint8_t kSure = 30;
 
     static ChainMapParams chaining(const MapParams& params, int w) {
         ChainMapParams chains{};
         chains.anchors = {params.seeding.k, w, kLongestWhole};
-        chains.chains.most_gap = 500;
-        chains.chains.most_difference = 200;
+        chains.chains.max_gap = 500;
+        chains.chains.max_difference = 200;
         chains.chains.min_score = params.seeding.k;
         chains.chains.min_anchors = 1;
-        chains.align = {params.scores, 8, 1 << 12, 100, kLeastLocalScore, 10};
+        chains.align = {params.scores, 8, 1 << 12, 100, kMinLocalScore, 10};
         return chains;
     }
 
     bool fits_well(size_t r) const {
-        if (block_.places(r).empty()) return false;
+        if (block_.loci(r).empty()) return false;
         const Read& read = block_.read(r);
-        const Place& best = block_.places(r)[0];
-        return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.votes, read.failed, read.near_hits);
+        const Locus& best = block_.loci(r)[0];
+        return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.seed_hits, read.failed, read.near_hits);
     }
 
     // Where a read fits as a whole, chaining looks for a better end or a gap near by; elsewhere for the read itself.
     void ask(size_t r, std::vector<size_t>& asked) {
         const int32_t max_hits = kDepth * params_.seeding.max_hits;
-        if (block_.places(r).empty()) ask(r, max_hits, kMostRivals, asked);
-        else ask(r, std::min(max_hits, kMostHitsBeside), kFewRivals, asked);
+        if (block_.loci(r).empty()) ask(r, max_hits, kMaxSuboptimal, asked);
+        else ask(r, std::min(max_hits, kMaxHitsBeside), kFewSuboptimal, asked);
     }
 
-    void ask(size_t r, int32_t max_hits, int32_t most_rivals, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, most_rivals});
+    void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits, max_suboptimal});
         asked.push_back(r);
     }
 
@@ -81,7 +81,7 @@ private:
         for (const size_t r : chained_) {
             const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * params_.scores.match;
             const bool sure = !block_.locals(r).empty() && block_.locals(r)[0].mapq >= kSure;
-            if (!good && !sure && block_.places(r).empty() && block_.read(r).any_hits) ask(r, poor_);
+            if (!good && !sure && block_.loci(r).empty() && block_.read(r).any_hits) ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < poor_.size(); i++)
@@ -96,7 +96,7 @@ private:
             long_.clear();
             for (int64_t bases = 0; r < block_.size() && bases < kLongBases; r++) {
                 if (!params_.is_long(block_.read(r).length)) continue;
-                ask(r, params_.long_reads.max_hits, params_.long_reads.most_rivals, long_);
+                ask(r, params_.long_reads.max_hits, params_.long_reads.max_suboptimal, long_);
                 bases += block_.read(r).length;
             }
             long_chainer_.map(queries_.data(), queries_.size(), chains_);

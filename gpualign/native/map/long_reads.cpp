@@ -51,7 +51,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                     forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
                     *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
                 }
-                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.most_rivals});
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal});
             }
             mapper.map(queries.data(), queries.size(), found);
             for (const auto& of_read : found) add_read(of_read, max_secondary, records);

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
+#include <string>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -59,12 +60,29 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters,
                           to_numpy(std::move(cigar_offsets)));
 }
 
+// CIGARs as Python strings, "*" where there is none.
+nb::list cigar_texts(Input<uint32_t> operations, Input<int64_t> offsets) {
+    nb::list texts;
+    std::string text;
+    for (size_t record = 0; record + 1 < offsets.size(); record++) {
+        text.clear();
+        for (int64_t o = offsets.data()[record]; o < offsets.data()[record + 1]; o++) {
+            text += std::to_string(operations.data()[o] >> 4);
+            text += "MIDNSHP=X"[operations.data()[o] & 15];
+        }
+        if (text.empty()) text = "*";
+        texts.append(nb::str(text.data(), text.size()));
+    }
+    return texts;
+}
+
 }  // namespace
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
           nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
+    m.def("cigar_texts", &cigar_texts, nb::arg("operations"), nb::arg("offsets"), "[str, ...]: a CIGAR a record.");
     m.attr("LONGEST_WHOLE") = kLongestWhole;
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "

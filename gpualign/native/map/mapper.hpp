@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "map/affine_batch.hpp"
-#include "map/place_finder.hpp"
+#include "map/locus_finder.hpp"
 #include "map/selection.hpp"
 
 namespace gpualign {
@@ -43,7 +43,7 @@ private:
         task_choices_.clear();
         for (size_t c = 0; c < choices_.size(); c++) {
             cigars_[c].clear();
-            if (choices_[c].place) prepare(c, *choices_[c].place);
+            if (choices_[c].locus) prepare(c, *choices_[c].locus);
         }
         aligner_.run(tasks_, aligned_);
         for (size_t t = 0; t < tasks_.size(); t++) {
@@ -57,7 +57,7 @@ private:
     // The further parts of a read that is aligned in parts.
     template <class Records>
     void add_parts(const Choice& choice, Records& records) {
-        if (!choice.place || choice.place->local < 0) return;
+        if (!choice.locus || choice.locus->local < 0) return;
         for (const ChainRecord& part : finder_.locals(choice.read))
             if (part.kind == ChainKind::supplementary) records.add(alignment_of(part, kFlagSupplementary, part.mapq), part.cigar);
     }
@@ -68,31 +68,31 @@ private:
 
     // Reads with at most one edit that is no gap need no dynamic program: any gap costs at least 7 where the one mismatch
     // costs match + mismatch = 5 (with the default scores), and clipping up to it costs more than it saves.
-    void prepare(size_t c, const Place& place) {
+    void prepare(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
-        if (place.local >= 0) {
-            const ChainRecord& record = finder_.locals(choices_[c].read)[size_t(place.local)];
+        if (locus.local >= 0) {
+            const ChainRecord& record = finder_.locals(choices_[c].read)[size_t(locus.local)];
             alignments_[c] = alignment_of(record, choices_[c].flag, choices_[c].mapq);
             cigars_[c] = record.cigar;
             return;
         }
-        const uint8_t* codes = finder_.codes(choices_[c].read, place.reverse);
-        const int64_t contig_begin = reference_.contig_offsets[place.contig];
-        const int64_t contig_end = reference_.contig_offsets[place.contig + 1];
+        const uint8_t* codes = finder_.codes(choices_[c].read, locus.reverse);
+        const int64_t contig_begin = reference_.contig_offsets[locus.contig];
+        const int64_t contig_end = reference_.contig_offsets[locus.contig + 1];
         const AffineScores& s = params_.scores;
         Alignment& a = alignments_[c];
-        a.flag = uint16_t(choices_[c].flag | (place.reverse ? kFlagReverse : 0));
+        a.flag = uint16_t(choices_[c].flag | (locus.reverse ? kFlagReverse : 0));
         a.mapq = choices_[c].mapq;
-        a.contig = int32_t(place.contig);
-        a.distance = place.distance;
+        a.contig = int32_t(locus.contig);
+        a.distance = locus.distance;
         const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip_penalty + s.match;
-        if (a.distance == 0 || (a.distance == 1 && provable && mismatches(codes, read.length, place.begin, contig_begin) == 1)) {
-            a.position = place.begin - contig_begin;
+        if (a.distance == 0 || (a.distance == 1 && provable && mismatches(codes, read.length, locus.begin, contig_begin) == 1)) {
+            a.position = locus.begin - contig_begin;
             a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
             return;
         }
-        tasks_.push_back({codes, read.length, 2 * read.limit + 1, place.begin - read.limit, contig_begin, contig_end});
+        tasks_.push_back({codes, read.length, 2 * read.limit + 1, locus.begin - read.limit, contig_begin, contig_end});
         task_choices_.push_back(c);
     }
 
@@ -107,7 +107,7 @@ private:
 
     const ReferenceView& reference_;
     const MapParams params_;
-    PlaceFinder finder_;
+    LocusFinder finder_;
     Selector selector_;
     AffineBatch aligner_;
     std::vector<Choice> choices_;

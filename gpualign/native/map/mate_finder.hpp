@@ -19,19 +19,19 @@ public:
     // Within the limit, beside each best place of the other end that has none.
     void run() {
         search_.clear();
-        for_each_end([&](size_t r, size_t mate) { look_beside(r, mate, params_.limit_beside_mate(block_.read(mate).length)); });
+        for_each_mate([&](size_t r, size_t mate) { look_beside(r, mate, params_.limit_beside_mate(block_.read(mate).length)); });
         if (!search_.size()) return;
         search_.run();
         search_.settle();
-        look_for_rivals();
+        look_for_suboptimal();
     }
 
     // Ends that still have no place: within twice the limit, then aligned with clipped ends as a chain would be.
     void run_further() {
         search_.clear();
-        for_each_end([&](size_t r, size_t mate) {
+        for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
-            if (!block_.places(mate).empty() || read.length * params_.scores.match < kLeastLocalScore) return;
+            if (!block_.loci(mate).empty() || read.length * params_.scores.match < kMinLocalScore) return;
             if (params_.limit_beside_mate(read.length) >= 0) look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
@@ -46,7 +46,7 @@ public:
 
 private:
     template <class Visit>
-    void for_each_end(Visit&& visit) {
+    void for_each_mate(Visit&& visit) {
         for (size_t r = 0; r + 1 < block_.size(); r++) {
             if (!block_.read(r).first_of_pair) continue;
             visit(r, r + 1);
@@ -56,69 +56,69 @@ private:
 
     // Windows for `mate`, seen from the best places of read r: those without a place of its own, of a short one all, as it has
     // others there that no seed shows.
-    void look_beside(size_t r, size_t mate, int32_t most_edits) {
-        if (most_edits < 0) return;
-        const bool anchor_is_first = r < mate, is_short = block_.read(mate).length < kShortEnd;
-        const std::vector<Place>& anchors = block_.places(r);
+    void look_beside(size_t r, size_t mate, int32_t max_edits) {
+        if (max_edits < 0) return;
+        const bool anchor_is_first = r < mate, is_short = block_.read(mate).length < kShortMate;
+        const std::vector<Locus>& anchors = block_.loci(r);
         const int32_t limit = block_.read(mate).limit;
         if (params_.is_long(block_.read(mate).length)) return;
-        for (size_t i = 0; i < anchors.size() && i < kMostAnchors && anchors[i].score == anchors[0].score; i++) {
-            const Place& anchor = anchors[i];
-            if (!is_short && fits_any(anchor, block_.places(mate), anchor_is_first)) continue;
+        for (size_t i = 0; i < anchors.size() && i < kMaxAnchors && anchors[i].score == anchors[0].score; i++) {
+            const Locus& anchor = anchors[i];
+            if (!is_short && fits_any(anchor, block_.loci(mate), anchor_is_first)) continue;
             const MateWindow w = mate_window(params_.pairs, anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
-            search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit, most_edits);
+            search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit, max_edits);
         }
     }
 
     // A window gives its best place, the first of equal ones; a short end has others, to the left and to the right.
-    void look_for_rivals() {
-        rivals_.clear();
+    void look_for_suboptimal() {
+        suboptimal_.clear();
         for (size_t w = 0; w < search_.size(); w++) {
-            const Place& place = search_.about(w);
-            const int32_t length = block_.read(place.read).length, apart = block_.read(place.read).limit + 1;
-            if (length >= kShortEnd || search_.distance(w) > search_.limit(w)) continue;
-            rivals_.push_back({place, search_.begin(w), search_.end(w) - apart});
-            rivals_.push_back({place, search_.end(w) - length + apart, search_.behind(w)});
+            const Locus& locus = search_.about(w);
+            const int32_t length = block_.read(locus.read).length, apart = block_.read(locus.read).limit + 1;
+            if (length >= kShortMate || search_.distance(w) > search_.limit(w)) continue;
+            suboptimal_.push_back({locus, search_.begin(w), search_.end(w) - apart});
+            suboptimal_.push_back({locus, search_.end(w) - length + apart, search_.after(w)});
         }
         search_.clear();
-        for (const RivalWindow& r : rivals_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
+        for (const SuboptimalWindow& r : suboptimal_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
         if (!search_.size()) return;
         search_.run();
         search_.settle();
     }
 
-    bool fits_any(const Place& anchor, const std::vector<Place>& others, bool anchor_is_first) const {
-        for (size_t j = 0; j < others.size() && j < kMostPairedPlaces; j++)
+    bool fits_any(const Locus& anchor, const std::vector<Locus>& others, bool anchor_is_first) const {
+        for (size_t j = 0; j < others.size() && j < kMaxPairedLoci; j++)
             if (params_.pairs.insert_size(anchor_is_first ? anchor : others[j], anchor_is_first ? others[j] : anchor) >= 0) return true;
         return false;
     }
 
     void align(size_t w) {
-        const Place& place = search_.about(w);
-        const int32_t length = block_.read(place.read).length, limit = search_.limit(w);
-        tasks_.push_back({block_.codes(place.read, place.reverse), length, 2 * limit + 1, search_.end(w) - length - limit,
-                          reference_.contig_offsets[place.contig], reference_.contig_offsets[place.contig + 1]});
+        const Locus& locus = search_.about(w);
+        const int32_t length = block_.read(locus.read).length, limit = search_.limit(w);
+        tasks_.push_back({block_.codes(locus.read, locus.reverse), length, 2 * limit + 1, search_.end(w) - length - limit,
+                          reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
         aligned_windows_.push_back(w);
     }
 
     // The best of those of a read, if it is worth as much as a chain's must be.
     void keep(size_t w, const AffineResult& found) {
-        const Place& place = search_.about(w);
-        const size_t r = place.read;
-        if (found.score < std::max(kLeastLocalScore, block_.best_local_score(r) + 1)) return;
+        const Locus& locus = search_.about(w);
+        const size_t r = locus.read;
+        if (found.score < std::max(kMinLocalScore, block_.best_local_score(r) + 1)) return;
         const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
-        int32_t before = clipped(found.cigar.front()), behind = clipped(found.cigar.back());
-        if (place.reverse) std::swap(before, behind);
-        const int64_t position = found.begin - reference_.contig_offsets[place.contig];
-        block_.locals(r) = {{place.contig, place.reverse, ChainKind::primary, 0, position, before, block_.read(r).length - behind,
+        int32_t before = clipped(found.cigar.front()), after = clipped(found.cigar.back());
+        if (locus.reverse) std::swap(before, after);
+        const int64_t position = found.begin - reference_.contig_offsets[locus.contig];
+        block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, block_.read(r).length - after,
                              found.score, search_.distance(w), 0, 0, found.cigar}};
-        block_.places(r).clear();
+        block_.loci(r).clear();
         block_.add_local(r, 0);
     }
 
     // Where else a short end may be.
-    struct RivalWindow {
-        Place about;
+    struct SuboptimalWindow {
+        Locus about;
         int64_t begin, end;
     };
 
@@ -127,7 +127,7 @@ private:
     ReadBlock& block_;
     WindowSearch& search_;
     AffineBatch aligner_;
-    std::vector<RivalWindow> rivals_;
+    std::vector<SuboptimalWindow> suboptimal_;
     std::vector<AffineTask> tasks_;
     std::vector<size_t> aligned_windows_;  // of each task
     std::vector<AffineResult> aligned_;

@@ -5,14 +5,14 @@
 #include <cstdint>
 
 #include "algo/map/pair_geometry.hpp"
-#include "map/place.hpp"
+#include "map/locus.hpp"
 
 namespace gpualign {
 
 struct PairModel : PairLibrary {
     double mean = 300, sd = 100;
 
-    int64_t insert_size(const Place& first, const Place& second) const {
+    int64_t insert_size(const Locus& first, const Locus& second) const {
         if (first.contig != second.contig) return -1;
         return gpualign::insert_size(*this, first.begin, first.end, first.reverse, second.begin, second.end, second.reverse);
     }

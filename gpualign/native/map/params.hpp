@@ -34,12 +34,12 @@ struct MapParams {
 
     // Bits that an end of a pair says beyond those that name its place in the windows beside the other end.
     double bits_beside_mate(int32_t length, int32_t distance) const {
-        return information(length, distance) - std::log2(double(kMostAnchors) * double(pairs.max + 2 * limit(length)));
+        return information(length, distance) - std::log2(double(kMaxAnchors) * double(pairs.max + 2 * limit(length)));
     }
     // Edits allowed in an end that is looked for beside the other; -1: it says too little to be found at all.
     int32_t limit_beside_mate(int32_t length) const {
         int32_t edits = limit(length);
-        if (length < kShortEnd)
+        if (length < kShortMate)
             while (edits >= 0 && bits_beside_mate(length, edits) < kSpareBits) edits--;
         return edits;
     }

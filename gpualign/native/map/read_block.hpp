@@ -8,7 +8,7 @@
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
-#include "map/place.hpp"
+#include "map/locus.hpp"
 #include "index/reference.hpp"
 #include "common/myers_profiles.hpp"
 
@@ -18,7 +18,7 @@ struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
     bool any_hits;     // a minimizer occurs in the reference
-    bool cut;          // some of their hits were not followed
+    bool hits_truncated;          // some of their hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
     int32_t near_hits; // most seed hits a long gap apart
     bool first_of_pair;
@@ -33,8 +33,8 @@ public:
         const size_t n = to - from;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
-        if (places_.size() < n) {
-            places_.resize(n);
+        if (loci_.size() < n) {
+            loci_.resize(n);
             locals_.resize(n);
         }
         for (size_t r = 0; r < n; r++) {
@@ -48,7 +48,7 @@ public:
                 forward[i] = kCodes.forward[text[i]];
                 *--backward = kCodes.reverse[text[i]];
             }
-            places_[r].clear();
+            loci_[r].clear();
             locals_[r].clear();
         }
     }
@@ -60,8 +60,8 @@ public:
         return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
     }
     // The places of a read, within the limit or local; settled ones best first.
-    std::vector<Place>& places(size_t r) { return places_[r]; }
-    const std::vector<Place>& places(size_t r) const { return places_[r]; }
+    std::vector<Locus>& loci(size_t r) { return loci_[r]; }
+    const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     // The local alignments of a read, which the places refer to: the best one, further parts of the read, other places.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
     const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
@@ -75,18 +75,18 @@ public:
         const int64_t span = reference_span(record.cigar.data(), record.cigar.data() + record.cigar.size());
         const int32_t front = record.reverse ? length - record.query_end : record.query_begin;
         const int32_t back = record.reverse ? record.query_begin : length - record.query_end;
-        places_[r].push_back({uint32_t(r), record.contig, record.reverse, record.anchors, record.edits, record.score, at - front,
+        loci_[r].push_back({uint32_t(r), record.contig, record.reverse, record.anchors, record.edits, record.score, at - front,
                               at + span + back, c});
     }
 
     // Best first; of one place found twice only the better. Each place that stays rules out its neighbours in order of position.
     void settle(size_t r) {
-        std::vector<Place>& places = places_[r];
-        if (places.size() < 2) return;
-        std::sort(places.begin(), places.end());
-        const size_t n = places.size();
+        std::vector<Locus>& loci = loci_[r];
+        if (loci.size() < 2) return;
+        std::sort(loci.begin(), loci.end());
+        const size_t n = loci.size();
         by_position_.clear();
-        for (uint32_t p = 0; p < n; p++) by_position_.emplace_back(places[p].end + (places[p].reverse ? kOtherStrand : 0), p);
+        for (uint32_t p = 0; p < n; p++) by_position_.emplace_back(loci[p].end + (loci[p].reverse ? kOtherStrand : 0), p);
         std::sort(by_position_.begin(), by_position_.end());
         rank_.resize(n);
         for (uint32_t i = 0; i < n; i++) rank_[by_position_[i].second] = i;
@@ -103,8 +103,8 @@ public:
         }
         size_t kept = 0;
         for (size_t p = 0; p < n; p++)
-            if (!ruled_out_[p]) places[kept++] = places[p];
-        places.resize(kept);
+            if (!ruled_out_[p]) loci[kept++] = loci[p];
+        loci.resize(kept);
     }
 
 private:
@@ -113,7 +113,7 @@ private:
     const ReferenceView& reference_;
     std::vector<Read> reads_;
     std::vector<uint8_t> codes_;
-    std::vector<std::vector<Place>> places_;
+    std::vector<std::vector<Locus>> loci_;
     std::vector<std::vector<ChainRecord>> locals_;
     std::vector<std::pair<int64_t, uint32_t>> by_position_;  // the places of one read
     std::vector<uint32_t> rank_;

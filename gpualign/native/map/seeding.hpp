@@ -25,7 +25,7 @@ struct SeedingParams {
 struct Candidate {
     int64_t first_diagonal, last_diagonal;  // diagonal = reference position - read position
     uint32_t contig;
-    int32_t votes;  // seed hits on those diagonals
+    int32_t seed_hits;  // seed hits on those diagonals
     bool reverse;
 };
 
@@ -56,12 +56,12 @@ public:
     // `deep`: follow and keep several times as many.
     bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
         const int32_t depth = deep ? kDepth : 1;
-        const bool cut = collect_hits(r, length, int64_t(params_.max_hits) * depth);
+        const bool hits_truncated = collect_hits(r, length, int64_t(params_.max_hits) * depth);
         const size_t max_candidates = size_t(params_.max_candidates) * size_t(depth);
         out.clear();
         for_each_cluster(limit, [&](size_t from, size_t to) { add_cluster(from, to, out); });
         const auto better = [](const Candidate& a, const Candidate& b) {
-            if (a.votes != b.votes) return a.votes > b.votes;
+            if (a.seed_hits != b.seed_hits) return a.seed_hits > b.seed_hits;
             if (a.first_diagonal != b.first_diagonal) return a.first_diagonal < b.first_diagonal;
             if (a.reverse != b.reverse) return !a.reverse;
             return a.contig < b.contig;
@@ -72,7 +72,7 @@ public:
             out.resize(max_candidates);
         }
         std::sort(out.begin(), out.end(), better);
-        return cut;
+        return hits_truncated;
     }
 
     // Calls visit(Candidate) for every candidate of read r that can hold it within the limit: of all its hits, which are taken
@@ -108,7 +108,7 @@ public:
     }
 
     // Whether a read shares a seed with every place within the limit: of limit + 1 pieces one has no edit.
-    bool meets_every_place(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
+    bool meets_every_locus(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
 
     // Calls visit(Candidate) for all places that there are, for reads that have too few bases for that.
     template <class Visit>
@@ -122,7 +122,7 @@ public:
     }
 
     // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
-    int32_t most_near_hits() const {
+    int32_t max_near_hits() const {
         size_t most = 0;
         for (size_t i = 0, stop = 0; i < hits_.size(); i++) {
             while (stop < hits_.size() && hit_line(hits_[stop]) - hit_line(hits_[i]) <= kLongGap) stop++;
@@ -217,7 +217,7 @@ private:
             while (c < out.size() && out[c].contig != contig) c++;
             if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, hit_reverse(hits_[from])});
             out[c].last_diagonal = diagonal;
-            out[c].votes++;
+            out[c].seed_hits++;
         }
     }
 
@@ -225,10 +225,10 @@ private:
     // over it), so they are not worth a verification.
     static void drop_unlikely(std::vector<Candidate>& candidates) {
         int32_t most = 0;
-        for (const Candidate& c : candidates) most = std::max(most, c.votes);
+        for (const Candidate& c : candidates) most = std::max(most, c.seed_hits);
         size_t kept = 0;
         for (const Candidate& c : candidates)
-            if (c.votes * kVoteShare >= most) candidates[kept++] = c;
+            if (c.seed_hits * kSeedHitShare >= most) candidates[kept++] = c;
         candidates.resize(kept);
     }
 

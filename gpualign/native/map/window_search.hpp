@@ -27,16 +27,16 @@ public:
     }
 
     // The window [begin, end), as far as it lies in the contig, searched within the read's limit or `limit`.
-    void add(size_t r, uint32_t contig, bool reverse, int32_t votes, int64_t begin, int64_t end) {
-        add(r, contig, reverse, votes, begin, end, block_.read(r).limit);
+    void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end) {
+        add(r, contig, reverse, seed_hits, begin, end, block_.read(r).limit);
     }
-    void add(size_t r, uint32_t contig, bool reverse, int32_t votes, int64_t begin, int64_t end, int32_t limit) {
+    void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end, int32_t limit) {
         begin = std::max(begin, reference_.contig_offsets[contig]);
         end = std::min(end, reference_.contig_offsets[contig + 1]);
         const Read& read = block_.read(r);
         if (begin >= end || read.length == 0) return;
         windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), limit});
-        searched_.push_back({uint32_t(r), contig, reverse, votes, 0, 0, 0, 0});
+        searched_.push_back({uint32_t(r), contig, reverse, seed_hits, 0, 0, 0, 0});
     }
 
     size_t size() const { return windows_.size(); }
@@ -45,26 +45,26 @@ public:
     void run() {
         measure();
         for (size_t w = 0; w < windows_.size(); w++) {
-            Place place = searched_[w];
-            Read& read = block_.read(place.read);
-            place.distance = results_[w].distance;
-            if (place.distance > limit(w) || place.distance >= read.length) {  // or no base of it
-                read.failed = std::max(read.failed, place.votes);
+            Locus locus = searched_[w];
+            Read& read = block_.read(locus.read);
+            locus.distance = results_[w].distance;
+            if (locus.distance > limit(w) || locus.distance >= read.length) {  // or no base of it
+                read.failed = std::max(read.failed, locus.seed_hits);
                 continue;
             }
-            place.score = read.length * scores_.match - place.distance * (scores_.match + scores_.mismatch);
-            place.end = end(w);
-            place.begin = place.end - read.length;
-            block_.places(place.read).push_back(place);
+            locus.score = read.length * scores_.match - locus.distance * (scores_.match + scores_.mismatch);
+            locus.end = end(w);
+            locus.begin = locus.end - read.length;
+            block_.loci(locus.read).push_back(locus);
         }
     }
 
     // The reads for which windows were searched; the windows of each lie one behind the other.
     void settle() {
         size_t last = ~size_t(0);
-        for (const Place& place : searched_) {
-            if (place.read != last) block_.settle(place.read);
-            last = place.read;
+        for (const Locus& locus : searched_) {
+            if (locus.read != last) block_.settle(locus.read);
+            last = locus.read;
         }
     }
 
@@ -74,13 +74,13 @@ public:
         measure();
     }
     // What window w is about; the distance of the read to its best substring there, if within limit(w), and where that ends.
-    const Place& about(size_t w) const { return searched_[w]; }
+    const Locus& about(size_t w) const { return searched_[w]; }
     int32_t limit(size_t w) const { return windows_[w].limit; }
     int32_t distance(size_t w) const { return results_[w].distance; }
     int64_t end(size_t w) const { return int64_t(windows_[w].begin) + results_[w].end; }
     // The window.
     int64_t begin(size_t w) const { return windows_[w].begin; }
-    int64_t behind(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
+    int64_t after(size_t w) const { return int64_t(windows_[w].begin) + windows_[w].columns; }
 
 private:
     void measure() { VerifyBatch(reference_, *profiles_).run(windows_, VerifyMode::infix, false, results_); }
@@ -90,7 +90,7 @@ private:
     ReadBlock& block_;
     std::optional<VerifyProfiles> profiles_;
     std::vector<VerifyTask> windows_;
-    std::vector<Place> searched_;  // what each window is about
+    std::vector<Locus> searched_;  // what each window is about
     std::vector<VerifyBest> results_;
 };
 

@@ -5,28 +5,28 @@
 
 namespace gpualign {
 
-struct Place {
+struct Locus {
     uint32_t read;      // of the block
     uint32_t contig;
     bool reverse;
-    int32_t votes;      // seed hits on its diagonals; 0 where it was found through the mate
+    int32_t seed_hits;      // seed hits on its diagonals; 0 where it was found through the mate
     int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
     int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
     int64_t begin, end; // about the first base of the read and behind its last one, on the reference
     int32_t local = -1; // which of the read's local alignments, -1 where the whole read is aligned
 
     // The same read at the same place, found twice.
-    bool same_as(const Place& other, int32_t limit) const {
+    bool same_as(const Locus& other, int32_t limit) const {
         return reverse == other.reverse && contig == other.contig && std::abs(end - other.end) <= limit;
     }
 };
 
 // Best first; of equal ones the leftmost, then the forward strand.
-inline bool operator<(const Place& a, const Place& b) {
+inline bool operator<(const Locus& a, const Locus& b) {
     if (a.score != b.score) return a.score > b.score;
     if (a.end != b.end) return a.end < b.end;
     if (a.reverse != b.reverse) return a.reverse < b.reverse;
-    if (a.votes != b.votes) return a.votes > b.votes;
+    if (a.seed_hits != b.seed_hits) return a.seed_hits > b.seed_hits;
     return a.local < b.local;
 }
 

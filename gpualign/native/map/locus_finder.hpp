@@ -13,12 +13,12 @@
 
 namespace gpualign {
 
-class PlaceFinder {
+class LocusFinder {
 public:
-    PlaceFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+    LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
-    PlaceFinder(const PlaceFinder&) = delete;  // its parts refer to each other
+    LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
     void find(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
@@ -34,7 +34,7 @@ public:
     size_t size() const { return block_.size(); }
     const Read& read(size_t r) const { return block_.read(r); }
     const uint8_t* codes(size_t r, bool reverse) const { return block_.codes(r, reverse); }
-    const std::vector<Place>& places(size_t r) const { return block_.places(r); }
+    const std::vector<Locus>& loci(size_t r) const { return block_.loci(r); }
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
@@ -59,8 +59,8 @@ private:
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (block_.read(r).cut && in_doubt(block_.places(r))) {
-                block_.places(r).clear();
+            if (block_.read(r).hits_truncated && in_doubt(block_.loci(r))) {
+                block_.loci(r).clear();
                 add_candidates(r, true);
             }
         if (!search_.size()) return;
@@ -68,17 +68,17 @@ private:
         search_.settle();
     }
 
-    bool in_doubt(const std::vector<Place>& places) const {
-        if (places.empty() || places[0].votes < kManyVotes) return true;
-        return places.size() > 1 && places[0].score - places[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
+    bool in_doubt(const std::vector<Locus>& loci) const {
+        if (loci.empty() || loci[0].seed_hits < kManySeedHits) return true;
+        return loci.size() > 1 && loci[0].score - loci[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
     }
 
     void add_candidates(size_t r, bool deep) {
         Read& read = block_.read(r);
         if (params_.is_long(read.length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
-        read.cut = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
-        read.near_hits = candidates_.size() > 1 ? seeder_.most_near_hits() : 0;
+        read.hits_truncated = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
+        read.near_hits = candidates_.size() > 1 ? seeder_.max_near_hits() : 0;
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
 
@@ -87,20 +87,20 @@ private:
         const Read& read = block_.read(r);
         const auto search = [&](const Candidate& c) {
             add_candidate(r, c);
-            if (search_.size() < kMostWindows) return;
+            if (search_.size() < kMaxWindows) return;
             search_.run();
             search_.clear();
         };
-        if (read.length > read.limit && !seeder_.meets_every_place(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
+        if (read.length > read.limit && !seeder_.meets_every_locus(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
         else seeder_.every_candidate(r, read.length, read.limit, search);
     }
-    static constexpr size_t kMostWindows = 1 << 16;  // held at once
+    static constexpr size_t kMaxWindows = 1 << 16;  // held at once
 
     // A path within the limit strays from the diagonal of a seed that it meets by no more than the limit: the window holds the
     // paths that meet any of the candidate's seeds.
     void add_candidate(size_t r, const Candidate& c) {
         const Read& read = block_.read(r);
-        search_.add(r, c.contig, c.reverse, c.votes, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
+        search_.add(r, c.contig, c.reverse, c.seed_hits, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
     }
 
     const MapParams params_;

@@ -32,7 +32,7 @@ size_t map_shared_bytes(int words) {
     return bytes;
 }
 
-size_t map_room_bytes(uint32_t hits, uint32_t places, uint32_t trace) { return MapRoom::bytes(hits, places, trace); }
+size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
 
 // A batch whose addresses are the host's.
 void map_on_one_lane(const nb::bytes& bytes, int words) {
@@ -44,9 +44,9 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
         constexpr int kWords = decltype(w)::value;
         const OneLane group;
         MapShared<kWords> shared;
-        const MapRoom room = MapRoom::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
-        MapUnit<kWords, OneLane> unit(group, batch, room, shared);
-        for (uint32_t u = 0; u < batch.template_count; u++) unit.map(u);
+        const MapWorkspace workspace = MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+        MapTemplate<kWords, OneLane> mapper(group, batch, workspace, shared);
+        for (uint32_t t = 0; t < batch.template_count; t++) mapper.map(t);
     });
 }
 
@@ -95,7 +95,7 @@ private:
 
     uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
         const Evidence own = evidence(record, length);
-        const Rivals alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
+        const Suboptimal alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
         const bool best = record.alone_min_loss != MapRecord::kNotAsked;
         if (!mate || record.pair_min_loss == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
         return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);  // no end is short
@@ -118,32 +118,32 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
     return to_numpy(std::move(on_host));
 }
 
-// Copies what the device wants of a batch to where that is staged: letters, offsets, and the first read of each unit, a read by
-// itself or the two ends of a pair, and their end. Returns (units, bases of the longest read that has at most `most`, or 1).
-nb::tuple stage_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
-                      Mutable<uint8_t> to_letters, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_units) {
+// Copies what the device wants of a batch to where that is staged: bases, offsets, and the first read of each template, a read by
+// itself or the two ends of a pair, and their end. Returns (templates, bases of the longest read that has at most `most`, or 1).
+nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
+                      Mutable<uint8_t> to_bases, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
-    if (to_letters.size() != letters.size() || to_offsets.size() != reads + 1 || to_units.size() != reads + 1)
+    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
-    size_t units = 0;
+    size_t templates = 0;
     int64_t longest = 1;
     {
         nb::gil_scoped_release release;
-        std::copy_n(letters.data(), letters.size(), to_letters.data());
+        std::copy_n(bases.data(), bases.size(), to_bases.data());
         std::copy_n(offsets.data(), reads + 1, to_offsets.data());
         for (size_t read = 0; read < reads; read++) {
-            if (!mates || mates->data()[read] != kSecondMate) to_units.data()[units++] = uint32_t(read);
+            if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
             if (length <= most) longest = std::max(longest, length);
         }
-        to_units.data()[units] = uint32_t(reads);
+        to_templates.data()[templates] = uint32_t(reads);
     }
-    return nb::make_tuple(units, longest);
+    return nb::make_tuple(templates, longest);
 }
 
-// The letters of the chosen reads, and which mates they are.
-nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
+// The bases of the chosen reads, and which mates they are.
+nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
     if (chosen.size() + 1 != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
     std::vector<uint8_t> taken, taken_mates;
     std::vector<int64_t> ends{0};
@@ -151,7 +151,7 @@ nb::tuple take_reads(Input<uint8_t> letters, Input<int64_t> offsets, const std::
         nb::gil_scoped_release release;
         for (size_t read = 0; read < chosen.size(); read++) {
             if (!chosen.data()[read]) continue;
-            taken.insert(taken.end(), letters.data() + offsets.data()[read], letters.data() + offsets.data()[read + 1]);
+            taken.insert(taken.end(), bases.data() + offsets.data()[read], bases.data() + offsets.data()[read + 1]);
             ends.push_back(int64_t(taken.size()));
             if (mates) taken_mates.push_back(mates->data()[read]);
         }
@@ -198,22 +198,22 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
 
 }  // namespace
 
-void bind_map_units(nb::module_& m) {
+void bind_map_device(nb::module_& m) {
     m.attr("MAP_RECORD_BYTES") = sizeof(MapRecord);
     m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
-    m.def("map_room_bytes", &map_room_bytes, nb::arg("hits"), nb::arg("places"), nb::arg("trace"), "Memory of one warp.");
+    m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("per_read"), "uint8 (n,): 1 for reads that the device left.");
-    m.def("stage_reads", &stage_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
-          nb::arg("to_letters"), nb::arg("to_offsets"), nb::arg("to_units"),
-          "Copies a batch's letters and offsets (n + 1), and the first read of each unit, pairs being one, and their end (room for "
-          "n + 1): (units, bases of the longest read of at most so many).");
-    m.def("take_reads", &take_reads, nb::arg("letters"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
-          "(letters, offsets, mates) of the reads whose choice is not 0.");
+    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
+          nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_templates"),
+          "Copies a batch's bases and offsets (n + 1), and the first read of each template, pairs being one, and their end (room for "
+          "n + 1): (templates, bases of the longest read of at most so many).");
+    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
+          "(bases, offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }

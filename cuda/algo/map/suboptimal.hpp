@@ -1,0 +1,23 @@
+// What suboptimal alignments lose against the one that is reported.
+#pragma once
+#include "abi/map.hpp"
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+
+// In score units: the least, and how many lose that little.
+struct Suboptimal {
+    int32_t least = MapFacts::kNone;  // there are none
+    uint32_t count = 0;
+
+    GPUALIGN_HD void add(int32_t loss) {
+        if (least < 0 || loss < least) {
+            least = loss;
+            count = 1;
+        } else if (loss == least) {
+            count++;
+        }
+    }
+};
+
+}  // namespace gpualign
