@@ -135,7 +135,7 @@ bench: $(VENV)/installed
 	$(PIP_INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py map verification
 
-# All results in benchmarks/results into docs/benchmarks.md, its figures and the README.
+# All results in benchmarks/results into docs/benchmarks.md, docs/benchmark-tables.md, their figures and the README.
 report: $(VENV)/developing
 	$(BIN)/python benchmarks/report.py
 

@@ -27,7 +27,7 @@ sys.path.insert(0, str(harness.FOLDER.parent))
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import NONE, Role, Row
 
-DOCS = harness.FOLDER.parent / "docs" / "reliability.md"
+DOCS = harness.FOLDER.parent / "docs" / "reliability-tables.md"
 BEGIN, END = "<!-- begin: {} (benchmarks/bad_input.py) -->\n", "<!-- end: {} -->\n"
 READS, REFERENCE = bad_input.ROLES[0], bad_input.ROLES[1]
 FASTA_READS = replace(READS, kind="FASTA reads")

@@ -1,9 +1,10 @@
-"""The committed results, by the name of their benchmark and the machine."""
+"""The committed results, by the name of their benchmark and the machine; numbers and tables as Markdown."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +25,14 @@ class Result(NamedTuple):
     def source(self) -> str:
         """Where and when, as a line under a table."""
         facts = self.machine
-        on_cores = re.search(r"-\d+-core-", self.file) or not facts.get("gpus")
-        device = facts.get("processor", facts.get("cpu")) if on_cores else facts["gpus"][0].split(",")[0]
+        on_cpu = re.search(r"-\d+-core-", self.file) or not facts.get("gpus")
+        device = facts.get("processor", facts.get("cpu")) if on_cpu else facts["gpus"][0].split(",")[0]
         link = f"[{self.file}](../benchmarks/results/{self.file})"
         return f"{link}: {device}, {facts['cores']} cores, gpualign {facts['gpualign']}, {facts['date']}."
 
 
 class Results:
-    """All result files."""
+    """All result files, by the name of the benchmark."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._by_name: dict[str, list[Result]] = {}
@@ -50,14 +51,40 @@ class Results:
         """A benchmark's results on all machines; none where it was not run."""
         return self._by_name.get(name, [])
 
-    def first(self, name: str) -> Result | None:
-        return next(iter(self.all(name)), None)
+    def __getitem__(self, name: str) -> Result:
+        """A benchmark's result on the first machine by name."""
+        return self._by_name[name][0]
 
-    def each(self, *names: str) -> list[Result]:
-        """The first result of each name that has one."""
-        return [found for name in names if (found := self.first(name))]
 
-    def with_key(self, key: str) -> list[Result]:
-        """Results of any name that hold ``key``: the same table for what was run more than once."""
-        each = (one for name in self.names() for one in self._by_name[name])
-        return [one for one in each if isinstance(one.figures, dict) and key in one.figures]
+def value(row: Any, path: str) -> Any:
+    """What stands at ``path``, keys with slashes between them; None where nothing does."""
+    for key in path.split("/") if path else ():
+        row = row[int(key)] if isinstance(row, list) else row.get(key)
+        if row is None:
+            return None
+    return row
+
+
+def entries(figures: Any, depth: int) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """The rows below ``depth`` levels of names, each with its names; what is no row is left out."""
+    if depth == 0:
+        yield from (([], row) for row in ([figures] if isinstance(figures, dict) else figures))
+        return
+    for name, below in figures.items():
+        if isinstance(below, dict):
+            yield from (([name, *names], row) for names, row in entries(below, depth - 1))
+
+
+def cell(content: Any, digits: int = 4) -> str:
+    """``digits`` significant digits, whole numbers all of theirs; thousands with commas."""
+    if content is None or isinstance(content, str):
+        return content or "–"
+    if isinstance(content, bool):
+        return "yes" if content else "no"
+    whole = isinstance(content, int) or abs(content) >= 10 ** (digits - 1)
+    return f"{content:,.0f}" if whole else f"{content:.{digits}g}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell(one).replace("|", "\\|") for one in line) + " |\n" for line in lines)

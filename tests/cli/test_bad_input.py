@@ -183,7 +183,7 @@ def test_gzip_checks_use_what_gzip_reads() -> None:
 
 
 def test_the_docs_show_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables in docs/reliability.md are those that benchmarks/bad_input.py makes of its results."""
+    """The tables in docs/reliability-tables.md are those that benchmarks/bad_input.py makes of its results."""
     benchmarks = Path(__file__).parent.parent.parent / "benchmarks"
     if not benchmarks.is_dir():
         pytest.skip("no benchmarks here")
