@@ -51,7 +51,7 @@ def seed_options(command: F) -> F:
             "-w",
             type=int,
             metavar="INT",
-            help="Window: of w neighbouring k-mers the smallest is kept, about one in (w + 1) / 2.  "
+            help="Window: the smallest of w neighbouring k-mers is kept, about one in (w + 1) / 2.  "
             "[default: from the reference's size]",
         ),
     ]
@@ -71,33 +71,35 @@ def default_of(params: type[Any], name: str) -> Any:
 def run_options(command: F) -> F:
     """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`."""
     decorators = [
-        click.option("-o", "--output", metavar="FILE", help="Write here; '-' or nothing: standard output."),
+        click.option(
+            "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
+        ),
         click.option(
             "-t",
             "--threads",
             type=click.IntRange(min=1),
             metavar="INT",
-            help="Host threads; never changes the output.  [default: all cores]",
+            help="CPU threads; they do not change the output.  [default: all cores]",
         ),
         click.option(
             "--device",
             default=default_of(RunOptions, "device"),
             show_default=True,
             metavar="DEV",
-            help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU where one is usable and there is enough to do.",
+            help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU if there is one and enough work for it.",
         ),
         click.option(
             "--max-gpu-mem",
             type=SIZE,
             metavar="SIZE",
-            help="Bytes of device memory to use at most, with K, M or G.  [default: what is free]",
+            help="Limit of GPU memory, with K, M or G.  [default: what is free]",
         ),
         click.option(
             "--batch-size",
             type=SIZE,
             default=default_of(RunOptions, "batch_size"),
             metavar="SIZE",
-            help="Bases per batch (memory); never changes the output.  "
+            help="Bases per batch: more take more memory; the output stays the same.  "
             f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
         ),
         click.option(
@@ -105,7 +107,7 @@ def run_options(command: F) -> F:
             metavar="WHERE",
             help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
         ),
-        click.option("--no-progress", is_flag=True, help="No progress bar (there is none off a terminal)."),
+        click.option("--no-progress", is_flag=True, help="No progress bar (it is only shown on a terminal)."),
         click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
         click.option("--json", metavar="FILE", help="Write a run report as JSON."),
         click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),

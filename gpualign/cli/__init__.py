@@ -23,7 +23,7 @@ from gpualign.version import __version__
 
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference; SAM out."),
+    "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference and write SAM, BAM, CRAM or PAF."),
     "index": ("gpualign.index.command", "Build and save the minimizer index of a reference."),
     "pairwise": (
         "gpualign.pairwise.command",
@@ -33,10 +33,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gpualign.lcs.command",
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
-    "mems": ("gpualign.mems.command", "Find every maximal exact match: a drop-in for mummer."),
-    "verify": ("gpualign.verify.command", "Edit distance of queries to candidate regions, within a limit."),
+    "mems": ("gpualign.mems.command", "Find maximal exact matches: a drop-in for mummer."),
+    "verify": ("gpualign.verify.command", "Compute edit distances of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
-    "completion": ("gpualign.cli.completion", "Print a script for completion by bash, zsh or fish."),
+    "completion": ("gpualign.cli.completion", "Print a completion script for bash, zsh or fish."),
 }
 
 
@@ -70,9 +70,9 @@ def _names_file(parameter: click.Parameter) -> bool:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="gpualign %(version)s")
 def cli() -> None:
-    """Read mapping and sequence alignment on GPUs and CPUs, with the same bytes from both.
+    """Read mapping and sequence alignment on GPUs and CPUs, with the same output from both.
 
-    Data goes to standard output or -o FILE, everything else to standard error. `gpualign help COMMAND` explains a
+    Results go to standard output or -o FILE, everything else to standard error. `gpualign help COMMAND` explains a
     command.
     """
 

@@ -18,7 +18,7 @@ def _default(name: str) -> Any:
 
 @click.command(name="lcs-filter", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("subjects", nargs=-1, required=True, metavar="SUBJECTS.fa...")
-@click.option("-Q", "--query", required=True, metavar="FILE", help="The query: a file of exactly one record.")
+@click.option("-Q", "--query", required=True, metavar="FILE", help="The query: a file with exactly one record.")
 @click.option(
     "-n",
     "--top",
@@ -28,14 +28,14 @@ def _default(name: str) -> Any:
     metavar="N",
     help="Keep the N best subjects, ties in input order; 0 keeps all.",
 )
-@click.option("--keep-ties", is_flag=True, help="Keep every subject that equals the one at rank N as well.")
+@click.option("--keep-ties", is_flag=True, help="Keep every subject that ties with rank N, too.")
 @click.option(
     "--min-length",
     type=int,
     default=_default("min_length"),
     show_default=True,
     metavar="INT",
-    help="Least length of the common subsequence.",
+    help="Minimum length of the common subsequence.",
 )
 @click.option(
     "--min-ratio",
@@ -43,20 +43,20 @@ def _default(name: str) -> Any:
     default=_default("min_ratio"),
     show_default=True,
     metavar="FLOAT",
-    help="Least length divided by the query's (see --ratio-of), 0 to 1.",
+    help="Minimum length as a share of the query's (see --ratio-of), 0 to 1.",
 )
 @click.option(
     "--ratio-of",
     type=click.Choice(RATIOS_OF),
     default=_default("ratio_of"),
     show_default=True,
-    help="Whose length --min-ratio divides by.",
+    help="The length that --min-ratio refers to.",
 )
-@click.option("--invert", is_flag=True, help="Keep the subjects below the cut.")
+@click.option("--invert", is_flag=True, help="Keep the subjects below the minimum instead.")
 @click.option(
     "--alphabet",
     type=click.Choice(ALPHABETS),
-    help="dna: A C G T only, U as T, any case; protein: letters in any case, X matches nothing; bytes: as they are.  "
+    help="dna: only A C G T match, U is T, in any case; protein: residues in any case, X matches nothing; bytes: any.  "
     "[default: dna; with --lines bytes]",
 )
 @click.option(
@@ -69,22 +69,24 @@ def _default(name: str) -> Any:
 @click.option(
     "--subsequence",
     is_flag=True,
-    help="Add a column with the longest common subsequence itself, the leftmost in the query.",
+    help="Add a column with the longest common subsequence, the leftmost in the query.",
 )
-@click.option("--fasta", is_flag=True, help="Write the kept records instead of a table, lcs= and rank= behind them.")
-@click.option("--input-order", is_flag=True, help="Write in the subjects' order instead of by rank.")
-@click.option("--multi-query", is_flag=True, help="Take every record of the query file, one ranking each.")
-@click.option("--lines", is_flag=True, help="Read plain text, one sequence a line, named by its line number.")
+@click.option(
+    "--fasta", is_flag=True, help="Write the kept records instead of a table, with lcs= and rank= in their headers."
+)
+@click.option("--input-order", is_flag=True, help="Write subjects in input order instead of by rank.")
+@click.option("--multi-query", is_flag=True, help="Rank the subjects for every record of the query file.")
+@click.option("--lines", is_flag=True, help="Read plain text: each line is a sequence, named by its number.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
 @run_options
 def command(**values: Any) -> None:
     """Rank subjects by their longest common subsequence (not substring) with a query.
 
-    A common subsequence keeps the order of its letters but may skip any of them in both sequences; `gpualign mems`
+    A common subsequence keeps the order of its symbols but may skip any of them in both sequences; `gpualign mems`
     finds common substrings. Columns: rank, query, subject, lcs (length), qlen, slen, qcov and scov (lcs as percent of
-    the query and of the subject), strand with --strand both. With -n 0 --input-order subjects are written as they are
-    scored, in constant memory, and rank is '*'.
+    the query and of the subject), and with --strand both strand. With -n 0 --input-order, subjects are written as soon
+    as they are scored, in constant memory, and rank is '*'.
 
     \b
     Examples:

@@ -25,28 +25,28 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.argument("reads", metavar="READS", required=False)
 @click.argument("mates", metavar="[READS2]", required=False)
 @click.option(
-    "-1", "first_ends", metavar="FILE", multiple=True, help="First ends of pairs, instead of READS; repeatable."
+    "-1", "first_ends", metavar="FILE", multiple=True, help="R1 files of pairs, instead of READS; repeatable."
 )
-@click.option("-2", "second_ends", metavar="FILE", multiple=True, help="Second ends, as many files as -1 has.")
+@click.option("-2", "second_ends", metavar="FILE", multiple=True, help="R2 files, as many as for -1.")
 @click.option(
     "-x",
     "--preset",
     type=click.Choice(tuple(PRESETS)),
     default="sr",
     show_default=True,
-    help="Kind of reads: sets the options that 'Presets' above lists; an explicit option wins.",
+    help="Kind of reads: sets the options that 'Presets' above lists; options given by hand win.",
 )
-@click.option("-p", "--interleaved", is_flag=True, help="Neighbours of one name in READS are pairs, others single.")
+@click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
 @click.option(
     "-I",
     "--insert-size",
     metavar="MEAN[,SD[,MAX[,MIN]]]",
-    help="Insert size of pairs, outer distance in bases.  [default: estimated from the first pairs]",
+    help="Insert size of pairs: the outer distance in bases.  [default: estimated from the first pairs]",
 )
-@click.option("--fr", is_flag=True, help="The ends of a pair face each other (default).")
-@click.option("--rf", is_flag=True, help="They face away from each other.")
-@click.option("--ff", is_flag=True, help="They lie on one strand.")
-@click.option("--no-check-names", is_flag=True, help="Take pairs as they come, whatever their names.")
+@click.option("--fr", is_flag=True, help="Mates face each other (default).")
+@click.option("--rf", is_flag=True, help="Mates face away from each other.")
+@click.option("--ff", is_flag=True, help="Mates lie on the same strand.")
+@click.option("--no-check-names", is_flag=True, help="Do not compare the names of mates.")
 @click.option(
     "-e",
     "--error-rate",
@@ -54,10 +54,10 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(MapParams, "error_rate"),
     show_default=True,
     metavar="RATE",
-    help="Edits allowed in a read aligned as a whole, as a share of its length, rounded down.",
+    help="Edits allowed in an end-to-end alignment: a share of the read's length, rounded down.",
 )
 @seed_options
-@click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index; give it as REF next time.")
+@click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
 @click.option(
     "-A",
     "--match",
@@ -74,7 +74,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Scoring, "mismatch"),
     show_default=True,
     metavar="INT",
-    help="Penalty of a mismatch.",
+    help="Penalty for a mismatch.",
 )
 @click.option(
     "-O",
@@ -83,7 +83,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Scoring, "gap_open"),
     show_default=True,
     metavar="INT",
-    help="Penalty of a gap: a gap of length l costs O + l * E.",
+    help="Penalty for opening a gap: a gap of length l costs O + l * E.",
 )
 @click.option(
     "-E",
@@ -92,7 +92,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Scoring, "gap_extend"),
     show_default=True,
     metavar="INT",
-    help="Penalty of each base of a gap.",
+    help="Penalty for each base of a gap.",
 )
 @click.option(
     "-L",
@@ -102,7 +102,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Scoring, "clip_penalty"),
     show_default=True,
     metavar="INT",
-    help="Penalty of clipping an end of the read.",
+    help="Penalty for clipping one end of the read.",
 )
 @click.option(
     "--max-hits",
@@ -110,7 +110,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Seeding, "max_hits"),
     show_default=True,
     metavar="INT",
-    help="Seed hits followed per read, rarest seeds first.",
+    help="Seed hits to follow per read, rarest seeds first.",
 )
 @click.option(
     "--max-candidates",
@@ -118,20 +118,20 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Seeding, "max_candidates"),
     show_default=True,
     metavar="INT",
-    help="Places verified per read.",
+    help="Candidates to verify per read.",
 )
 @click.option(
     "--sensitivity",
     type=click.Choice(("default", "full")),
     default="default",
     show_default=True,
-    help="full: find every place within the error limit, by an index of which the reads say k and w, and all its hits; "
-    "slow in repeats.",
+    help="full: find every alignment within the error limit, with k and w chosen for the reads and all seed hits; slow "
+    "in repeats.",
 )
 @click.option(
     "--end-to-end",
     is_flag=True,
-    help="Leave reads unmapped that fit nowhere as a whole, instead of aligning their parts.",
+    help="Leave reads that do not align end to end unmapped, instead of splitting or clipping them.",
 )
 @click.option(
     "-N",
@@ -140,25 +140,28 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     default=default_of(Reporting, "secondary"),
     show_default=True,
     metavar="INT",
-    help="Report up to that many further places of a read, best first, as secondary records.",
+    help="Report up to INT secondary alignments of a read, best first.",
 )
-@click.option("--secondary", "five", is_flag=True, help="The same as -N 5.")
-@click.option("-a", "--all", "everywhere", is_flag=True, help="Report all places within the error limit.")
+@click.option("--secondary", "five", is_flag=True, help="Same as -N 5.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Report all alignments within the error limit.")
 @click.option(
     "--strata",
     type=int,
     metavar="INT",
-    help="Of further places, those with up to INT edits more than the best one; without -N, all of them.",
+    help="Report secondary alignments with up to INT edits more than the best; without -N, all of them.",
 )
 @click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
 @click.option(
     "-Y",
     "--soft-supplementary",
     is_flag=True,
-    help="Clip supplementary records softly: they keep the whole sequence.",
+    help="Soft-clip supplementary records: they keep the whole sequence.",
 )
 @click.option(
-    "--secondary-seq", "secondary_sequence", is_flag=True, help="Write sequence and qualities of secondary records too."
+    "--secondary-seq",
+    "secondary_sequence",
+    is_flag=True,
+    help="Write the sequence and qualities of secondary records, too.",
 )
 @record_options
 @output_options
@@ -177,21 +180,21 @@ def command(
     """Map reads or read pairs to a reference and write SAM, BAM, CRAM or PAF.
 
     REF is FASTA (plain or compressed), GenBank, EMBL or an index saved with -d. READS is FASTA, FASTQ (plain or
-    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold the ends of pairs. Lanes are
-    given with commas between their files, or by repeating -1 and -2, and mapped as one. Every
-    candidate place is verified by its edit distance; a read whose best place needs more than RATE * length edits is
-    aligned in parts where it has any. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont
-    but with the scores of short ones, and without a mate's help. Output is in the order of the input and the same for
-    any number of threads.
+    compressed), SAM, BAM or CRAM; '-' is standard input. With READS2 the two files hold R1 and R2 of pairs. Give lanes
+    with commas between their files, or repeat -1 and -2; they are mapped as one input.
+
+    Every candidate is verified by its edit distance. A read that needs more than RATE * length edits is clipped or
+    split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
+    short reads, and without using their mates. The output is in input order and the same for any number of threads.
 
     \b
     Presets:
       sr            short reads: the defaults below
       sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
-      hifi          long reads of few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
-      ont           long reads of many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
-    By chaining: reads may be clipped at both ends or fall into parts, -e does not apply, and --max-hits holds for
-    each 500 bases of a read. A saved index keeps its own -k and -w, which must be the preset's.
+      hifi          long reads with few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
+      ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
+    With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
+    bases of a read. A saved index has its own -k and -w, which must be those of the preset.
 
     \b
     Examples:

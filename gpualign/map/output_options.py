@@ -17,20 +17,20 @@ def output_options(command: F) -> F:
         click.option(
             "--output-format",
             type=click.Choice(FORMATS, case_sensitive=False),
-            help="Form of the output.  [default: by the extension of -o, else sam]",
+            help="Format of the output.  [default: by the extension of -o, else sam]",
         ),
-        click.option("--bam", is_flag=True, help="The same as --output-format bam."),
-        click.option("--paf", is_flag=True, help="The same as --output-format paf; it has no unmapped reads."),
-        click.option("--sort", is_flag=True, help="Write in order of coordinates."),
+        click.option("--bam", is_flag=True, help="Same as --output-format bam."),
+        click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
+        click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
         click.option(
             "--sort-memory",
             type=SIZE,
             default=memory,
             metavar="SIZE",
-            help="Records held for sorting; more go to temporary files beside the output.  "
+            help="Memory for sorting; beyond it records go to temporary files next to the output.  "
             f"[default: {shown_size(memory)}]",
         ),
-        click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai beside the output."),
+        click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
     ]
     for decorator in reversed(decorators):
         command = decorator(command)
@@ -53,38 +53,38 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
 def record_options(command: F) -> F:
     """Add the options of :class:`RecordOptions` that choose and complete records."""
     decorators = [
-        click.option(
-            "-C", "--copy-comments", is_flag=True, help="Comments that are SAM tags (XX:T:value) become tags."
-        ),
+        click.option("-C", "--copy-comments", is_flag=True, help="Copy comments that are SAM tags (XX:T:value)."),
         click.option(
             "-U",
             "--no-unal",
             "--sam-hit-only",
             "no_unmapped",
             is_flag=True,
-            help="Leave unmapped reads out; a pair only where both ends are.",
+            help="Leave out unmapped reads, and pairs of which neither mate is mapped.",
         ),
         click.option(
             "--un",
             "unmapped_reads",
             metavar="FILE",
-            help="Write unmapped reads here as FASTQ (.gz: compressed), pairs without any mapped end interleaved.",
+            help="Write unmapped reads, and pairs of which neither mate is mapped, to this FASTQ file (.gz: compressed).",
         ),
         click.option(
             "--al",
             "mapped_reads",
             metavar="FILE",
-            help="Write mapped reads here in the same way, pairs with a mapped end.",
+            help="Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.",
         ),
-        click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as a page with plots."),
+        click.option(
+            "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
+        ),
         click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
-        click.option("--rg-id", metavar="ID", help="Read group's ID, as another way of -R."),
+        click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
         click.option(
             "--rg",
             "rg_fields",
             metavar="TAG:VALUE",
             multiple=True,
-            help="A field of it, such as SM:y; may be given again.",
+            help="A field of the read group, such as SM:y; repeatable.",
         ),
     ]
     for decorator in reversed(decorators):

@@ -41,8 +41,8 @@ class _EitherDash(click.Command):
 )
 @click.argument("reference", metavar="REF")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True)
-@_kind("mumreference", "Matches that are unique in the reference (the default).")
-@_kind("mum", "Matches that are unique in the reference and in the strand of the query record.")
+@_kind("mumreference", "Matches that are unique in the reference (default).")
+@_kind("mum", "Matches that are unique in the reference and in their strand of the query record.")
 @_kind("maxmatch", "All maximal matches.")
 @click.option(
     "-l",
@@ -58,41 +58,44 @@ class _EitherDash(click.Command):
     "--max-occ",
     type=int,
     metavar="INT",
-    help="With -maxmatch: leave out matches whose string occurs more often than this in the reference.",
+    help="With -maxmatch: leave out matches that occur more than INT times in the reference.",
 )
-@click.option("-b", "both", is_flag=True, help="Match the forward and the reverse strand of the queries.")
+@click.option("-b", "both", is_flag=True, help="Match both strands of the queries.")
 @click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries.")
 @click.option(
-    "-n", "only_acgt", is_flag=True, help="Match only a, c, g and t: always so; without -n, warn where it matters."
+    "-n",
+    "only_acgt",
+    is_flag=True,
+    help="Match only a, c, g and t. Always so; without -n a warning says where it matters.",
 )
-@click.option("-F", "four_columns", is_flag=True, help="Four columns even with one reference record.")
-@click.option("-L", "lengths", is_flag=True, help="Show the length of the query in the header line.")
-@click.option("-s", "strings", is_flag=True, help="Show the matching strings.")
+@click.option("-F", "four_columns", is_flag=True, help="Write four columns even if there is only one reference record.")
+@click.option("-L", "lengths", is_flag=True, help="Write the length of the query in its header line.")
+@click.option("-s", "strings", is_flag=True, help="Write the matching sequences.")
+@click.option("-c", "forward_coordinates", is_flag=True, help="Write forward-strand positions of reverse matches.")
 @click.option(
-    "-c", "forward_coordinates", is_flag=True, help="Reverse matches by their position on the forward strand."
+    "-tsv", "--tsv", "table", is_flag=True, help="Write a table, with 1-based forward coordinates and a strand column."
 )
-@click.option("-tsv", "--tsv", "table", is_flag=True, help="Write a table: 1-based forward coordinates, strand column.")
 @click.option("--no-header", is_flag=True, help="With --tsv: no header line.")
 @click.option(
-    "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (REF itself may be one instead)."
+    "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (or give the index as REF)."
 )
 @click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
 @click.option(
-    "-dotplot", "--dotplot", metavar="FILE", help="Draw the matches, at most the 20,000 longest, too: .png or .svg."
+    "-dotplot", "--dotplot", metavar="FILE", help="Draw a dot plot of the 20,000 longest matches, too: .png or .svg."
 )
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
 @click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
 @run_options
 def command(**values: Any) -> None:
-    """Every maximal exact match between REF and the queries: a drop-in for mummer.
+    """Find the maximal exact matches between REF and the queries: a drop-in for mummer.
 
-    By default matches must be unique in REF, as in MUMmer; -maxmatch gives all of them. Options may have one dash or
-    two. Letters other than A, C, G and T never match, U counts as T, letter case is ignored. Files may be compressed;
-    '-' is standard input; queries may be FASTA, FASTQ or BAM.
+    By default matches must be unique in REF, as in MUMmer; -maxmatch finds all. Options may have one dash or two. Only
+    A, C, G and T match; U counts as T, and case is ignored. Queries may be FASTA, FASTQ, SAM, BAM or CRAM; files may be
+    compressed; '-' is standard input.
 
-    Matches come in order of query record, strand, query start, reference record and position. Positions are 1-based;
-    those of reverse matches count on the reverse strand unless -c is given, which gives the forward position of the
-    match's right-most base.
+    Matches are ordered by query record, strand, query start, reference record and position. Positions are 1-based.
+    Those of reverse matches count on the reverse strand; with -c they are the forward position of the match's
+    right-most base.
 
     \b
     Examples:

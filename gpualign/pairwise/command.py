@@ -44,39 +44,41 @@ _PENALTY = _Penalty()
 @click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("queries", metavar="A.fa")
 @click.argument("targets", metavar="[B.fa]", required=False)
-@click.option("--pairs", metavar="FILE", help="Align the pairs of names listed here only (query, target on a line).")
+@click.option(
+    "--pairs", metavar="FILE", help="Align only the pairs listed in FILE (names of query and target on a line)."
+)
 @click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
-@click.option("--self", "include_self", is_flag=True, help="With one file: each sequence against itself as well.")
+@click.option("--self", "include_self", is_flag=True, help="With one file: align each sequence with itself, too.")
 @click.option(
     "--mode",
     type=click.Choice(MODES),
     default=_default("mode"),
     show_default=True,
-    help="Aligned from end to end, with free ends, or the best parts.",
+    help="End to end, with free ends, or the best-scoring segments.",
 )
 @click.option(
     "--free-ends",
     metavar="LIST",
-    help="Ends that cost nothing in semi-global mode, of query-start,query-end,target-start,target-end.  "
+    help="Ends without penalty in semi-global mode: any of query-start,query-end,target-start,target-end.  "
     "[default: all four; with --max-gaps target-end]",
 )
 @click.option("--match", type=int, help=f"Score of equal nucleotides.  [default: {_default('match')}]")
-@click.option("--mismatch", type=int, help=f"Score of unequal ones.  [default: {_default('mismatch')}]")
+@click.option("--mismatch", type=int, help=f"Score of different nucleotides.  [default: {_default('mismatch')}]")
 @click.option("--matrix", metavar="NAME", help="Substitution matrix instead: BLOSUM62, PAM250, NUC.4.4, … or a file.")
 @click.option(
     "--gapopen",
     type=_PENALTY,
     metavar="INT",
-    help=f"Penalty of a gap's first letter, positive. Or as vsearch has it: 20I/2E is 20 inside, 2 at the ends.  "
+    help=f"Penalty for the first symbol of a gap, positive. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
     f"[default: {_default('gap_open')}]",
 )
 @click.option(
     "--gapext",
     type=_PENALTY,
     metavar="INT",
-    help=f"Penalty of each further letter; also 2I/1E.  [default: {_default('gap_extend')}]",
+    help=f"Penalty for each further symbol; also 2I/1E.  [default: {_default('gap_extend')}]",
 )
-@click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: the penalty of every letter of a gap.")
+@click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
 @click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
 @click.option(
     "--iddef",
@@ -87,16 +89,16 @@ _PENALTY = _Penalty()
     help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
     "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
 )
-@click.option("--acceptall", is_flag=True, help="Keep every pair (so it is without --id).")
+@click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id).")
 @click.option(
     "--strand",
     type=click.Choice(["plus", "both"]),
     default=_default("strand"),
     show_default=True,
-    help="both: the query's reverse complement where it scores better.",
+    help="both: use the reverse complement of the query if it scores better.",
 )
 @click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
-@click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or the default header's.")
+@click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or those of the default header.")
 @click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
 @click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
 @click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
@@ -107,28 +109,26 @@ _PENALTY = _Penalty()
     show_default=True,
     help="What --matrix-out prints; distance is 1 - identity.",
 )
-@click.option("--plot", metavar="FILE", help="Draw the identities as a heat map too: .png or .svg.")
+@click.option("--plot", metavar="FILE", help="Draw a heat map of the identities, too: .png or .svg.")
 @click.option("--no-header", is_flag=True, help="No header line.")
-@click.option("--max-gaps", type=int, metavar="K", help="At most K gaps (runs of any length) in an alignment.")
-@click.option("--free-start", is_flag=True, help="With --max-gaps: begin anywhere in the target.")
-@click.option("--best", is_flag=True, help="With --max-gaps: only the best target of each query.")
-@click.option("--resume", metavar="DIR", help="Keep finished tiles here; go on from those that are there.")
-@click.option(
-    "--max-memory", type=SIZE, default="1G", show_default=True, help="Bytes of host memory for alignment tables."
-)
+@click.option("--max-gaps", type=int, metavar="K", help="Allow at most K gaps, of any length, in an alignment.")
+@click.option("--free-start", is_flag=True, help="With --max-gaps: start anywhere in the target.")
+@click.option("--best", is_flag=True, help="With --max-gaps: write only the best target of each query.")
+@click.option("--resume", metavar="DIR", help="Keep finished tiles in DIR, and continue from those that are there.")
+@click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment matrices.")
 @click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
 @run_options
 def command(**values: Any) -> None:
     """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
 
     A gap of length L costs GAPOPEN + (L - 1) * GAPEXT, as in EMBOSS needle, vsearch and parasail (`map` follows bwa:
-    open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, letter case is ignored,
-    and an ambiguity code never matches.
+    open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, case is ignored, and an
+    ambiguity code never matches.
 
-    Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E, or 2L, 2R (left, right), 2QE, 2TE
-    (in the query, in the target) in place of 2E. An end that is not named costs what the inside does.
+    Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
+    left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as the inside.
 
-    In the CIGAR, I consumes the query as in SAM, so vsearch's caln is the reverse. Coordinates are 1-based and
+    I in a CIGAR consumes the query, as in SAM; vsearch's caln has it the other way round. Coordinates are 1-based and
     inclusive, except in PAF.
 
     \b

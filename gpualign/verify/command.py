@@ -21,7 +21,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     help="Candidate regions: TSV (query, target, start, end, strand; 1-based), BED6, PAF or SAM/BAM; '-' is standard "
     "input. Without it the records of QUERIES and REF are paired one by one.",
 )
-@click.option("-k", "--max-errors", type=int, metavar="INT", help="Most errors of a pair; -1: no limit.")
+@click.option("-k", "--max-errors", type=int, metavar="INT", help="Maximum number of errors; -1: no limit.")
 @click.option(
     "-e",
     "--error-rate",
@@ -29,7 +29,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     default=default_of(VerifyParams, "error_rate"),
     show_default=True,
     metavar="RATE",
-    help="Most errors as a share of the query's length, rounded down; -k goes before it.",
+    help="Maximum errors as a share of the query's length, rounded down; -k overrides it.",
 )
 @click.option(
     "-m",
@@ -37,35 +37,36 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     type=click.Choice(MODES),
     default=default_of(VerifyParams, "mode"),
     show_default=True,
-    help="Where the query lies: anywhere in the region, from its start on, or on all of it (edlib's HW, SHW, NW).",
+    help="The query lies anywhere in the region, begins at its start, or covers all of it (edlib's HW, SHW, NW).",
 )
 @click.option(
     "--strand",
     type=click.Choice(STRANDS),
     default=default_of(VerifyParams, "strand"),
     show_default=True,
-    help="As the candidates say ('.' or nothing: both, the better one is written), or this for all.",
+    help="given: as each candidate says ('.' or nothing: both). both: the better one is written.",
 )
-@click.option("-p", "--cigar", is_flag=True, help="Also write the alignment: = X I D, I consumes the query.")
+@click.option("-p", "--cigar", is_flag=True, help="Write the alignment, too: = X I D, where I consumes the query.")
 @click.option(
     "-n",
     "--best",
     type=int,
     metavar="INT",
-    help="Write the INT nearest candidates of each query, nearest first; a query's lines must stand together.",
+    help="Write the INT nearest candidates of each query, nearest first; its lines must follow each other.",
 )
-@click.option("-a", "--all", "all_pairs", is_flag=True, help="Also write pairs beyond the limit, with distance -1.")
-@click.option("--no-header", is_flag=True, help="No line of column names.")
+@click.option("-a", "--all", "all_pairs", is_flag=True, help="Write pairs beyond the limit, too, with distance -1.")
+@click.option("--no-header", is_flag=True, help="No header line.")
 @run_options
 def command(**values: Any) -> None:
     """Verify candidate regions: the edit distance of each query to its region, within a limit.
 
-    QUERIES are reads in any format of `map`; mates that have one name there are named with /1 and /2 here.
+    QUERIES are reads in any format that `map` reads, also several files with commas between them. Mates that share a
+    name are called NAME/1 and NAME/2 here.
 
-    Writes query, target, strand, tstart, tend, qlen, distance and identity, 1-based and inclusive, a line a candidate
-    in input order. QUERIES may be several files with commas between them. Of several best places the one with the
-    first end is written, and for that end the first start. Letters other than A, C, G, T and U match nothing. Identity
-    is 100 * (1 - distance / L) where L is the longer of the query and its place.
+    Columns: query, target, strand, tstart, tend, qlen, distance, identity; 1-based and inclusive; one line for each
+    candidate, in input order. Of several best alignments the one that ends first is written, and of those the one that
+    starts first. Only A, C, G, T and U match. Identity is 100 * (1 - distance / L), where L is the length of the query
+    or of the aligned region, whichever is longer.
 
     \b
     Examples:
