@@ -99,7 +99,7 @@ def run_options(command: F) -> F:
             type=SIZE,
             default=default_of(RunOptions, "batch_size"),
             metavar="SIZE",
-            help="Bases per batch: more take more memory; the output stays the same.  "
+            help="Bases per batch; a larger one takes more memory and does not change the output.  "
             f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
         ),
         click.option(

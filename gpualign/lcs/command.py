@@ -85,7 +85,7 @@ def command(**values: Any) -> None:
 
     A common subsequence keeps the order of its symbols but may skip any of them in both sequences; `gpualign mems`
     finds common substrings. Columns: rank, query, subject, lcs (length), qlen, slen, qcov and scov (lcs as percent of
-    the query and of the subject), and with --strand both strand. With -n 0 --input-order, subjects are written as soon
+    the query and of the subject), strand (with --strand both). With -n 0 --input-order, subjects are written as soon
     as they are scored, in constant memory, and rank is '*'.
 
     \b

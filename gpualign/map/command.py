@@ -34,7 +34,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     type=click.Choice(tuple(PRESETS)),
     default="sr",
     show_default=True,
-    help="Kind of reads: sets the options that 'Presets' above lists; options given by hand win.",
+    help="Kind of reads: sets the options that 'Presets' above lists; explicit options win.",
 )
 @click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
 @click.option(

@@ -66,7 +66,7 @@ def record_options(command: F) -> F:
             "--un",
             "unmapped_reads",
             metavar="FILE",
-            help="Write unmapped reads, and pairs of which neither mate is mapped, to this FASTQ file (.gz: compressed).",
+            help="Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
         ),
         click.option(
             "--al",

@@ -52,7 +52,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     "--best",
     type=int,
     metavar="INT",
-    help="Write the INT nearest candidates of each query, nearest first; its lines must follow each other.",
+    help="Write the INT nearest candidates of each query, nearest first; its lines must be adjacent.",
 )
 @click.option("-a", "--all", "all_pairs", is_flag=True, help="Write pairs beyond the limit, too, with distance -1.")
 @click.option("--no-header", is_flag=True, help="No header line.")
