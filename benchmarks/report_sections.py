@@ -291,7 +291,7 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "mems-layouts",
             "layout, ms of all kernels",
             "chr20-chrX-l50 | chr20-chrX-l100 | lmono-120-l20 | ssuis-36-l10",
-            note="One choice changed at a time ([mems.md](mems.md) draws the conclusions).",
+            note="One choice changed at a time ([the conclusions](design-notes.md#mems-on-a-gpu)).",
             rows=layouts,
         ),
         Table(
