@@ -1,4 +1,4 @@
-"""The CUDA backend: one or several devices, and on request the CPU beside them, behind one queue."""
+"""The CUDA backend: one or several devices, and on request the CPU next to them, with one queue."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CudaBackend:
     def _run_hosted(self, items: Iterable[Item], stage: HostedStage[Item, Result]) -> Generator[Result, None, None]:
         pool: DevicePool[Any, Any] = DevicePool(stage.make_kernel, self.devices, self.cores_for(stage), stage.slots)
         try:
-            # some threads wait for a device: one more for each batch that a device may have under way
+            # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
             yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
@@ -91,7 +91,7 @@ class CudaBackend:
     def around(self, stage: HostedStage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
         """item -> result in a host's thread, which stages what ``pool`` computes.
 
-        Page-locked memory is slow to get, so few batches are staged at a time: those that devices have under way, and
+        Page-locked memory is slow to get, so few batches are staged at a time: those that devices have in flight, and
         the next ones. But where the cores choose what they take they want to see all that waits.
         """
         most = (stage.slots + _STAGED_AHEAD) * len(self.devices)

@@ -27,7 +27,7 @@ class Stage(Generic[Item, Result]):
     Attributes:
         cpu: item -> result; releases the GIL in native code.
         make_kernel: device -> kernel object, called once in each device's thread.
-        slots: batches under way on a device.
+        slots: batches in flight on a device.
     """
 
     cpu: Callable[[Item], Result]

@@ -80,7 +80,7 @@ class Tiles(Generic[Result]):
             yield kept
         else:
             return
-        # tiles are kept in order, so hardly any is left now: where one was damaged, others lie behind it
+        # tiles are kept in order, so hardly any is left now: where one was damaged, others lie after it
         order: deque[tuple[int, Result | None]] = deque([(first[0], None)])
 
         def missing() -> Iterator[Item]:

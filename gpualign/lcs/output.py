@@ -21,7 +21,7 @@ class Hit(NamedTuple):
         place: in the input, over all files.
         strand: "+" or "-", the strand of the query.
         name: the subject's name.
-        comment: text behind the name, where records are written.
+        comment: text after the name, where records are written.
         length: the subject's length.
         sequence: the subject, where it is written or traced.
         subsequence: in the query's letters, where it is asked for.
@@ -95,7 +95,7 @@ class LcsWriter:
         return "\t".join(fields) + "\n"
 
     def _record(self, rank: int | None, query: Query, hit: Hit) -> str:
-        """FASTA, the sequence unchanged on one line; what was found goes behind the description, never into the ID."""
+        """FASTA, the sequence unchanged on one line; what was found goes after the description, never into the ID."""
         notes = [hit.comment] if hit.comment else []
         notes.append(f"lcs={hit.lcs}")
         notes += [] if rank is None else [f"rank={rank}"]

@@ -93,7 +93,7 @@ def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Seq
 def cut_subsequences(
     query: LcsQuery, lengths: Sequence[int], found: NDArray[np.integer[Any]], letters: NDArray[np.uint8]
 ) -> list[bytes]:
-    """The subsequences that stand one behind another in ``letters``.
+    """The subsequences that stand one after another in ``letters``.
 
     Args:
         lengths: of each, as the filter reported them.

@@ -41,7 +41,7 @@ MOST_TRACED, MOST_TRACED_ON_GPU = 64, 4096
 
 @dataclass(frozen=True)
 class QueryStrands:
-    """One query with the strands it is compared on: plus, and for both strands minus behind it."""
+    """One query with the strands it is compared on: plus, and for both strands minus after it."""
 
     name: str
     length: int
@@ -281,7 +281,7 @@ def _items(
     """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
     read = partial(_parse_chunk, params, files)
     if not backend.on_gpu:
-        # a file is closed behind its last chunk, which threads may still have to read; what travels names it
+        # a file is closed after its last chunk, which threads may still have to read; what travels names it
         by_parser = backend.sees if options.cluster is not None else lambda path: False
         return read, _chunks(files, options.batch_size, by_parser)
     chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size)

@@ -16,7 +16,7 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.pages import Page, cut_pages, index_bytes
 from gpualign.mems.cpu import (
@@ -138,7 +138,7 @@ class MemsKernel:
             native.segment_ends,
         )
         if len(self.pages) == 1:
-            resident = self.device.resident(self._key, lambda: ResidentArrays(self.device, *arrays))
+            resident = self.device.resident(self._key, lambda: DeviceArrays(self.device, *arrays))
             pointers = [np.uint64(address) for address in resident.addresses]
         else:
             pointers = [slot.upload(f"page array {i}", array) for i, array in enumerate(arrays)]

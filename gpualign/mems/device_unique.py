@@ -6,7 +6,7 @@ import numpy as np
 
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.mems import device as mems
 from gpualign.mems.cpu import Matches, Piece, Search, join_columns
@@ -68,7 +68,7 @@ class UniqueMemsKernel(MemsKernel):
             native.segment_starts,
             native.segment_ends,
         )
-        resident = self.device.resident(self._key, lambda: ResidentArrays(self.device, *arrays))
+        resident = self.device.resident(self._key, lambda: DeviceArrays(self.device, *arrays))
         offsets, positions, *others = (np.uint64(address) for address in resident.addresses)
         numbers = np.uint32(len(native.segment_starts)), np.uint32(reference.bases)
         return (offsets, positions, np.int32(self.index.k), *others, *numbers, np.uint32(self.search.params.min_length))

@@ -16,7 +16,7 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.prefetch import Ahead
+from gpualign.streaming.prefetch import Prefetch
 
 #: read of a long record at a time
 _PART_BYTES = 1 << 18
@@ -145,7 +145,7 @@ def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
     be stopped; and not of files that must be open as long as their last batch is under way.
     """
     if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
-        with closing(Ahead(files.batches())) as ahead:
+        with closing(Prefetch(files.batches())) as ahead:
             yield iter(ahead)
     else:
         yield files.batches()

@@ -11,9 +11,9 @@ from gpualign.streaming.clock import HOST
 Item = TypeVar("Item")
 
 
-class Ahead(Generic[Item]):
+class Prefetch(Generic[Item]):
     """Items in order, the first of which is made from now on in a thread of its own, and each of the others as soon as
-    the one before it is taken. Close it, which waits for the item under way.
+    the one before it is taken. Close it, which waits for the item in flight.
 
     Args:
         items: are advanced in the thread; what they raise comes at its place.

@@ -1,4 +1,4 @@
-"""Between candidates and output lines: windows and strands on the way in, the better strand and ranks behind."""
+"""Between candidates and output lines: windows and strands on the way in, the better strand and ranks after."""
 
 from __future__ import annotations
 

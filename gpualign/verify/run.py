@@ -134,7 +134,7 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
     if not backend.on_gpu:
         yield from backend.run(source.steps(on_gpu=False), _whole_stage(source))
         return
-    under_way: deque[Batch] = deque()
+    in_flight: deque[Batch] = deque()
 
     def ready(step: Step) -> tuple[Batch, VerifyPairs]:
         batch = source.batch(step)
@@ -142,10 +142,10 @@ def _lines(source: _Source, options: RunOptions, backend: Backend) -> Generator[
 
     def pairs() -> Iterator[VerifyPairs]:
         for batch, batch_pairs in run_ordered(source.steps(on_gpu=True), ready, options.threads):
-            under_way.append(batch)
+            in_flight.append(batch)
             yield batch_pairs
 
-    results = ((under_way.popleft(), result) for result in backend.run(pairs(), STAGE))
+    results = ((in_flight.popleft(), result) for result in backend.run(pairs(), STAGE))
     yield from run_ordered(results, lambda done: write_lines(params, *done), options.threads)
 
 

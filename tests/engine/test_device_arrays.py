@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu import device_arrays as resident
 from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.engine.gpu.device_arrays import Computed, ResidentArrays, ResidentText
+from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver, MemoryError
 
@@ -27,7 +27,7 @@ def held(device: Device, *arrays: np.ndarray) -> list[bytes]:
     """What lies on the device of arrays that were put there."""
 
     def put() -> list[bytes]:
-        kept = ResidentArrays(device, *arrays)
+        kept = DeviceArrays(device, *arrays)
         contents = [pointer.data.tobytes() for pointer, _ in kept._held]
         kept.free()
         return contents
@@ -79,7 +79,7 @@ def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, room):
     computed = Computed(len(given), lambda start, buffer: np.copyto(buffer, given[start : start + len(buffer)]))
 
     def put() -> list[bytes]:
-        kept = ResidentArrays(device, given, computed, padding=16, beyond=True)
+        kept = DeviceArrays(device, given, computed, padding=16, beyond=True)
         assert len(kept._held) == (2 if room > 1000 else 0)
         contents = [ctypes.string_at(address - 16, len(given) + 32) for address in kept.addresses]
         kept.free()
@@ -99,7 +99,7 @@ def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
     reference = Reference(["r"], np.array([0, len(text)], np.int64), *packer.finish())
 
     def put() -> tuple[bytes, bytes]:
-        kept = ResidentText(device, reference)
+        kept = DeviceText(device, reference)
         contents = ctypes.string_at(kept.text, len(text) // 4), ctypes.string_at(kept.known, len(text) // 8 + 1)
         kept.free()
         return contents

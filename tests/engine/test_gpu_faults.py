@@ -114,7 +114,7 @@ def test_a_kernel_that_writes_where_it_must_not(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("batches_at_once", [1.4, 0.8])
 def test_memory_that_collecting_lacks(monkeypatch: pytest.MonkeyPatch, batches_at_once: float) -> None:
-    """Other batches under way are finished first, then one that is too large by itself is halved."""
+    """Other batches in flight are finished first, then one that is too large by itself is halved."""
     monkeypatch.setattr(device_module, "load_driver", lambda: FakeDriver(devices=(("Fake A", (9, 0)),)))
     alone: list[int] = []
 

@@ -14,7 +14,7 @@ from gpualign.engine.gpu import buffers
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
-from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.engine.opening import Opening, open_backend
 from gpualign.engine.stage import Stage
@@ -124,9 +124,7 @@ def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
 def test_what_stays_on_the_device_may_not_fit(fake):
     class Holding(Doubler):
         def __init__(self, device):
-            device.resident(
-                "much", lambda: ResidentArrays(device, np.zeros(1000, np.uint8), np.zeros(1 << 20, np.uint8))
-            )
+            device.resident("much", lambda: DeviceArrays(device, np.zeros(1000, np.uint8), np.zeros(1 << 20, np.uint8)))
 
     with Device(list_devices()[0], max_memory=1 << 20) as device:
         with pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from gpualign.streaming.prefetch import Ahead
+from gpualign.streaming.prefetch import Prefetch
 
 
 def test_items_come_in_order_and_one_is_made_ahead() -> None:
@@ -21,7 +21,7 @@ def test_items_come_in_order_and_one_is_made_ahead() -> None:
             begun.release()
             yield number
 
-    with closing(Ahead(items())) as ahead:
+    with closing(Prefetch(items())) as ahead:
         assert begun.acquire(timeout=30)  # before anybody asks
         for count, number in enumerate(ahead):
             assert number == count
@@ -36,7 +36,7 @@ def test_an_error_comes_at_its_place() -> None:
         raise ValueError("here")
 
     found: list[int] = []
-    with closing(Ahead(items())) as ahead, pytest.raises(ValueError, match="here"):
+    with closing(Prefetch(items())) as ahead, pytest.raises(ValueError, match="here"):
         found.extend(ahead)
     assert found == [1]
 
@@ -53,7 +53,7 @@ def test_what_is_not_wanted_is_not_made() -> None:
         finally:
             closed.append(True)
 
-    with closing(Ahead(items())) as ahead:
+    with closing(Prefetch(items())) as ahead:
         for _ in ahead:
             break
     assert len(made) <= 2

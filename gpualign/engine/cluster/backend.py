@@ -18,7 +18,7 @@ import distributed
 import numpy as np
 
 from gpualign.engine.cluster.connect import PATIENCE_S, connected, reachable
-from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack, pack_item
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack, pack_item
 from gpualign.engine.cluster.worker import Answer, keep, run_items, sees
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.stage import Item, Result, Stage
@@ -29,7 +29,7 @@ from gpualign.report import warn
 
 #: a batch that fails so often ends the run
 ATTEMPTS = 3
-#: batches under way for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
+#: batches in flight for each thread of the workers. Fast workers draw from what slow ones have not begun; with more
 #: than two, Dask holds batches back at the scheduler until a worker asks for one.
 _PER_THREAD = 4
 #: what a task should take: Dask needs some milliseconds for each, and at the end workers wait for the last one. So a
@@ -135,9 +135,9 @@ class ClusterBackend:
 
 @dataclass(eq=False)
 class _Task:
-    """Items under way: kept until their results are here, to be sent again if all that knew them are lost."""
+    """Items in flight: kept until their results are here, to be sent again if all that knew them are lost."""
 
-    items: Parcel
+    items: Shard
     count: int
     text: int
     future: Any
@@ -194,8 +194,8 @@ class _Run:
         return items
 
     def _new_task(self, items: list[Any]) -> _Task:
-        parcel = pack_item(items, self._number_of, self._backend.sees)
-        task = _Task(parcel, len(items), sum(map(_text_of, items)), None)
+        shard = pack_item(items, self._number_of, self._backend.sees)
+        task = _Task(shard, len(items), sum(map(_text_of, items)), None)
         self._submit(task)
         self._carry(task.items.nbytes + task.items.read, task.count)
         return task
@@ -232,14 +232,14 @@ class _Run:
         return number
 
     def _forget_old(self) -> None:
-        """Old shared objects are let go of when no item under way needs them."""
+        """Old shared objects are let go of when no item in flight needs them."""
         needed = {number for task in self._pending for number in task.items.shared}
         for key, (number, _) in list(self._shared_objects.items())[:-_SHARED_KEPT]:
             if number not in needed:
                 del self._shared_objects[key], self._shared[number]
 
     def _fetch(self) -> Iterator[Any]:
-        """The oldest result, and those behind it that are there too."""
+        """The oldest result, and those after it that are there too."""
         self._wait_for(self._pending[0])
         done = list(itertools.takewhile(lambda task: task.future.status == "finished", self._pending))[:_FETCHED]
         if not done:
@@ -312,18 +312,18 @@ class _Run:
             self._keep(worker, self._stage, *self._shared.values())
         self._next_look = time.monotonic() + _WATCH_S
 
-    def _keep(self, worker: str, *parcels: _Sent) -> None:
+    def _keep(self, worker: str, *shards: _Sent) -> None:
         """Let a worker fetch what items need before it has any: Dask gives items to where their needs are."""
-        under_way = [future for future in self._keeping[worker] if not future.done()]
+        in_flight = [future for future in self._keeping[worker] if not future.done()]
         new = self._client.submit(
             keep,
-            *(sent.future for sent in parcels),
+            *(sent.future for sent in shards),
             workers=[worker],
             key=(f"{self._name}-keep", next(self._numbers)),
             priority=1,
             pure=False,
         )
-        self._keeping[worker] = [*under_way, new]
+        self._keeping[worker] = [*in_flight, new]
 
 
 def _text_of(item: Any) -> int:
@@ -332,10 +332,10 @@ def _text_of(item: Any) -> int:
 
 
 class _Sent:
-    """A parcel that a worker has; the others fetch it from there when they keep it or have an item that needs it."""
+    """A shard that a worker has; the others fetch it from there when they keep it or have an item that needs it."""
 
-    def __init__(self, backend: ClusterBackend, parcel: Parcel) -> None:
-        self._backend, self._parcel = backend, parcel
+    def __init__(self, backend: ClusterBackend, shard: Shard) -> None:
+        self._backend, self._shard = backend, shard
         self.future = self._send()
 
     def send_again_if_lost(self) -> None:
@@ -350,7 +350,7 @@ class _Sent:
             # KeyError: the worker is lost, and its name forgotten
             with contextlib.suppress(OSError, distributed.TimeoutError, KeyError):
                 client.wait_for_workers(1, timeout=PATIENCE_S)
-                return client.scatter(self._parcel, hash=False)
+                return client.scatter(self._shard, hash=False)
             time.sleep(_WATCH_S)
         self._backend.check()
         raise GpualignError(f"the workers of {self._backend.address} are lost (start some and run again)")

@@ -157,7 +157,7 @@ def _wait_for_worker(client: Any, cluster: str) -> None:
 
 
 def _check_versions(client: Any) -> None:
-    """Ask what is there by a function that is everywhere; of workers that come later their parcels ask."""
+    """Ask what is there by a function that is everywhere; of workers that come later their shards ask."""
     wanted = (pkgutil.resolve_name, "gpualign:__version__")
     answers = {f"worker {place}": answer for place, answer in client.run(*wanted, on_error="return").items()}
     try:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu.runner import DevicePool
 from gpualign.engine.malloc_tuning import reuse_memory
@@ -34,14 +34,14 @@ class Answer:
         seconds: that it took; of processor time where this thread did the work, as others may hold it up.
     """
 
-    results: Parcel
+    results: Shard
     error: GpualignError | None
     worker: str
     on_gpu: bool
     seconds: float
 
 
-def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None, *shared: Parcel) -> Answer:
+def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, *shared: Shard) -> Answer:
     """The task that Dask runs: some items, one after the other, through one stage.
 
     Bad input and wrong usage are the same everywhere, so they come back as an answer; any other error is raised, and
@@ -50,10 +50,10 @@ def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None
     Args:
         items: a list.
         device: as ``--device``; "auto" is decided by each worker.
-        shared: parcels that the items refer to, in the order of their ``shared``.
+        shared: shards that the items refer to, in the order of their ``shared``.
     """
     clocks = time.thread_time(), time.perf_counter()
-    others = {number: parcel.open() for number, parcel in zip(items.shared, shared, strict=True)}
+    others = {number: shard.open() for number, shard in zip(items.shared, shared, strict=True)}
     place = _place()
     results: list[Any] = []
     on_gpu = False
@@ -70,10 +70,10 @@ def run_items(stage: Parcel, items: Parcel, device: str, max_gpu_mem: int | None
     return Answer(pack(results), None, place, on_gpu, seconds)
 
 
-def keep(*parcels: Parcel) -> None:
-    """Fetch parcels to this worker and open them, so that it takes its share of the tasks that need them."""
-    for parcel in parcels:
-        parcel.open()
+def keep(*shards: Shard) -> None:
+    """Fetch shards to this worker and open them, so that it takes its share of the tasks that need them."""
+    for shard in shards:
+        shard.open()
 
 
 def sees(path: str, expected: str) -> bool:
@@ -121,20 +121,20 @@ class _Engine:
 class _Engines:
     """The engine of the stage that is run now.
 
-    Devices are driven for one stage at a time: another one waits for the tasks under way. An engine ends with its
+    Devices are driven for one stage at a time: another one waits for the tasks in flight. An engine ends with its
     stage, which Dask deletes when no client wants it any more.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._stage: weakref.ref[Parcel] | None = None
+        self._stage: weakref.ref[Shard] | None = None
         self._engine: _Engine | None = None
         self._users = 0
         self._ended: queue.SimpleQueue[_Engine] = queue.SimpleQueue()
         self._ending: threading.Thread | None = None
 
     @contextmanager
-    def of(self, stage: Parcel, device: str, max_gpu_mem: int | None) -> Iterator[_Engine]:
+    def of(self, stage: Shard, device: str, max_gpu_mem: int | None) -> Iterator[_Engine]:
         with self._changed:
             while not self._has(stage) and self._users > 0:
                 self._changed.wait()
@@ -158,7 +158,7 @@ class _Engines:
                 self._users -= 1
                 self._changed.notify_all()
 
-    def _has(self, stage: Parcel) -> bool:
+    def _has(self, stage: Shard) -> bool:
         return self._stage is not None and self._stage() is stage
 
     def _close_ended(self) -> None:

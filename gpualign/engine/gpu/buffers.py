@@ -21,7 +21,7 @@ _MOST_STAGED = 16 << 20
 
 
 def _check_layout(arguments: tuple[Any, ...]) -> None:
-    """PyCUDA packs a struct (a NumPy record or array) right behind what comes before it, CUDA at a multiple of eight.
+    """PyCUDA packs a struct (a NumPy record or array) right after what comes before it, CUDA at a multiple of eight.
 
     Raises:
         ValueError: the two differ: pass the structs before the scalars.

@@ -1,7 +1,7 @@
 """The host's cores beside the devices: they take an item of the queue where that makes the run shorter.
 
 Devices differ by up to a hundred times from all cores together. A pull model alone would let slow cores hold an item,
-and with it all results behind it, long after the devices have done the others. So the cores work on one item at a time,
+and with it all results after it, long after the devices have done the others. So the cores work on one item at a time,
 in parts, and begin one only where the devices have more to do meanwhile.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-from gpualign.engine.gpu.work_queue import Tasks
+from gpualign.engine.gpu.work_queue import WorkQueue
 from gpualign.streaming.clock import HOST
 
 Item = TypeVar("Item")
@@ -51,35 +51,35 @@ class Cores(Generic[Item, Result]):
         self._known_until = 0.0
         self.items = 0
 
-    def ahead(self, tasks: Tasks[Item, Result]) -> int:
+    def ahead(self, queue: WorkQueue[Item, Result]) -> int:
         """Items the devices do while the cores do one; 0 where they would be too many, or it is not known."""
-        many = self._items_meanwhile(tasks)
+        many = self._items_meanwhile(queue)
         return math.ceil(many) if many <= _MOST_AHEAD else 0
 
-    def drive(self, tasks: Tasks[Item, Result]) -> None:
+    def drive(self, queue: WorkQueue[Item, Result]) -> None:
         """Take items until the run ends."""
         with ThreadPoolExecutor(self._threads, thread_name_prefix="gpualign-cpu") as pool:
-            while not tasks.closed.is_set():
-                if tasks.ended.is_set() and tasks.waiting() <= 0:
+            while not queue.closed.is_set():
+                if queue.ended.is_set() and queue.waiting() <= 0:
                     return
-                task = tasks.get(wait=False) if self._worth_it(tasks) else None
+                task = queue.get(wait=False) if self._worth_it(queue) else None
                 if task is None:
-                    tasks.closed.wait(_LOOK_S)
+                    queue.closed.wait(_LOOK_S)
                     continue
-                self._do(*task, tasks.kernel, pool)
+                self._do(*task, queue.kernel, pool)
 
-    def _worth_it(self, tasks: Tasks[Item, Result]) -> bool:
+    def _worth_it(self, queue: WorkQueue[Item, Result]) -> bool:
         """Whether the devices would not have done all that waits before the cores have done the first of it."""
-        if tasks.device_seconds() is None:
+        if queue.device_seconds() is None:
             return False
-        if tasks.waiting() >= max(1, self._items_meanwhile(tasks)):
+        if queue.waiting() >= max(1, self._items_meanwhile(queue)):
             return True
-        if time.perf_counter() > self._known_until and (item := tasks.first()) is not None:
-            self._try(item, tasks.kernel)  # other processes may have slowed down the last one
+        if time.perf_counter() > self._known_until and (item := queue.first()) is not None:
+            self._try(item, queue.kernel)  # other processes may have slowed down the last one
         return False
 
-    def _items_meanwhile(self, tasks: Tasks[Item, Result]) -> float:
-        device_seconds = tasks.device_seconds()
+    def _items_meanwhile(self, queue: WorkQueue[Item, Result]) -> float:
+        device_seconds = queue.device_seconds()
         if device_seconds is None or self._seconds is None:
             return math.inf
         return _MARGIN * self._seconds / device_seconds

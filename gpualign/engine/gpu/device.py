@@ -252,7 +252,7 @@ class Device:
         HOST.leave(self._host_waited)
         if self._context is None:
             return
-        # behind a kernel that failed no call works, and what the device holds goes with its context
+        # after a kernel that failed no call works, and what the device holds goes with its context
         with contextlib.suppress(self.driver.Error):
             for slot in self.slots:
                 slot.close()

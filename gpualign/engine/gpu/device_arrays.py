@@ -16,7 +16,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
-#: zero words before and behind packed text: the kernels read up to 32 letters beyond a window
+#: zero words before and after packed text: the kernels read up to 32 letters beyond a window
 PAD_WORDS = 4
 #: of the device's budget for arrays that may stay on the host; batches need the rest
 _RESIDENT_SHARE = 0.7
@@ -59,11 +59,11 @@ class _Given:
         return self._bytes
 
 
-class ResidentArrays:
+class DeviceArrays:
     """Copies of arrays on a device, all of them or none.
 
     Args:
-        padding: bytes of zeros before and behind each.
+        padding: bytes of zeros before and after each.
         beyond: arrays for which there is no room stay in page-locked host memory, where kernels read them over the bus.
         owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
 
@@ -110,7 +110,7 @@ class ResidentArrays:
 
     def _copy(self, address: int, source: Computed | _Given) -> None:
         driver, lender = self._device.driver, self._device.host_memory
-        buffers = []  # as many as run_ordered has under way
+        buffers = []  # as many as run_ordered has in flight
         if source.nbytes >= _STAGED_BYTES:
             with contextlib.suppress(driver.MemoryError):
                 buffers = [lender.make(_PART_BYTES) for _ in range(2 * _COPIERS)]
@@ -147,7 +147,7 @@ class ResidentArrays:
         self._mapped.clear()
 
 
-class ResidentText(ResidentArrays):
+class DeviceText(DeviceArrays):
     """A packed reference, padded at both ends.
 
     Attributes:

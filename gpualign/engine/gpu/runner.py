@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.work_queue import Pace, Tasks
+from gpualign.engine.gpu.work_queue import Pace, WorkQueue
 from gpualign.errors import GpualignError, OutOfMemoryError
 from gpualign.streaming.clock import HOST
 
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 _KernelItem = TypeVar("_KernelItem", contravariant=True)
 _KernelResult = TypeVar("_KernelResult", covariant=True)
 
-#: batches under way on a device: one computes, one copies
+#: batches in flight on a device: one computes, one copies
 SLOTS = 2
 #: items between the oldest result and the newest item, in times of what equal devices need
 _MOST_HELD = 3
@@ -56,24 +56,24 @@ class _Loops(Generic[Item, Result]):
         slots: int,
         cores: Cores[Item, Result] | None,
     ) -> None:
-        self.tasks: Tasks[Item, Result] = Tasks()
+        self.queue: WorkQueue[Item, Result] = WorkQueue()
         self._devices = len(devices)
         self._loops: list[Future[None]] = [
-            device.call(_drive, device, make_kernel, self.tasks, slots) for device in devices
+            device.call(_drive, device, make_kernel, self.queue, slots) for device in devices
         ]
         if cores is None:
             return
         for loop in tuple(self._loops):
             loop.add_done_callback(self._leave)
         thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-cores")
-        self._loops.append(thread.submit(cores.drive, self.tasks))
+        self._loops.append(thread.submit(cores.drive, self.queue))
         thread.shutdown(wait=False)
 
     def _leave(self, loop: Future[None]) -> None:
         """The cores wait for what devices show of their speed: without any device they end as well."""
         self._devices -= 1
         if self._devices == 0:
-            self.tasks.closed.set()
+            self.queue.closed.set()
 
     def next_result(self, pending: deque[Future[Result]]) -> Result:
         """The oldest result; a loop that died (its kernel could not be made) is reported instead of waited for.
@@ -99,8 +99,8 @@ class _Loops(Generic[Item, Result]):
             loop.result()
 
     def close(self) -> None:
-        """Wait for the items under way, and end the loops; the devices stay open."""
-        self.tasks.close()
+        """Wait for the items in flight, and end the loops; the devices stay open."""
+        self.queue.close()
         for loop in self._loops:
             loop.exception()
 
@@ -116,7 +116,7 @@ def run_on_devices(
 
     Args:
         make_kernel: called once per device in its thread.
-        slots: batches under way per device.
+        slots: batches in flight per device.
         cores: also take items on the CPU (the same result).
 
     Raises:
@@ -124,18 +124,18 @@ def run_on_devices(
         whatever ``items`` or a kernel raises, at its place in the order.
     """
     loops = _Loops(make_kernel, devices, slots, cores)
-    tasks = loops.tasks
+    queue = loops.queue
     least = len(devices) * (slots + 1)
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
-            pending.append(tasks.put(item))
+            pending.append(queue.put(item))
             # a slow device must not hold up the results of faster ones
-            most = min(max(least, len(devices) + math.ceil(tasks.items_meanwhile(slots))), _MOST_HELD * least)
-            most += cores.ahead(tasks) if cores is not None else 0
+            most = min(max(least, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MOST_HELD * least)
+            most += cores.ahead(queue) if cores is not None else 0
             while pending and (len(pending) >= most or pending[0].done()):
                 yield loops.next_result(pending)
-        tasks.end()
+        queue.end()
         while pending:
             yield loops.next_result(pending)
         loops.finish()
@@ -163,27 +163,27 @@ class DevicePool(Generic[Item, Result]):
 
     def run(self, item: Item) -> Result:
         """The item's result, whenever a device or the cores have computed it."""
-        return self._loops.next_result(deque([self._loops.tasks.put(item)]))
+        return self._loops.next_result(deque([self._loops.queue.put(item)]))
 
     def close(self) -> None:
-        """Wait for the items under way and end the loops; the devices stay open."""
+        """Wait for the items in flight and end the loops; the devices stay open."""
         self._loops.close()
 
 
 @HOST.working()
 def _drive(
-    device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], tasks: Tasks[Item, Result], slots: int
+    device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
     """The loop of one device's thread: fill free slots, else collect the oldest batch."""
     try:
         kernel = make_kernel(device)
     except DeviceMemoryExceeded as error:
         raise _out_of_memory(device, error) from error
-    pace = tasks.joined_by(kernel)
+    pace = queue.joined_by(kernel)
     free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Item, Future[Result]]] = deque()
     while True:
-        task = tasks.get(wait=not busy, closing=device.closing) if free else None
+        task = queue.get(wait=not busy, closing=device.closing) if free else None
         if task is not None:
             item, future = task
             slot = free.popleft()
@@ -202,7 +202,7 @@ def _drive(
             free.append(slot)
         elif busy:
             _collect(kernel, pace, busy, free)
-        elif tasks.ended.is_set() or device.closing.is_set():
+        elif queue.ended.is_set() or device.closing.is_set():
             return
 
 

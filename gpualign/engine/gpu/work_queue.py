@@ -25,21 +25,21 @@ class Pace:
 
     def __init__(self) -> None:
         self._since = 0.0
-        self._under_way = 0
+        self._in_flight = 0
         self._latest: deque[float] = deque(maxlen=_PACE_MOST)
 
     def begin(self) -> None:
         """The device has one more item."""
-        if self._under_way == 0:
+        if self._in_flight == 0:
             self._since = time.perf_counter()
-        self._under_way += 1
+        self._in_flight += 1
 
     def end(self) -> None:
         """It has one less."""
         now = time.perf_counter()
         self._latest.append(now - self._since)
         self._since = now
-        self._under_way -= 1
+        self._in_flight -= 1
 
     @property
     def seconds(self) -> float | None:
@@ -47,7 +47,7 @@ class Pace:
         return min(self._latest) if len(self._latest) >= _PACE_LEAST else None
 
 
-class Tasks(Generic[Item, Result]):
+class WorkQueue(Generic[Item, Result]):
     """The one queue of a run, with its end.
 
     Attributes:

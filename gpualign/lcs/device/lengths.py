@@ -240,7 +240,7 @@ class LcsKernel:
         query, shape, key = self.queries[q], classes.shape, _key(classes.shape, long)
         image = self._image(q, shape)
         n, warps = len(classes.order), len(classes.warp_start)
-        # with threads together the carries of a warp end up to a delay and a chunk behind its text
+        # with threads together the carries of a warp end up to a delay and a chunk after its text
         tail = 0 if shape.lanes == 1 else (-(-(shape.lanes - 1) // _CHUNK) + 1) * (_WARP // shape.lanes)
         carries = 2 * (classes.chunks + tail * warps) if image.passes > 1 else 0
         slot.launch(

@@ -15,7 +15,7 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import ResidentArrays, ResidentText
+from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
@@ -284,10 +284,10 @@ class MapKernel:
 
     def _target(self) -> np.void:
         index, reference = self.index, self.index.reference
-        text = self.device.resident(f"text {id(reference)}", lambda: ResidentText(self.device, reference, beyond=True))
+        text = self.device.resident(f"text {id(reference)}", lambda: DeviceText(self.device, reference, beyond=True))
         arrays = self.device.resident(
             f"map index {id(index)}",
-            lambda: ResidentArrays(self.device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
+            lambda: DeviceArrays(self.device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
         )
         contig_offsets, offsets, entries = arrays.addresses
         return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
@@ -296,7 +296,7 @@ class MapKernel:
         model = self._model
         tables = self.device.resident(
             f"map tables {id(self)}",
-            lambda: ResidentArrays(
+            lambda: DeviceArrays(
                 self.device,
                 _native.pair_penalties(model.mean, model.sd, model.max),
                 _limits(self.params, tuning.MAP_LONGEST),

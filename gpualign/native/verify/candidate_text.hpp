@@ -115,7 +115,7 @@ void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Name
         query = f[0], strand = f[4], target = f[5];
         before = number(f[2], at, "query start");
         after = number(f[1], at, "query length") - number(f[3], at, "query end");
-        if (after < 0) fail_at_line(at, "the query's end lies behind its length");
+        if (after < 0) fail_at_line(at, "the query's end lies beyond its length");
         begin = number(f[7], at, "target start");
         end = number(f[8], at, "target end");
     }

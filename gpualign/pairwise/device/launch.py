@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import ResidentArrays
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
@@ -37,7 +37,7 @@ class PairwiseLauncher:
         self.targets = self._sequences(problem.targets)
         scoring = problem.scoring
         (self._scores,) = device.resident(
-            f"scores {id(scoring)}", lambda: ResidentArrays(device, scoring.scores, owner=scoring)
+            f"scores {id(scoring)}", lambda: DeviceArrays(device, scoring.scores, owner=scoring)
         ).addresses
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
@@ -58,9 +58,9 @@ class PairwiseLauncher:
     def _sequences(self, sequences: EncodedSequences) -> np.void:
         """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
 
-        def copy() -> ResidentArrays:
+        def copy() -> DeviceArrays:
             codes = np.concatenate([sequences.codes, np.zeros(_LOOKED_AHEAD, sequences.codes.dtype)])
-            return ResidentArrays(self.device, codes, sequences.offsets, owner=sequences)
+            return DeviceArrays(self.device, codes, sequences.offsets, owner=sequences)
 
         resident = self.device.resident(f"sequences {id(sequences)}", copy)
         codes, offsets = resident.addresses

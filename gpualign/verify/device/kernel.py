@@ -12,7 +12,7 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import PAD_WORDS, ResidentText, padded
+from gpualign.engine.gpu.device_arrays import PAD_WORDS, DeviceText, padded
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
 from gpualign.sequences.reference import Reference
@@ -27,7 +27,7 @@ _RESIDENT_SHARE = 0.5
 def window_text(
     reference: Reference, known: NDArray[np.uint32], tasks: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-    """The windows of a plan's tasks one behind the other, for a device that cannot hold the reference.
+    """The windows of a plan's tasks one after the other, for a device that cannot hold the reference.
 
     Args:
         known: of the whole reference, as ``Reference.known_bits`` gives them.
@@ -146,7 +146,7 @@ class VerifyKernel:
         resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of known bits each
         if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
             key = f"text {id(reference)}"
-            resident = self.device.resident(key, lambda: ResidentText(self.device, reference))
+            resident = self.device.resident(key, lambda: DeviceText(self.device, reference))
             return resident.text, resident.known, made.tasks
         if id(reference) not in self._known:
             self._known.clear()

@@ -38,7 +38,7 @@ from tests.helpers.fake_cuda import FakeDriver
 pytest.importorskip("distributed")
 
 from gpualign.engine.cluster import worker as worker_module
-from gpualign.engine.cluster.parcels import Parcel, fingerprint, pack, pack_item
+from gpualign.engine.cluster.shards import Shard, fingerprint, pack, pack_item
 from gpualign.engine.cluster.worker import run_items
 
 
@@ -69,10 +69,10 @@ def test_shared_objects_travel_beside_the_item() -> None:
 
 def test_large_texts_travel_beside_the_pickle() -> None:
     texts = [b"", b"short", b"x" * 1_000_000, b"y" * 100_000]
-    parcel = pack([*texts, texts[2]])
-    assert [array.nbytes for array in parcel.texts] == [1_000_000, 100_000, 1_000_000]
-    assert parcel.data.nbytes < 1000
-    assert parcel.load() == [*texts, texts[2]]
+    shard = pack([*texts, texts[2]])
+    assert [array.nbytes for array in shard.texts] == [1_000_000, 100_000, 1_000_000]
+    assert shard.data.nbytes < 1000
+    assert shard.load() == [*texts, texts[2]]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
@@ -105,51 +105,51 @@ def test_text_of_files_that_workers_see_is_read_by_them(tmp_path: Path) -> None:
     plain.write_bytes(text)
     packed.write_bytes(gzip.compress(text))
 
-    def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Parcel]]:
+    def sent(path: Path, seen: bool) -> tuple[list[Chunk], list[Shard]]:
         with InputFile(str(path)) as file:
             chunks = list(read_chunks(file, 100_000))
         return chunks, [pack_item([chunk], lambda shared: 0, lambda path: seen) for chunk in chunks]
 
     for path, seen, by_path in ((plain, True, True), (plain, False, False), (packed, True, False)):
-        chunks, parcels = sent(path, seen)
+        chunks, shards = sent(path, seen)
         assert b"".join(bytes(chunk.text()) for chunk in chunks) == text
         assert len(chunks) > 2
-        copies = [chunk for parcel in parcels for chunk in parcel.load()]
+        copies = [chunk for shard in shards for chunk in shard.load()]
         assert [bytes(copy.text()) for copy in copies] == [bytes(chunk.text()) for chunk in chunks]
         assert [replace(copy, data=b"", stored_at=None) for copy in copies] == [
             replace(chunk, data=b"") for chunk in chunks
         ]
-        assert {parcel.nbytes < 1000 for parcel in parcels} == {by_path}
-        assert [parcel.read for parcel in parcels] == [len(chunk.data) * by_path for chunk in chunks]
-    chunks, parcels = sent(plain, True)
+        assert {shard.nbytes < 1000 for shard in shards} == {by_path}
+        assert [shard.read for shard in shards] == [len(chunk.data) * by_path for chunk in chunks]
+    chunks, shards = sent(plain, True)
     plain.write_bytes(text[:100_000] + b"X" + text[100_001:-1])
     with pytest.raises(InputError, match="has changed"):
-        parcels[1].load()
+        shards[1].load()
     with pytest.raises(InputError, match="has changed"):
-        parcels[-1].load()
+        shards[-1].load()
     plain.write_bytes(text)
     with InputFile(str(plain)) as file:
         chunks = list(stored_chunks(file, 100_000))
         stored = [pack_item([chunk], lambda shared: 0, lambda path: True) for chunk in chunks]
-    assert [parcel.read for parcel in stored] == [len(chunk.data) for chunk in chunks]
-    assert b"".join(bytes(chunk.text()) for parcel in stored for chunk in parcel.load()) == text
+    assert [shard.read for shard in stored] == [len(chunk.data) for chunk in chunks]
+    assert b"".join(bytes(chunk.text()) for shard in stored for chunk in shard.load()) == text
     plain.write_bytes(text.replace(b"ACGTACGTAC", b"ACGTACGTAG"))  # of which the client has read nothing
     with pytest.raises(InputError, match="has changed"):
         stored[1].load()
     plain.unlink()
     with pytest.raises(InputError, match="a worker cannot read it"):
-        parcels[0].load()
+        shards[0].load()
 
 
 def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.gpi"
     (tmp_path / "x.fa").write_text(">x\n" + "ACGGTCA" * 20 + "\n")
     save_index(build_index(read_reference(str(tmp_path / "x.fa")), IndexParams(5, 3), 1), str(path))
-    parcel = pack(load_index(str(path)), lambda path: True)
-    assert parcel.load().reference.names == ["x"]
+    shard = pack(load_index(str(path)), lambda path: True)
+    assert shard.load().reference.names == ["x"]
     os.utime(path, (1, 1))
     with pytest.raises(InputError, match="has changed"):
-        parcel.load()
+        shard.load()
 
 
 def test_a_file_is_the_same_where_its_time_is(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ def test_only_subjects_that_count_come_back() -> None:
 
 
 def test_other_versions_are_refused() -> None:
-    parcel = Parcel(pack([1]).data, [], [], version="0.0.0")
+    shard = Shard(pack([1]).data, [], [], version="0.0.0")
     with pytest.raises(GpualignError, match=r"different versions of gpualign, 0\.0\.0 and \d"):
-        parcel.open()
+        shard.open()
 
 
 def test_errors_of_the_input_are_not_tried_again() -> None:
@@ -230,9 +230,9 @@ def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatc
         cpu_kernel=lambda item: 2 * item,
         after=lambda kept, result: (kept, result),
     )
-    parcel = pack(stage)
+    shard = pack(stage)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda item: run_items(parcel, pack([item]), device, None), range(20)))
+        answers = list(pool.map(lambda item: run_items(shard, pack([item]), device, None), range(20)))
     expected = [("all", i) if device == "cpu" else (f"kept {i}", 2 * i + 2) for i in range(20)]
     assert [answer.results.load() for answer in answers] == [[result] for result in expected]
     assert {answer.on_gpu for answer in answers} == {device != "cpu"}
@@ -242,12 +242,12 @@ def test_stages_take_turns_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
     driver = FakeDriver()
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-    parcels = [pack(Stage(lambda item: item, _Doubler)) for _ in range(2)]  # type: ignore[arg-type]
+    shards = [pack(Stage(lambda item: item, _Doubler)) for _ in range(2)]  # type: ignore[arg-type]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda item: run_items(parcels[item % 2], pack([item]), "cuda", None), range(20)))
+        answers = list(pool.map(lambda item: run_items(shards[item % 2], pack([item]), "cuda", None), range(20)))
     assert [answer.results.load() for answer in answers] == [[2 * item] for item in range(20)]
     # what Dask deletes takes its engine and its device memory with it
-    parcels.clear()
+    shards.clear()
     gc.collect()
     wait_until(lambda: driver.contexts == [])
 

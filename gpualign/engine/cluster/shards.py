@@ -1,7 +1,7 @@
 """What travels to workers: items pickled one by one, and large objects that many items share sent once.
 
 An item often refers to something large that never changes: a reference, a set of sequences, a long query. When an
-item is pickled, such an object is replaced by a number, and travels as a :class:`Parcel` of its own that every worker
+item is pickled, such an object is replaced by a number, and travels as a :class:`Shard` of its own that every worker
 keeps and opens once. Where all workers see a file under the client's path, its text stays there, too.
 """
 
@@ -35,7 +35,7 @@ _FINGERPRINT_BYTES = 1 << 20
 _CHANGED = "has changed, or is another file on a worker (give all the same)"
 
 
-class Parcel:
+class Shard:
     """A pickled object; Dask moves it between machines, and wherever it lies it is opened once.
 
     Dask deletes it from the workers when the client that sent it lets go of it or disappears, and what it was opened
@@ -45,7 +45,7 @@ class Parcel:
         data: uint8, the pickle (an array, because Dask sends those without copying them), without
         buffers: the contents of its large arrays, uint8 each.
         texts: its large texts, uint8 each.
-        shared: numbers of the parcels that it refers to.
+        shared: numbers of the shards that it refers to.
         read: bytes that are read from files when it is loaded.
         version: of the sender.
     """
@@ -65,7 +65,7 @@ class Parcel:
         self._opened: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parcel, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
+        return Shard, (self.data, self.buffers, self.texts, self.shared, self.read, self.version)
 
     def __sizeof__(self) -> int:
         return self.nbytes
@@ -95,7 +95,7 @@ class Parcel:
             return self._opened
 
 
-def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Parcel:
+def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Shard:
     """Pickle an object with all that it refers to.
 
     Args:
@@ -104,9 +104,7 @@ def pack(obj: Any, by_path: Callable[[str], bool] = lambda path: False) -> Parce
     return _pickle(obj, by_path, None)
 
 
-def pack_item(
-    item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False
-) -> Parcel:
+def pack_item(item: Any, number_of: Callable[[Any], int], by_path: Callable[[str], bool] = lambda path: False) -> Shard:
     """Pickle an item without the objects in it that are shared.
 
     Args:
@@ -129,14 +127,14 @@ def fingerprint(path: str) -> str | None:
         return None
 
 
-def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> Parcel:
+def _pickle(obj: Any, by_path: Callable[[str], bool], number_of: Callable[[Any], int] | None) -> Shard:
     out = io.BytesIO()
     pickler = _Pickler(out, by_path, number_of)
     pickler.dump(obj)
     data = np.frombuffer(out.getbuffer(), np.uint8)
     buffers = [np.frombuffer(array, np.uint8) for array in pickler.arrays]
     texts = [np.frombuffer(text, np.uint8) for text in pickler.texts]
-    return Parcel(data, buffers, texts, tuple(pickler.shared), pickler.read)
+    return Shard(data, buffers, texts, tuple(pickler.shared), pickler.read)
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -186,9 +184,9 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, parcel: Parcel, others: Mapping[int, Any]) -> None:
-        super().__init__(io.BytesIO(parcel.data.data), buffers=parcel.buffers)
-        self._texts, self._others = parcel.texts, others
+    def __init__(self, shard: Shard, others: Mapping[int, Any]) -> None:
+        super().__init__(io.BytesIO(shard.data.data), buffers=shard.buffers)
+        self._texts, self._others = shard.texts, others
 
     def persistent_load(self, what: tuple[str, int]) -> Any:
         kind, number = what
