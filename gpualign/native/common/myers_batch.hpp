@@ -10,6 +10,7 @@
 #include "index/reference.hpp"
 #include "simd/vector.hpp"
 #include "common/myers_profiles.hpp"
+#include "common/window_texts.hpp"
 
 namespace gpualign {
 
@@ -103,7 +104,7 @@ private:
             lanes.shortest = std::min(lanes.shortest, columns);
             lanes.longest = std::max(lanes.longest, columns);
         }
-        load_text(lanes, runs, text_[group], bases_[group]);
+        texts_[group].load(reference_, lanes.tasks, count, lanes.longest, runs, backward_);
         return lanes;
     }
 
@@ -138,41 +139,6 @@ private:
             case 7: return search<7, Runs>(lanes);
             case 8: return search<8, Runs>(lanes);
             default: return search_tiled<Runs>(lanes);
-        }
-    }
-
-    // 32 letters of the text from column `column` on.
-    uint64_t letters_at(const VerifyTask& t, int64_t column) const {
-        if (!backward_) return packed_window(reference_.words, t.begin + uint64_t(column));
-        const int64_t first = int64_t(t.begin) + t.columns - column - kBasesPerWord;
-        if (first >= 0) return reverse_complement(packed_window(reference_.words, uint64_t(first)));
-        // the window would begin before the reference: what is shifted in lies behind the last column
-        return reverse_complement(reference_.words[0] << (2 * -first));
-    }
-
-    // Word t of lane l at t * lanes + l; where a window touches a run, also which of its letters are bases.
-    void load_text(const Lanes& lanes, bool runs, std::vector<uint64_t>& text, std::vector<uint64_t>& bases) {
-        const size_t words = size_t(lanes.longest / kBasesPerWord + 1);
-        text.assign(words * kLanes, 0);
-        for (int lane = 0; lane < lanes.count; lane++) {
-            const VerifyTask& t = *lanes.tasks[lane];
-            for (size_t i = 0; i * kBasesPerWord < t.columns; i++)
-                text[i * kLanes + size_t(lane)] = letters_at(t, int64_t(i * kBasesPerWord));
-        }
-        if (runs) load_runs(lanes, words, bases);
-    }
-
-    void load_runs(const Lanes& lanes, size_t words, std::vector<uint64_t>& bases) {
-        bases.assign(words * kLanes, ~uint64_t(0));
-        for (int lane = 0; lane < lanes.count; lane++) {
-            const VerifyTask& t = *lanes.tasks[lane];
-            const uint64_t end = uint64_t(t.begin) + t.columns;
-            for (size_t r = reference_.first_run(t.begin); r < reference_.runs && reference_.run_starts[r] < end; r++)
-                for (uint64_t i = std::max<uint64_t>(t.begin, reference_.run_starts[r]);
-                     i < std::min<uint64_t>(end, reference_.run_ends[r]); i++) {
-                    const uint64_t j = backward_ ? end - 1 - i : i - t.begin;
-                    bases[j / kBasesPerWord * kLanes + size_t(lane)] &= ~(uint64_t(1) << (2 * (j % kBasesPerWord)));
-                }
         }
     }
 
@@ -253,7 +219,7 @@ private:
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < lanes.longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word letters = Word::load(&text_[0][word]), bases = Runs ? Word::load(&bases_[0][word]) : Word(0);
+            Word letters = Word::load(&texts_[0].letters[word]), bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
             const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
             for (; j < stop; j++) {
                 Word eq[W], up, down;
@@ -276,10 +242,8 @@ private:
             load_pattern<W>(lanes[g], 0, p[g]);
             column[g].start(p[g].rows);
             best[g] = start(lanes[g]);
-            // columns behind a vector's last change nothing: its lanes' best stay as they are
-            const size_t words = size_t(longest / kBasesPerWord + 1) * kLanes;
-            text_[g].resize(words);
-            if (Runs) bases_[g].resize(words);
+            // columns after a vector's last change nothing: its lanes' best stay as they are
+            texts_[g].extend(longest, Runs);
         }
         Best b[2] = {best[0], best[1]};
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
@@ -287,8 +251,8 @@ private:
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
             Word letters[2], bases[2];
             for (int g = 0; g < 2; g++) {
-                letters[g] = Word::load(&text_[g][word]);
-                bases[g] = Runs ? Word::load(&bases_[g][word]) : Word(0);
+                letters[g] = Word::load(&texts_[g].letters[word]);
+                bases[g] = Runs ? Word::load(&texts_[g].known[word]) : Word(0);
             }
             const int64_t stop = std::min<int64_t>(longest, j + kBasesPerWord);
             for (; j < stop; j++) {
@@ -351,7 +315,7 @@ private:
             const int shift = 2 * int(j % kBasesPerWord);
             const size_t word = size_t(j / kBasesPerWord) * kLanes, at = size_t(j) * kLanes;
             Word eq[kTile], up, down;
-            match<kTile, Runs>(p, Word::load(&text_[0][word]) >> shift, Runs ? Word::load(&bases_[0][word]) >> shift : Word(0), eq);
+            match<kTile, Runs>(p, Word::load(&texts_[0].letters[word]) >> shift, Runs ? Word::load(&texts_[0].known[word]) >> shift : Word(0), eq);
             column.step(eq, Word::load(&ups_[at]), Word::load(&downs_[at]), up, down);
             if (Last) {
                 note(b, lanes, j + 1, up, down);
@@ -385,7 +349,7 @@ private:
     bool backward_ = false;
     std::vector<uint32_t> order_;
     std::vector<uint64_t> keys_, ups_, downs_;
-    std::vector<uint64_t> text_[2], bases_[2];  // of the vectors at work
+    WindowTexts<kLanes> texts_[2];  // of the vectors at work
 };
 
 }  // namespace gpualign
