@@ -124,16 +124,16 @@ def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch
         local = np.repeat(local, copies)
         window_begin, window_end = np.repeat(window_begin, copies), np.repeat(window_end, copies)
     pairs = VerifyPairs(
-        texts.reference,
-        bases,
-        offsets,
-        limits,
-        local,
-        window_begin,
-        window_end,
-        strand,
-        MODES[params.mode],
-        texts.resident,
+        reference=texts.reference,
+        bases=bases,
+        offsets=offsets,
+        limits=limits,
+        query=local,
+        begin=window_begin,
+        end=window_end,
+        strand=strand,
+        mode=MODES[params.mode],
+        resident=texts.resident,
     )
     return Batch(texts, candidates.query, candidates.target, first, both, pairs, clipped)
 

@@ -70,14 +70,14 @@ def verify_on_cpu(pairs: VerifyPairs) -> VerifyResult:
     """The CPU form: one pair per vector lane."""
     return VerifyResult(
         *_native.verify_pairs(
-            pairs.reference.native,
-            pairs.bases,
-            pairs.offsets,
-            pairs.query,
-            pairs.begin,
-            pairs.end,
-            pairs.strand,
-            pairs.limits,
-            pairs.mode,
+            reference=pairs.reference.native,
+            bases=pairs.bases,
+            offsets=pairs.offsets,
+            query=pairs.query,
+            begin=pairs.begin,
+            end=pairs.end,
+            strand=pairs.strand,
+            limit=pairs.limits,
+            mode=pairs.mode,
         )
     )

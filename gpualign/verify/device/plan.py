@@ -116,18 +116,18 @@ def plan(pairs: VerifyPairs) -> Plan:
     per_query = 2 * 3 * words.astype(np.int64) * tiles
     ends = np.cumsum(per_query)
     order, flat, bands, keys, firsts = _native.sort_verify_tasks(
-        pairs.reference.native,
-        pairs.query,
-        pairs.begin,
-        pairs.end,
-        pairs.strand,
-        pairs.limits,
-        lengths,
-        shape_of,
-        pairs.mode == MODES["infix"],
-        np.array(tuning.VERIFY_BANDS, np.int32),
-        tuning.VERIFY_BAND_COLUMNS,
-        tuning.VERIFY_BAND_SHARE,
+        reference=pairs.reference.native,
+        query=pairs.query,
+        begin=pairs.begin,
+        end=pairs.end,
+        strand=pairs.strand,
+        limits=pairs.limits,
+        lengths=lengths,
+        shapes=shape_of,
+        infix=pairs.mode == MODES["infix"],
+        band_words=np.array(tuning.VERIFY_BANDS, np.int32),
+        band_columns=tuning.VERIFY_BAND_COLUMNS,
+        band_share=tuning.VERIFY_BAND_SHARE,
     )
     tasks = flat.reshape(-1, 4)
     groups = tuple(
