@@ -198,15 +198,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     uint32_t count = 0;
     for (uint32_t i = uint32_t(lane_number()); i - uint32_t(lane_number()) < TILE && unit < tiles; i += 32) {
         const uint64_t start = uint64_t(first_tile + unit) * TILE + i;
-        LongestMem longest{0, 0, false};
-        if (start < text_length) longest = longest_mem(task, start, least_length);
-        const bool found = longest.unique && longest.length >= least_length && !extends_left(task, start, longest.reference);
+        Mem mem{};
+        const bool found = start < text_length && unique_mem_at(task, start, mem);
         const unsigned mask = __ballot_sync(kAllLanes, found);
         unsigned long long place = 0;
         if (lane_number() == 0 && mask != 0)
             place = atomicAdd(&left_over->found, static_cast<unsigned long long>(__popc(mask)));
         place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
-        const Mem mem{uint32_t(start), longest.reference, longest.length};
         if (found) found_mems[place] = {mem, unit, count + rank_among(mask)};
         count += __popc(mask);
     }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.abi import struct
@@ -97,8 +98,10 @@ class Kernels:
         assert launch["grid"][0] * self.kernel.shape.warps > tiles
         tile_size, source = self.kernel.shape.tile, self.piece.source
         stop = min((first + tiles) * tile_size, source.text.length)
-        columns = self.kernel.search.find(Piece(source, first * tile_size, stop), 0, 1 << 62).columns
-        assert columns is not None
+        search = self.kernel.search
+        columns = _native.find_mems_by_start(
+            search.native, source.text, first * tile_size, stop, least_length=search.params.min_length
+        )
         matches = np.stack(columns, axis=1)
         unit = matches[:, 0] // tile_size - first
         sizes = np.bincount(unit, minlength=tiles + 1)

@@ -130,6 +130,7 @@ def test_sorted_positions_give_the_unique_matches(
     contigs, queries, least, _, _ = problem
     search = sorted_search_for(contigs, MemsParams(min_length=least, strands=strands))
     assert found(search, queries, step, limit) == matches(contigs, queries, least, SIGNS[strands], "mumreference")
+    check_by_start(search, queries)
 
 
 @pytest.mark.parametrize("least", [5, 14, 25, 31])
@@ -143,6 +144,16 @@ def test_repeats_longer_than_positions_are_sorted(least: int, unit_length: int) 
     expected = matches(contigs, queries, least, "+", "mumreference")
     assert len([m for m in expected if m.length > unit_length - 10]) >= 3
     assert found(search, queries, 97, 2) == expected
+    check_by_start(search, queries)
+
+
+def check_by_start(search: Search, queries: list[str]) -> None:
+    """The device's threads, which know of no other start, find what the CPU finds."""
+    source = search.prepare(SequenceBatch.from_records([("q", query) for query in queries]))
+    span = (source.text, 0, source.text.length)
+    by_start = _native.find_mems_by_start(search.native, *span, least_length=search.params.min_length)
+    expected = search.find(Piece(source, 0, source.text.length), limit=1 << 30).columns
+    assert np.array_equal(np.stack(by_start), np.stack(expected))
 
 
 def test_sorted_positions_do_not_depend_on_threads() -> None:

@@ -61,11 +61,32 @@ struct LongestMem {
     }
 };
 
-// Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases.
+// Whether a match of (s, r) could begin one base earlier: the bases before them are equal.
+GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r) {
+    if (r == 0 || packed_base(task.text.words, s - 1) != packed_base(task.reference.words, r - 1) ||
+        (task.text.breaks[(s - 1) >> 6] >> ((s - 1) & 63) & 1))
+        return false;
+    return !may_break(task.reference, r, r) || task.reference.segment_starts[segment_of(task.reference, r)] != r;
+}
+
+// Alike positions that are looked at before their lengths are.
+constexpr uint32_t kMostTriedAlike = 8;
+
+// Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases. With
+// `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its end.
 GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, uint32_t begin, uint32_t end, uint32_t at,
-                                        uint32_t depth) {
+                                        uint32_t depth, bool only_begins) {
     const uint32_t k = uint32_t(task.sorted.k), no_limit = ~uint32_t(0);
     const auto alike = [&](uint32_t i) { return common_bases(task, s, task.sorted.positions[i], k, depth) == depth; };
+    if (only_begins) {
+        const auto earlier = [&](uint32_t i) { return extends_left(task, s, task.sorted.positions[i]); };
+        uint32_t tried = 0;
+        bool all = true;
+        for (uint32_t i = at; all && i < end && tried < kMostTriedAlike && alike(i); i++, tried++) all = earlier(i);
+        for (uint32_t i = at; all && i > begin && tried < kMostTriedAlike && alike(i - 1); i--, tried++)
+            all = earlier(i - 1);
+        if (all && tried < kMostTriedAlike) return {0, 0, false};
+    }
     LongestMem longest{0, 0, false};
     // two that agree with the query as far as it goes: nothing will be longer, or alone
     const auto settled = [&] {
@@ -79,8 +100,9 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
     return longest;
 }
 
-// The longest match at s, where it has at least `least` bases, k or more; otherwise a length below that.
-GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t least) {
+// The longest match at s, where it has at least `least` bases, k or more; otherwise a length below that. With `only_begins`
+// also where it begins before s.
+GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t least, bool only_begins = false) {
     const SortedPositions& sorted = task.sorted;
     const uint32_t k = uint32_t(sorted.k), depth = k + kSortedBases;
     const uint64_t group = packed_window(task.text.words, s) & kmer_mask(sorted.k);
@@ -100,7 +122,7 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
             is_before = (next_word >> (2 * same) & 3) > (word >> (2 * same) & 3);
         } else {
             n = common_bases(task, s, r, before < behind ? before : behind, depth);
-            if (n == depth) return longest_of_alike(task, s, begin, end, middle, depth);
+            if (n == depth) return longest_of_alike(task, s, begin, end, middle, depth, only_begins);
             is_before = stands_before(task, s, r, n);
         }
         if (is_before) {
@@ -124,12 +146,11 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
     return longest;
 }
 
-// Whether a match of (s, r) could begin one base earlier: the bases before them are equal.
-GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r) {
-    if (r == 0 || packed_base(task.text.words, s - 1) != packed_base(task.reference.words, r - 1) ||
-        (task.text.breaks[(s - 1) >> 6] >> ((s - 1) & 63) & 1))
-        return false;
-    return !may_break(task.reference, r, r) || task.reference.segment_starts[segment_of(task.reference, r)] != r;
+// The match that begins at s and is unique in the reference, for a thread that knows of no other start: false without one.
+GPUALIGN_HD bool unique_mem_at(const UniqueMemTask& task, uint64_t s, Mem& mem) {
+    const LongestMem longest = longest_mem(task, s, task.least_length, true);
+    mem = {uint32_t(s), longest.reference, longest.length};
+    return longest.unique && longest.length >= task.least_length && !extends_left(task, s, longest.reference);
 }
 
 }  // namespace gpualign

@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "mems/columns.hpp"
 #include "mems/finder.hpp"
 #include "mems/index.hpp"
 #include "mems/report.hpp"
@@ -19,20 +20,6 @@
 
 namespace gpualign {
 namespace {
-
-// Matches as columns.
-struct MemColumns {
-    void put(const Mem* mems, size_t count) {
-        for (size_t i = 0; i < count; i++) {
-            starts.push_back(mems[i].start);
-            references.push_back(mems[i].reference);
-            lengths.push_back(mems[i].length);
-        }
-    }
-    bool full() const { return starts.size() >= limit; }
-    std::vector<uint32_t> starts, references, lengths;
-    size_t limit = std::numeric_limits<size_t>::max();
-};
 
 void check_range(const MemText& text, uint64_t from, uint64_t to) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
@@ -68,21 +55,6 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
     return reached;
 }
 
-// Matches in order of start, as Python hands them over.
-struct FoundColumns {
-    using Tuple = std::tuple<Input<uint32_t>, Input<uint32_t>, Input<uint32_t>>;
-
-    explicit FoundColumns(const Tuple& columns)
-        : starts(std::get<0>(columns)), references(std::get<1>(columns)), lengths(std::get<2>(columns)) {
-        if (starts.size() != references.size() || starts.size() != lengths.size())
-            throw nb::value_error("the columns differ in length");
-    }
-    size_t size() const { return starts.size(); }
-    Mem operator[](size_t i) const { return {starts.data()[i], references.data()[i], lengths.data()[i]}; }
-
-    const Input<uint32_t> starts, references, lengths;
-};
-
 // The same as `search` of matches from `from` on that were found elsewhere (by a device, in pieces that were joined).
 template <class Sink>
 void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t least_length, const FoundColumns& columns,
@@ -117,6 +89,17 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
         reached = search(index, text, from, to, least_length, most, columns);
     }
     return nb::make_tuple(to_python(std::move(columns)), reached);
+}
+
+// What the kernel of unique matches finds, start by start; for tests.
+nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length) {
+    check_range(text, from, to);
+    const UniqueMemTask task = index.unique_task(text, least_length);
+    MemColumns columns;
+    Mem mem;
+    for (uint64_t s = from; s < to; s++)
+        if (unique_mem_at(task, s, mem)) columns.put(&mem, 1);
+    return to_python(std::move(columns));
 }
 
 Output<uint8_t> text_to_numpy(TextBuffer& text) {
@@ -362,6 +345,8 @@ void bind_mem_search(nb::module_& m) {
           nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
           "Matches whose string occurs at most `most` times in the reference (0: any number): ((starts, references, "
           "lengths), uint32; the start where the search paused behind `limit` matches).");
+    m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
+          nb::kw_only(), nb::arg("least_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
           nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("most"), nb::arg("limit"),
           "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); names: (letters, "
