@@ -5,7 +5,7 @@
 // their numbers say, all without the host. Where room was short, `mems_fill` searches again and writes a part of the matches
 // at their places, so that memory is bounded however many there are.
 // Matches of one start come in order of reference position, so `mems_order` only has to bring a tile's starts together.
-// A tile of satellite repeats has a thousand times the hits of others: behind the first kPartHits of them it leaves the
+// A tile of satellite repeats has a thousand times the hits of others: after the first kPartHits of them it leaves the
 // rest, in parts of as many, to the warps of `mems_count_parts`. A tile's first part and these parts are the units of work
 // that count and number matches.
 #include <cstdint>
@@ -54,7 +54,7 @@ __device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& spac
     });
 }
 
-// All lanes: leaves the parts of a tile behind the first to others; false where the list has no room for all of them.
+// All lanes: leaves the parts of a tile after the first to others; false where the list has no room for all of them.
 __device__ __forceinline__ bool warp_leave_parts(LeftOver& list, uint32_t tile, uint64_t hits) {
     const uint64_t more = (hits - 1) / kPartHits;
     if (more > kMostParts) return false;
@@ -66,7 +66,7 @@ __device__ __forceinline__ bool warp_leave_parts(LeftOver& list, uint32_t tile, 
     return true;
 }
 
-// Columns of matches, one behind the other.
+// Columns of matches, one after the other.
 struct MemColumns {
     uint32_t *starts, *references, *lengths;
 
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     if (lane_number() == 0) counts[unit] = totals[unit] = count;
 }
 
-// The same of the parts that mems_count has left over, whose units are numbered behind the `tiles`; they also count for
+// The same of the parts that mems_count has left over, whose units are numbered after the `tiles`; they also count for
 // their tiles' totals.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_count_parts(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, uint32_t* __restrict__ counts,
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 }
 
 // Counts of the matches of the tiles from `first_tile` on that are unique in the reference, and the matches themselves, of
-// which a start has one at most; there is room for as many. The unit behind the tiles gets none. A tile's come in order.
+// which a start has one at most; there is room for as many. The unit after the tiles gets none. A tile's come in order.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_count_unique(const uint64_t* __restrict__ text_words, const uint64_t* __restrict__ text_breaks, uint64_t text_length,
                       const uint32_t* __restrict__ offsets, const uint32_t* __restrict__ positions, int k,
@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// The sum of all values before each; what comes before the first behind the `tiles` is the total.
+// The sum of all values before each; what comes before the first after the `tiles` is the total.
 extern "C" __global__ void __launch_bounds__(kScanThreads)
     mems_number(const uint32_t* __restrict__ values, uint32_t count, const uint64_t* __restrict__ sums, uint32_t tiles,
                 uint64_t* __restrict__ offsets, LeftOver* left_over) {

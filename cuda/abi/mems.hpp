@@ -17,7 +17,7 @@ struct TilePart {
     uint32_t tile, part;
 };
 
-// What a search leaves behind beside its matches; all zeros before it.
+// What a search leaves beside its matches; all zeros before it.
 struct LeftOverHead {
     unsigned long long found;  // matches to be written down, those that found no room included
     uint64_t total;            // matches
@@ -26,7 +26,7 @@ struct LeftOverHead {
 };
 
 struct LeftOver : LeftOverHead {
-    TilePart parts[kMostParts];  // those of one tile behind one another, in order
+    TilePart parts[kMostParts];  // those of one tile one after the other, in order
 };
 
 static_assert(sizeof(FoundMem) == 20 && sizeof(LeftOverHead) == 24 && sizeof(LeftOver) == 24 + 8 * kMostParts,

@@ -19,7 +19,7 @@ from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 
-#: a match: numbers of the sequences, half-open places on their forward strands, the query's strand, bases
+#: a match: numbers of the sequences, half-open positions on their forward strands, the query's strand, bases
 MEMS_DTYPE = np.dtype(
     [("query", "i8"), ("strand", "U1"), ("query_start", "i8"), ("ref", "i4"), ("ref_start", "i8"), ("length", "i8")]
 )

@@ -78,7 +78,7 @@ class Printed(NamedTuple):
 
 
 def join_columns(parts: list[Columns]) -> Columns:
-    """Parts one behind the other."""
+    """Parts one after the other."""
     if not parts:
         return Columns(*(np.empty(0, np.uint32) for _ in range(3)))
     return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))

@@ -31,7 +31,7 @@ from gpualign.mems.cpu import (
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
-#: what a search leaves behind beside its matches, and of that what the host reads; parts of tiles with many hits
+#: what a search leaves beside its matches, and of that what the host reads; parts of tiles with many hits
 LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
 _MOST_PARTS = LEFT_OVER["parts"].shape[0]
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
@@ -86,7 +86,7 @@ class MemsKernel:
     # -- the runner's interface
 
     def submit(self, slot: Slot, item: Piece) -> None:
-        # it is whole there for each of its pieces: a match may go on behind them
+        # it is whole there for each of its pieces: a match may go on after them
         slot.upload_once("text words", item.source.text.words, item.source)
         slot.upload_once("text breaks", item.source.text.breaks, item.source)
         if len(self.pages) == 1:

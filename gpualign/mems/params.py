@@ -10,9 +10,9 @@ from gpualign.index.minimizers import LONGEST_KMER, IndexParams
 
 KINDS = ("mumreference", "mum", "maxmatch")
 STRANDS = ("forward", "reverse", "both")
-#: seeds behind one another further apart than this save no memory worth having and cost look-ups in repeats
+#: consecutive seeds further apart than this save no memory worth having and cost look-ups in repeats
 _WIDEST_WINDOW = 96
-#: seeds of unique matches this short are repeated too often in genomes to look at each of their places
+#: seeds of unique matches this short are repeated too often in genomes to look at each of their positions
 _LONGEST_SORTED = 31
 
 

@@ -42,7 +42,7 @@ class QueryText:
     Attributes:
         names, name_offsets: as in :class:`SequenceBatch`.
         bases: of all records.
-        text: native packed text; its positions number the strands one behind the other.
+        text: native packed text; its positions number the strands one after the other.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -142,7 +142,7 @@ class QueryFiles:
 @contextmanager
 def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
     """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped; and not of files that must be open as long as their last batch is under way.
+    be stopped; and not of files that must be open as long as their last batch is in flight.
     """
     if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
         with closing(Prefetch(files.batches())) as ahead:

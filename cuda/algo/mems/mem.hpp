@@ -16,7 +16,7 @@
 
 namespace gpualign {
 
-// The query side: strand sequences one behind the other. A set bit in `breaks` (one bit a position) marks what is no
+// The query side: strand sequences one after the other. A set bit in `breaks` (one bit a position) marks what is no
 // base: the borders of records and letters other than A, C, G, T. Position 0 and the position behind the last base are
 // breaks; both arrays carry two words of padding.
 struct TextView {

@@ -13,7 +13,7 @@
 
 namespace gpualign {
 
-constexpr uint32_t kSortedBases = 512;  // behind the first k
+constexpr uint32_t kSortedBases = 512;  // after the first k
 
 // A view of the positions: offsets has 4^k + 1 elements; k is no more than the least length of a match.
 struct SortedPositions {

@@ -1,4 +1,4 @@
-// The packed reference: contigs one behind the other, two bits a base, everything else as runs of one letter.
+// The packed reference: contigs one after the other, two bits a base, everything else as runs of one letter.
 #pragma once
 #include <algorithm>
 #include <cstdint>

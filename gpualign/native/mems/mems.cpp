@@ -292,7 +292,7 @@ void restore_text(MemText& text, const TextState& state) {
 }
 
 void bind_mem_texts(nb::module_& m) {
-    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one behind the other (mem_text.hpp).")
+    nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one after the other (mem_text.hpp).")
         .def_prop_ro("length", &MemText::length)
         .def_prop_ro("other_letters", &MemText::other_letters)
         .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
@@ -344,12 +344,12 @@ void bind_mem_search(nb::module_& m) {
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
           nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
           "Matches whose string occurs at most `most` times in the reference (0: any number): ((starts, references, "
-          "lengths), uint32; the start where the search paused behind `limit` matches).");
+          "lengths), uint32; the start where the search paused after `limit` matches).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
           nb::kw_only(), nb::arg("least_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
           nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("most"), nb::arg("limit"),
-          "((text uint8, headers in it, dots), the start where the search paused behind `limit` bytes); names: (letters, "
+          "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (letters, "
           "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
           "lengths uint32, reverse uint8, number of all matches).");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),

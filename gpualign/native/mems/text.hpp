@@ -1,4 +1,4 @@
-// Query records as a text to be matched: strand sequences one behind the other, two bits a base, with a bit for every
+// Query records as a text to be matched: strand sequences one after the other, two bits a base, with a bit for every
 // position that is no base (cuda/algo/mems/mem.hpp, TextView).
 #pragma once
 #include <algorithm>

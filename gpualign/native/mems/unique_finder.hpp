@@ -1,7 +1,7 @@
 // The CPU's search for matches whose string occurs once in the reference (cuda/algo/mems/unique_mem.hpp). A thread that goes from
 // start to start need not look at all of them:
 //
-// - A match that starts behind s and is to be printed ends behind the longest match at s: one that ends with it is a part of
+// - A match that starts after s and is to be printed ends behind the longest match at s: one that ends with it is a part of
 //   an occurrence of that one, so it is not alone or could begin earlier. So where the match at s ends at e, the next start
 //   is the first from which on a match reaches beyond e; such starts stay such as they grow, which is what a binary search
 //   needs.
