@@ -73,7 +73,7 @@ class Mapper:
 
     Raises:
         UsageError: a parameter that breaks a rule.
-        InputError: a letter that is no nucleotide code, a file that cannot be read.
+        InputError: a base that is no nucleotide code, a file that cannot be read.
         DeviceError: when reads are mapped: a GPU was asked for and cannot be used.
     """
 
@@ -87,22 +87,22 @@ class Mapper:
         self.lengths = self._index.reference.lengths
 
     def map(self, reads: Sequences, mates: Sequences | None = None) -> NDArray[Any]:
-        """Map reads, or pairs where ``mates`` has the second ends, or a SAM, BAM or CRAM file says that they are pairs.
+        """Map reads, or pairs where ``mates`` has R2, or a SAM, BAM or CRAM file says that they are pairs.
 
         Returns:
             Structured (records,): of each read, in order, the primary record, then any further ones: ``read`` (its
-            number; the ends of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (its number; -1 unmapped),
+            number; the mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (its number; -1 unmapped),
             ``position`` (0-based), ``mapq``, ``score`` (affine, clips cost nothing), ``distance`` (edits of the whole
             read; -1 where the record was not found by it), ``cigar`` (text; "*" unmapped).
 
         Raises:
-            InputError: a letter that is no nucleotide code, unequal numbers of ends, a file that cannot be read or
+            InputError: a base that is no nucleotide code, unequal numbers of mates, a file that cannot be read or
                 whose mates are not neighbours.
         """
         return np.concatenate([np.empty(0, MAP_DTYPE), *self.iter_map(reads, mates)])
 
     def iter_map(self, reads: Sequences, mates: Sequences | None = None) -> Iterator[NDArray[Any]]:
-        """As :meth:`map`, batch by batch; of files and iterators only the batches under way are held.
+        """As :meth:`map`, batch by batch; of files and iterators only the batches in flight are held.
 
         Yields:
             Parts of :meth:`map`'s result, in order.
@@ -174,7 +174,7 @@ class Mapper:
 
 
 def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:
-    """Batches whose neighbours are the two ends of a pair."""
+    """Batches whose neighbours are mates."""
     if isinstance(reads, str | os.PathLike) and isinstance(mates, str | os.PathLike):
         first, second = (stack.enter_context(ReadSource(os.fspath(path))) for path in (reads, mates))
         return paired_parts(first, second, _BATCH)

@@ -15,11 +15,11 @@ class Chaining:
         max_difference: difference of these two distances: the longest gap inside an alignment.
         min_chain_score: bases that a chain covers, less what its gaps cost.
         min_anchors: anchors of a chain.
-        max_suboptimal: suboptimal chains of a part of the read that are aligned.
+        max_suboptimal: suboptimal chains of a stretch of the read that are aligned.
         suboptimal_percent: of the best one's score, which they must reach.
-        query_gap: bases without an anchor, between two of a chain, that another chain may have as its part of the read.
+        query_gap: bases without an anchor, between two of a chain, that another chain may have as its own.
         step: bases between the points of the chain that the alignment passes, at least.
-        reach: bases that an end is extended by.
+        reach: bases that each end of a chain is extended by.
         zdrop: score that an alignment may lose, gaps between two anchors forgiven, before it is broken in two.
         min_score: score of an alignment.
         min_split: aligned bases of a supplementary alignment.

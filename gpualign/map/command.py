@@ -239,7 +239,7 @@ def _take_orientation(values: dict[str, Any]) -> str:
 
 
 def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """The files of reads, or of first and second ends."""
+    """The files of reads, or of R1 and R2."""
     named = [text for text in (values["reads"], values["mates"]) if text is not None]
     ends = values.pop("first_ends"), values.pop("second_ends")
     if not any(ends):

@@ -1,4 +1,4 @@
-"""Files of the reads that `map` did or did not place, as FASTQ or FASTA."""
+"""Files of the reads that `map` did or did not align, as FASTQ or FASTA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds for `map --sensitivity full`: an index that shares one with every place of the reads at hand."""
+"""Seeds for `map --sensitivity full`: an index that shares one with every locus of the reads at hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def first_lengths(items: Iterator[Item]) -> tuple[NDArray[np.int64], Iterator[It
 
 
 def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
-    """Bases that a place of every one of these reads has in a row without an edit.
+    """Bases that a locus of every one of these reads has in a row without an edit.
 
     Of limit + 1 pieces of a read one is free of edits (the pigeonhole principle). Where that is too little for a seed,
     the read is looked for all over the reference and needs none.
@@ -53,7 +53,7 @@ def choose_seeds(params: MapParams, piece: int) -> tuple[int, int]:
 
 
 def check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
-    """Refuse an index in which places of these reads may have no seed.
+    """Refuse an index in which loci of these reads may have no seed.
 
     Raises:
         UsageError: with seeds that do.

@@ -1,4 +1,4 @@
-"""What `map` reads and writes, and what its records hold beside the alignments."""
+"""What `map` reads and writes, and what its records hold on top of the alignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `map` writes of mapped batches: SAM or BAM records or PAF lines, and the reads with and without a place."""
+"""What `map` writes of mapped batches: SAM or BAM records or PAF lines, and the reads that align and that do not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_BAM_NAME = 254
 
 
 class MappedText(NamedTuple):
-    """Bytes of a batch for each output: records, and FASTQ of reads without and with a place."""
+    """Bytes of a batch for each output: records, and FASTQ of unmapped and of mapped reads."""
 
     records: bytes | NDArray[np.uint8]
     unmapped_reads: bytes = b""
@@ -74,7 +74,7 @@ class RecordFormatter:
         with_tags, invalid = self._with_tags(batch)
         if not (options.no_unmapped or files.write_reads):
             return MappedText(self._records(with_tags, alignments, None)), invalid
-        placed = templates_with_place(batch, alignments)
+        placed = mapped_templates(batch, alignments)
         unmapped = _native.format_fastx(batch.native, 1 - placed, True) if files.unmapped_reads else b""
         mapped = _native.format_fastx(batch.native, placed, True) if files.mapped_reads else b""
         wanted = placed if options.no_unmapped else None
@@ -130,8 +130,8 @@ class RecordFormatter:
             )
 
 
-def templates_with_place(batch: SequenceBatch, alignments: Alignments) -> NDArray[np.uint8]:
-    """uint8 (n,): 1 for reads that have a place or whose mate has one, so that pairs are never torn apart."""
+def mapped_templates(batch: SequenceBatch, alignments: Alignments) -> NDArray[np.uint8]:
+    """uint8 (n,): 1 for reads that align or whose mate does, so that pairs are never torn apart."""
     placed = (alignments.contig[alignments.primary] >= 0).astype(np.uint8)
     if batch.mates is not None:
         first = np.flatnonzero(batch.mates == 1)

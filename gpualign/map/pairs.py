@@ -26,7 +26,7 @@ _SAMPLE_MAPQ = 20
 
 @dataclass(frozen=True)
 class PairModel:
-    """Insert sizes (outer distances of the two ends) in bases, and what a pair that does not fit costs.
+    """Insert sizes (outer distances of the mates) in bases, and what a pair that does not fit costs.
 
     Attributes:
         mean, sd: of the insert sizes.
@@ -88,7 +88,7 @@ def estimate_pairs(
     library: PairModel,
     threads: int = 1,
 ) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
-    """Insert sizes from the first pairs whose ends are both placed with confidence, each by itself.
+    """Insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
     Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
     as in bwa mem: mean and sd from the sizes within two interquartile ranges of the quartiles, a proper pair within

@@ -176,7 +176,7 @@ class MapParams:
         return np.asarray(lengths // (self.limits(lengths) + 1))
 
     def promised(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether ``full`` finds every place of reads of these lengths: not of those that are chained."""
+        """Whether ``full`` finds every locus of reads of these lengths: not of those that are chained."""
         return ~self.chained_as_long(lengths)
 
     def chained_as_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ class Alignments:
         score: int32 (records,), affine score without clip penalties.
         distance: int32 (records,), Levenshtein distance of the whole read to the reference; -1 where the record was not
             found by it, or unmapped.
-        cigar: uint32, length << 4 | operation as in BAM, all records one behind the other.
+        cigar: uint32, length << 4 | operation as in BAM, all records one after the other.
         cigar_offsets: int64 (records + 1,).
         record_offsets: int64 (n + 1,), the records of each read.
     """
@@ -45,7 +45,7 @@ class Alignments:
 
     @classmethod
     def join(cls, parts: Sequence[Alignments]) -> Alignments:
-        """The parts' reads one behind the other; at least one part."""
+        """The parts' reads one after the other; at least one part."""
         columns = {
             field.name: np.concatenate([getattr(part, field.name) for part in parts])
             for field in fields(cls)
@@ -75,7 +75,7 @@ class Alignments:
 
     @property
     def mapped(self) -> int:
-        """Reads with a place."""
+        """Mapped reads."""
         return int(np.count_nonzero(self.contig[self.primary] >= 0))
 
 

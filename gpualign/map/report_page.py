@@ -37,7 +37,7 @@ class Histogram:
         title, x_label, y_label: in words.
         first: value of the first bin; width: of each bin.
         decimals: of the values.
-        logarithmic: heights are logarithms, so that rare values show beside frequent ones.
+        logarithmic: heights are logarithms, so that rare values show next to frequent ones.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The steps of `map` for a chunk of reads: parse, map, format; on the CPU all of them, beside GPUs the host's part."""
+"""The steps of `map` for a chunk of reads: parse, map, format; on the CPU all of them, with GPUs the host's part."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Mapping:
         return self.map_on_cpu(item.batch)
 
     def write(self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceRecords) -> Mapped:
-        """What a device found, or a thread beside it, as text."""
+        """What a device found, or a CPU thread, as text."""
         batch, clock = parsed
         clock.ended("wait")
         if isinstance(found, Alignments):

@@ -18,7 +18,7 @@ from gpualign.sequences.batch import SequenceBatch
 #: bins of the report's histograms: share of a read's length, bases
 ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
-#: quality of both ends of the pairs in the histogram of insert sizes
+#: quality of both mates of the pairs in the histogram of insert sizes
 _SURE_MAPQ = 20
 
 
@@ -57,7 +57,7 @@ class MapStatistics:
         mapqs: reads by the quality of their primary record, mapped ones.
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
         error_rates: the same reads by edit distance over length, in bins of :data:`ERROR_RATE_BIN`.
-        insert_sizes: pairs that lie as the library's should, both ends with :data:`_SURE_MAPQ`, in bins.
+        insert_sizes: pairs that lie as the library's should, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         seconds: float64, of each of :data:`STEPS`, summed over threads.
     """

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 import edlib
 import pytest
 
+import gpualign
 from gpualign import _native
 from gpualign.io.fastx import read_batches
 from tests.helpers.map_files import (
@@ -320,3 +322,14 @@ def test_empty_reads_give_a_header_and_a_warning(cli: Cli, tmp_path: Path) -> No
         assert len(sam.splitlines()) == 6
         assert error.count("warning") == 1
     assert io.BytesIO(sam).readline().startswith(b"@HD")
+
+
+def test_parameters_of_the_mapper() -> None:
+    """By the names that its documentation has; an unknown one is refused."""
+    genome = "".join(random.Random(1).choices("ACGT", k=3000))
+    read = "TTTTTTTT" + genome[1000:1100]
+    for clip, cigar in ((0, "8S100M"), (100, "8I100M")):  # a gap costs 6 + 8, eight mismatches 32
+        mapper = gpualign.Mapper([genome], device="cpu", clip=clip, most_hits=20, most_candidates=3, unpaired=9)
+        assert mapper.map([read])["cigar"].tolist() == [cigar]
+    with pytest.raises(TypeError, match="reads"):
+        gpualign.Mapper([genome], reads="")

@@ -3,9 +3,9 @@
 // Gotoh's recurrences (1982) with bwa's scoring: match and mismatch, a gap of length l costs open + l * extend, and a
 // query end may be clipped for a fixed penalty, so that clipping has to earn it. Text ends are free.
 //
-// Rows are query letters, the band holds the diagonals [0, band): cell (i, b) pairs query letter i with text letter
-// i + b. The neighbour along the diagonal is (i - 1, b), an insertion (query letter alone) comes from (i - 1, b + 1), a
-// deletion (text letter alone) from (i, b - 1).
+// Rows are query bases, the band holds the diagonals [0, band): cell (i, b) pairs query base i with text base
+// i + b. The neighbour along the diagonal is (i - 1, b), an insertion (query base alone) comes from (i - 1, b + 1), a
+// deletion (text base alone) from (i, b - 1).
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
@@ -17,9 +17,9 @@ enum : uint8_t {
     kFromDiagonal = 0,   // low two bits: where the best value of the cell comes from
     kFromInsertion = 1,
     kFromDeletion = 2,
-    kFromStart = 3,      // the alignment begins behind this cell: letters up to here are clipped
+    kFromStart = 3,      // the alignment begins after this cell: bases up to here are clipped
     kFromMask = 3,
-    kInsertionExtends = 4,  // the insertion that ends here is longer than one letter
+    kInsertionExtends = 4,  // the insertion that ends here is longer than one base
     kDeletionExtends = 8,
 };
 
@@ -34,7 +34,7 @@ struct AffineCell {
 // Ties prefer the diagonal, then the insertion, then the deletion, and a longer gap over a new one: read from the end of
 // the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping all of it is
 // clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the value
-// of an alignment that begins behind it.
+// of an alignment that begins after it.
 template <class Score>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, Score above_insertion, Score left_best,
                                           Score left_deletion, Score open_extend, Score extend, Score clipped) {
@@ -54,7 +54,7 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, Scor
 }
 
 // One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one `lowest`) and row i on
-// return. substitution(b) is the score of pairing the row's letter with the text letter of diagonal b. store(b, value, from)
+// return. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b, value, from)
 // sees every cell's value and traceback byte.
 template <class Score, class Substitution, class Store>
 GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_extend, Score extend, Score clipped,
@@ -72,8 +72,8 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_ex
 }
 
 // Walks the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i, b) the
-// number of cells from (i, b) up its diagonal, one behind the other, that come from the diagonal. emit(op, n) takes runs of
-// 'M', 'I' or 'D', the last one first. Returns the first query letter that is aligned in `row` and the diagonal of the first
+// number of cells from (i, b) up its diagonal, one after the other, that come from the diagonal. emit(op, n) takes runs of
+// 'M', 'I' or 'D', the last one first. Returns the first query base that is aligned in `row` and the diagonal of the first
 // column in `diagonal`.
 template <class From, class Matches, class Emit>
 GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int& diagonal, Emit&& emit) {

@@ -1,4 +1,4 @@
-// The alignment of a read at one of its places: banded, affine, by anti-diagonals of the band (algo/map/affine.hpp).
+// The alignment of a read at one of its loci: banded, affine, by anti-diagonals of the band (algo/map/affine.hpp).
 //
 // Cell (i, b) needs (i - 1, b), (i - 1, b + 1) and (i, b - 1). With step t = 2 i + b the first lies two steps back, the
 // others one: the cells of a step, every second diagonal of the band, are computed side by side. A lane keeps columns of
@@ -14,7 +14,7 @@ constexpr int32_t kLowestScore = -(1 << 29);  // below every score, far enough f
 struct AffineBand {
     int32_t band, width;  // diagonals, an odd number, and columns
     int32_t length;       // of the read
-    uint8_t *read, *text; // codes: letter i of the read meets the letters i + [0, band) of the text
+    uint8_t *read, *text; // codes: base i of the read meets the bases i + [0, band) of the text
     uint8_t* trace;
 
     GPUALIGN_HD int32_t text_length() const { return length + band - 1; }
@@ -80,8 +80,8 @@ private:
                           int32_t left_deletion) {
         const int32_t column = first_ + c, i = half - column, b = 2 * column + parity;
         if (uint32_t(i) >= uint32_t(band_.length) || b >= band_.band) return;
-        const uint8_t letter = band_.read[i], met = band_.text[i + b];
-        const int32_t pairing = (letter == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
+        const uint8_t base = band_.read[i], met = band_.text[i + b];
+        const int32_t pairing = (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
         const AffineCell<int32_t> cell =
             affine_cell<int32_t>(best_[parity][c] + pairing, above_best, above_insertion, left_best, left_deletion,
                                  scores_.gap_open + scores_.gap_extend, scores_.gap_extend, -scores_.clip_penalty);
@@ -90,7 +90,7 @@ private:
         insertion_[parity][c] = cell.insertion;
         deletion_[parity][c] = cell.deletion;
         const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip_penalty;
-        // within a column cells come in order; a column further right is behind in rows
+        // within a column cells come in order; a column further right is some rows back
         const bool earlier = Columns > 1 && (i < end_.row || (i == end_.row && b < end_.diagonal));
         if (value > end_.value || (value == end_.value && earlier)) end_ = {value, i, b};
     }
@@ -137,14 +137,14 @@ struct CigarEnd {
     }
 };
 
-// The alignment within `limit` diagonals of where the place begins.
+// The alignment within `limit` diagonals of where the locus begins.
 template <int Words, class Group>
 GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
                                CigarEnd& cigar, MapFacts& record) {
     const int64_t left = target.contig_offsets[contig];
-    const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.letters,
-                          shared.letters + MapShared<Words>::kRows, workspace.trace};
+    const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.bases,
+                          shared.bases + MapShared<Words>::kRows, workspace.trace};
     load_codes(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
     constexpr int kMaxColumns = (MapShared<Words>::kMaxLimit + int(Group::kLanes)) / int(Group::kLanes);
     const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)

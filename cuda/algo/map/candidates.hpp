@@ -1,14 +1,14 @@
 // From seed hits to the windows of the reference that are worth a verification.
 //
 // A candidate is one integer, so that sorting puts the best first: fewest seed hits missing (16 bits) | first diagonal
-// (33) | strand (1) | number of its window (14). Windows lie in MapRoom's window_begin and window_columns.
+// (33) | strand (1) | number of its window (14). Windows lie in MapWorkspace's window_begin and window_columns.
 #pragma once
 #include "algo/map/seeds.hpp"
 
 namespace gpualign {
 
 constexpr uint32_t kMaxWindows = 1 << 14;
-constexpr uint32_t kClippedWindow = 1u << 31;  // beside the columns of a window that ends where its contig does
+constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in the columns of a window that ends where its contig does
 constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
 
 GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool reverse, uint32_t window) {
@@ -72,7 +72,7 @@ GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapT
     }
 }
 
-// The first hit behind `from`, which is not, that lies beyond a line; most often it is the next.
+// The first hit after `from`, which is not, that lies beyond a line; most often it is the next.
 GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t count, uint64_t line) {
     uint32_t step = 1;
     while (from + step < count && hit_line(hits[from + step]) <= line) step *= 2;
@@ -118,7 +118,7 @@ GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uin
     return group.largest(most);
 }
 
-// The candidates worth a verification, moved to the front: places with far fewer hits than the best need more edits, as
+// The candidates worth a verification, moved to the front: loci with far fewer hits than the best need more edits, as
 // each edit spoils the seeds over it. Returns their number.
 template <class Group>
 GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t count, uint32_t max_candidates) {

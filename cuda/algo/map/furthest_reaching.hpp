@@ -1,4 +1,4 @@
-// A read with few edits at the only place where it can lie: the rows that each diagonal reaches with 0, 1, 2, ... edits
+// A read with few edits at the only locus where it can lie: the rows that each diagonal reaches with 0, 1, 2, ... edits
 // (Ukkonen 1985, Information and Control 64:100; Myers 1986, Algorithmica 1:251), a lane a diagonal. Most reads end here, and
 // need no search of the window.
 //
@@ -36,7 +36,7 @@ struct ReachedLocus {
     int64_t end;
 };
 
-// The place of the read in the window of its only candidate, where it has few edits there.
+// The locus of the read in the window of its only candidate, where it has few edits there.
 template <int Words, class Group>
 GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                            const MapWorkspace& workspace, const uint64_t* hits, uint32_t count, MapShared<Words>& shared,
@@ -53,13 +53,13 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
     const uint64_t from = uint64_t(first - most);
     const int32_t diagonals = seed_diagonals + 2 * most + 1, skew = int32_t(from % kBasesPerWord);
     const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // of the last base's, the next one too
-    bool known = true;
+    bool all_acgt = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
         shared.text[w] = target.text[from / kBasesPerWord + uint64_t(w)];
-        known = known && (w + 1 == words || target.acgt_mask[from / kBasesPerWord + uint64_t(w)] == ~0u);
+        all_acgt = all_acgt && (w + 1 == words || target.acgt_mask[from / kBasesPerWord + uint64_t(w)] == ~0u);
     }
     group.sync();
-    if (group.ballot(!known)) return false;
+    if (group.ballot(!all_acgt)) return false;
 
     int32_t *reached = shared.reach, *reaches = shared.reach + MapShared<Words>::kRows;
     for (int32_t edits = 0; edits <= most; edits++) {

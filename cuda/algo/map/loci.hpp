@@ -1,6 +1,6 @@
-// The places of a read: windows searched by Myers' algorithm, of one place found twice the better; the mate's help.
+// The loci of a read: windows searched by Myers' algorithm, of one locus found twice the better; the mate's help.
 //
-// A place is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) | strand (1)
+// A locus is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) | strand (1)
 // | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
 #pragma once
 #include "algo/map/furthest_reaching.hpp"
@@ -21,12 +21,12 @@ GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { ret
 struct FoundRead {
     uint32_t loci;
     uint32_t failed;     // most seed hits of a candidate that is beyond the limit
-    uint32_t near_hits;  // most seed hits a long gap apart, where the best place has so many edits that it matters
+    uint32_t near_hits;  // most seed hits a long gap apart, where the best locus has so many edits that it matters
     bool hits_truncated;            // hits were left out
     bool any_hits;
     bool too_many;       // more hits than there is room for
 
-    // Whether chaining may know better: no place explains the read as a whole, or none well.
+    // Whether chaining may know better: the read does not align end to end, or not well.
     GPUALIGN_HD bool wants_chaining(const uint64_t* list, const AffineScores& scores, int32_t limit) const {
         if (loci == 0) return any_hits;
         const int32_t distance = int32_t(locus_distance(list[0])), seed_hits = int32_t(locus_seed_hits(list[0]));
@@ -34,7 +34,7 @@ struct FoundRead {
     }
 };
 
-// The profile of both strands as StripedColumn wants it, padding matching every letter.
+// The profile of both strands as StripedColumn wants it, padding matching every base.
 template <int Words, class Group>
 GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t (*profile)[5][Words]) {
     const int32_t pad = 32 * Words - read.length;
@@ -44,12 +44,12 @@ GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t 
         const auto code = [&](int64_t row) { return read.code(int32_t(row), reverse); };
         const StripedPlanes<uint32_t> planes = striped_planes<uint32_t>(w, Words, pad, read.length, code);
         const uint32_t padding = ~striped_rows<uint32_t>(w, Words, pad);
-        uint32_t(*letters)[Words] = profile[reverse];
-        letters[0][w] = (planes.known & ~planes.low & ~planes.high) | padding;
-        letters[1][w] = (planes.known & planes.low & ~planes.high) | padding;
-        letters[2][w] = (planes.known & ~planes.low & planes.high) | padding;
-        letters[3][w] = (planes.known & planes.low & planes.high) | padding;
-        letters[4][w] = padding;
+        uint32_t(*bases)[Words] = profile[reverse];
+        bases[0][w] = (planes.known & ~planes.low & ~planes.high) | padding;
+        bases[1][w] = (planes.known & planes.low & ~planes.high) | padding;
+        bases[2][w] = (planes.known & ~planes.low & planes.high) | padding;
+        bases[3][w] = (planes.known & planes.low & planes.high) | padding;
+        bases[4][w] = padding;
     }
     group.sync();
 }
@@ -61,7 +61,7 @@ struct WindowBest {
 // Called by one lane: the smallest distance of the read to a substring of the window, and the first end that has it.
 template <int Words>
 GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, uint32_t begin, uint32_t columns,
-                                     const uint32_t (*letters)[Words]) {
+                                     const uint32_t (*bases)[Words]) {
     StripedColumn<uint32_t, Words> column;
     uint32_t rows[Words];
     for (int w = 0; w < Words; w++) rows[w] = striped_rows<uint32_t>(w, Words, 32 * Words - length);
@@ -70,10 +70,10 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
     WindowBest best{score, 0};
     for (uint32_t from = 0; from < columns; from += kBasesPerWord) {
         uint64_t text = packed_window(target.text, uint64_t(begin) + from);
-        uint32_t known = acgt_window(target, uint64_t(begin) + from);
+        uint32_t acgt = acgt_window(target, uint64_t(begin) + from);
         const uint32_t count = columns - from < uint32_t(kBasesPerWord) ? columns - from : uint32_t(kBasesPerWord);
-        for (uint32_t j = 0; j < count; j++, text >>= 2, known >>= 1) {
-            const uint32_t* row = letters[known & 1 ? text & 3 : 4];
+        for (uint32_t j = 0; j < count; j++, text >>= 2, acgt >>= 1) {
+            const uint32_t* row = bases[acgt & 1 ? text & 3 : 4];
             uint32_t eq[Words], up, down;
             for (int w = 0; w < Words; w++) eq[w] = row[w];
             column.step(eq, 0, 0, up, down);
@@ -84,7 +84,7 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
     return best;
 }
 
-// Adds the places of the first `count` windows to `places`, of which there are found.places.
+// Adds the loci of the first `count` windows to `loci`, of which there are found.loci.
 template <int Words, class Group>
 GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
                                 MapShared<Words>& shared, const uint64_t* candidates, uint32_t count, uint64_t* loci,
@@ -115,7 +115,7 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     group.sync();
 }
 
-// Best first; each place that stays rules out those behind it on its strand no further away than the limit.
+// Best first; each locus that stays rules out those after it on its strand no further away than the limit.
 template <class Group>
 GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* loci, uint32_t count) {
     if (count < 2) return count;
@@ -140,7 +140,7 @@ GPUALIGN_HD bool in_doubt(const uint64_t* loci, uint32_t count) {
     return count > 1 && locus_distance(loci[1]) - locus_distance(loci[0]) < uint32_t(kClearLead);
 }
 
-// Candidates of a read and their places; `depth` times as many hits and candidates as the rules say.
+// Candidates of a read and their loci; `depth` times as many hits and candidates as the rules say.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
@@ -160,7 +160,8 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     uint32_t candidates = cluster_hits(group, read, target, workspace, &shared.counter, hits, count);
     candidates = choose_candidates(group, workspace, candidates, uint32_t(rules.max_candidates * depth));
     ReachedLocus near;
-    if (candidates == 1 && !found.hits_truncated && furthest_reaching(group, read, target, rules, workspace, hits, count, shared, near)) {
+    if (candidates == 1 && !found.hits_truncated &&
+        furthest_reaching(group, read, target, rules, workspace, hits, count, shared, near)) {
         const uint64_t candidate = workspace.candidates[0];
         if (group.lane() == 0)
             loci[0] = make_locus(near.distance, near.end, candidate_reverse(candidate), candidate_seed_hits(candidate));
@@ -175,7 +176,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
         found.near_hits = max_near_hits(group, hits, count);
 }
 
-// The places of a read by itself, best first.
+// The loci of a read by itself, best first.
 template <int Words, class Group>
 GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                   const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t* loci) {
@@ -190,7 +191,7 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     }
 }
 
-// The two ends' outer distance, -1 where they are no proper pair. `first`, `second`: by their places in the pair.
+// The mates' outer distance, -1 where they are no proper pair. `first`, `second`: loci of R1 and R2.
 GPUALIGN_HD int64_t insert_size(const MapTarget& target, const PairLibrary& pairs, uint64_t first, int32_t first_length,
                                 uint64_t second, int32_t second_length) {
     const int64_t end1 = locus_end(first), end2 = locus_end(second);
@@ -199,7 +200,7 @@ GPUALIGN_HD int64_t insert_size(const MapTarget& target, const PairLibrary& pair
     return size >= 0 && locus_contig(target, first) == locus_contig(target, second) ? size : -1;
 }
 
-// Windows for an end of a pair, seen from the best places of the other end that have none of its places beside them.
+// Windows for a mate, seen from the best loci of the other mate that have none of its loci near them.
 template <class Group>
 GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, const PairLibrary& pairs, const MapWorkspace& workspace,
                                   uint32_t* counter, const MapRead& anchor, const uint64_t* anchors, uint32_t anchor_count,
@@ -221,7 +222,7 @@ GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, c
     group.sync();
 }
 
-// Looks for each end where the other one says that it should lie, which needs no seed.
+// Looks for each mate where the other one says that it should lie, which needs no seed.
 template <int Words, class Group>
 GPUALIGN_HD void rescue_mates(const Group& group, const MapRead* reads, const MapTarget& target, const MapRules& rules,
                               const MapWorkspace& workspace, MapShared<Words>& shared, FoundRead* found) {

@@ -1,4 +1,4 @@
-// How the ends of read pairs face each other, and how long inserts may be.
+// How mates face each other, and how long inserts may be.
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
@@ -10,18 +10,18 @@ struct MateWindow {
     bool reverse;
 };
 
-// The outer distance of two places [start, end) of the first and second end on one contig; -1 where they do not face
+// The outer distance of two loci [start, end) of R1 and R2 on one contig; -1 where they do not face
 // each other as the library's or their insert size is not within [min, max].
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1, int64_t start2,
                                 int64_t end2, bool reverse2) {
     if ((reverse1 == reverse2) != (pairs.orientation == Orientation::same_strand)) return -1;
-    // the end that lies on the left of a proper pair; on one strand that is the first, seen along the strand
+    // the mate that lies on the left of a proper pair; on one strand that is R1, seen along the strand
     const bool first_left = pairs.orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
     const int64_t size = first_left ? end2 - start1 : end1 - start2;
     return size >= pairs.min && size <= pairs.max ? size : -1;
 }
 
-// Where the other end lies on a proper pair, given one end's place [start, end).
+// Where the other mate lies on a proper pair, given one mate's locus [start, end).
 GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
     const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
     bool anchor_left;

@@ -1,4 +1,4 @@
-// Which of its places a read is reported at, and what speaks against it: of a pair the best two together.
+// At which of its loci a read is reported, and what speaks against it: of a pair the best two together.
 #pragma once
 #include "algo/map/loci.hpp"
 #include "algo/map/suboptimal.hpp"
@@ -17,14 +17,14 @@ GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     return all;
 }
 
-// A record to be: which place, and its rivals.
+// A record to be: which locus, and what suboptimal ones lose.
 struct MapChoice {
     uint32_t locus;
-    bool proper, best;  // best: of the read's own places
+    bool proper, best;  // best: of the read's own loci
     Suboptimal pair, alone;
 };
 
-// What the places of a read but the best one lose.
+// What the loci of a read but the best one lose.
 template <class Group>
 GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const uint64_t* loci, uint32_t count, int32_t edit) {
     Suboptimal suboptimal;
@@ -39,13 +39,13 @@ GPUALIGN_HD MapChoice choose_single(const Group& group, const uint64_t* loci, ui
     return {0, false, true, Suboptimal(), suboptimal_alone(group, loci, count, edit)};
 }
 
-// Both ends of a pair as the chooser sees them.
+// Both mates as the chooser sees them.
 struct PairedLoci {
     const MapTarget& target;
     const MapRules& rules;
     const uint64_t *first, *second;
     int32_t first_length, second_length;
-    uint32_t first_count, second_count;  // at most kMostPairedPlaces
+    uint32_t first_count, second_count;  // at most kMaxPairedLoci
 
     GPUALIGN_HD int32_t edit() const { return rules.scores.match + rules.scores.mismatch; }
     GPUALIGN_HD int32_t score(uint64_t locus, int32_t length) const {
@@ -81,7 +81,7 @@ GPUALIGN_HD uint32_t best_combination(const Group& group, const PairedLoci& loci
     return ~uint32_t(mine);
 }
 
-// One end of the best pair. Its rivals are the pairs, or the choices without a pair, that put this end elsewhere.
+// One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
 template <class Group>
 GPUALIGN_HD MapChoice choose_mate(const Group& group, const PairedLoci& loci, uint32_t chosen, int32_t best, bool first,
                                  const uint64_t* mine, uint32_t count) {
@@ -101,7 +101,7 @@ GPUALIGN_HD MapChoice choose_mate(const Group& group, const PairedLoci& loci, ui
     return choice;
 }
 
-// Both ends: as a proper pair where that is worth as much as each end's best place without.
+// Both mates: as a proper pair where that is worth as much as each mate's best locus without.
 template <class Group>
 GPUALIGN_HD void choose_pair(const Group& group, const MapRead* reads, const MapTarget& target, const MapRules& rules,
                              const MapWorkspace& workspace, const FoundRead* found, MapChoice* choices) {

@@ -8,59 +8,59 @@ namespace gpualign {
 
 // A read packed two bits a base, as it was given.
 struct MapRead {
-    const uint64_t* words;    // a word of padding behind
-    const uint32_t* unknown;  // a bit a base: it is none; padding behind is set
+    const uint64_t* words;    // a word of padding after the last
+    const uint32_t* not_acgt;  // a bit a base: it is not A, C, G or T; padding after the last is set
     int32_t length, limit;
-    bool clean;  // every letter is a base
+    bool clean;  // every base is A, C, G or T
 
     // The code of base i of the read or of its reverse complement.
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
         const int32_t at = reverse ? length - 1 - i : i;
-        if (unknown[at >> 5] >> (at & 31) & 1) return kNoBase;
+        if (not_acgt[at >> 5] >> (at & 31) & 1) return kNoBase;
         const uint8_t c = packed_base(words, uint64_t(at));
         return reverse ? uint8_t(3 - c) : c;
     }
-    // The bases from i on, of the read or of its reverse complement; what lies behind the last is not said.
+    // The bases from i on, of the read or of its reverse complement; what lies after the last is not said.
     GPUALIGN_HD uint64_t window(int32_t i, bool reverse) const {
         if (!reverse) return packed_window(words, uint64_t(i));
         const int32_t first = length - kBasesPerWord - i;
         return first >= 0 ? reverse_complement(packed_window(words, uint64_t(first))) : reverse_complement(words[0]) >> (-2 * first);
     }
-    GPUALIGN_HD bool known(int32_t from, int32_t count) const {  // count < 32
-        const uint64_t both = uint64_t(unknown[(from >> 5) + 1]) << 32 | unknown[from >> 5];
+    GPUALIGN_HD bool all_acgt(int32_t from, int32_t count) const {  // count < 32
+        const uint64_t both = uint64_t(not_acgt[(from >> 5) + 1]) << 32 | not_acgt[from >> 5];
         return (both >> (from & 31) & ((uint64_t(1) << count) - 1)) == 0;
     }
 };
 
-// Returns whether all letters are bases. Lanes take letters first, then words.
+// Returns whether all bases are A, C, G or T. Lanes take bases first, then words.
 template <class Group>
-GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* letters, int32_t length, int32_t words, uint64_t* packed,
-                           uint32_t* unknown) {
+GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t length, int32_t words, uint64_t* packed,
+                           uint32_t* not_acgt) {
     constexpr int kLanes = int(Group::kLanes);
     const int lane = int(group.lane());
     const int32_t used = (length + kBasesPerWord - 1) / kBasesPerWord;
     bool clean = true;
     for (int32_t first = 0; first < words; first += kLanes) {
-        uint32_t low = 0, high = 0, known = 0;  // bits of the codes of word first + lane
+        uint32_t low = 0, high = 0, acgt = 0;  // bits of the codes of word first + lane
         for (int32_t w = first; w < used && w < first + kLanes; w++) {
-            uint32_t lows = 0, highs = 0, bases = 0;
+            uint32_t lows = 0, highs = 0, valid = 0;
             for (int part = 0; part < kBasesPerWord; part += kLanes) {
                 const int32_t i = w * kBasesPerWord + part + lane;
-                const uint8_t code = i < length ? base_code(letters[i]) : kNoBase;
+                const uint8_t code = i < length ? base_code(bases[i]) : kNoBase;
                 lows |= group.ballot(code & 1) << part;
                 highs |= group.ballot(code & 2) << part;
-                bases |= group.ballot(code < 4) << part;
+                valid |= group.ballot(code < 4) << part;
             }
             if (w != first + lane) continue;
             low = lows;
             high = highs;
-            known = bases;
+            acgt = valid;
         }
         const int32_t w = first + lane, left = length - w * kBasesPerWord;
         if (w >= words) continue;
         packed[w] = every_second_bit(low) | every_second_bit(high) << 1;
-        unknown[w] = ~known;
-        clean = clean && count_bits(known) == uint32_t(left < 0 ? 0 : left < kBasesPerWord ? left : kBasesPerWord);
+        not_acgt[w] = ~acgt;
+        clean = clean && count_bits(acgt) == uint32_t(left < 0 ? 0 : left < kBasesPerWord ? left : kBasesPerWord);
     }
     group.sync();
     return group.ballot(!clean) == 0;
@@ -76,7 +76,7 @@ GPUALIGN_HD uint32_t hash_kmers(const Group& group, const MapRead& read, int k, 
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
         const uint64_t window = packed_window(read.words, uint64_t(i));
         const uint64_t forward = window & kmer_mask(k), reverse = reverse_complement(window) >> (64 - 2 * k);
-        hashes[i] = read.clean || read.known(i, k) ? kmer_hash(reverse < forward ? reverse : forward, k) : kNoKmer;
+        hashes[i] = read.clean || read.all_acgt(i, k) ? kmer_hash(reverse < forward ? reverse : forward, k) : kNoKmer;
     }
     group.sync();
     return kmers > 0 ? uint32_t(kmers) : 0;
@@ -107,7 +107,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
         found += count_bits(mask);
     }
     group.sync();
-    uint32_t known = 0;
+    uint32_t indexed = 0;
     for (uint32_t base = 0; base < found; base += Group::kLanes) {
         const uint32_t s = base + group.lane();
         uint32_t first = 0, last = 0;
@@ -121,15 +121,15 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
         const uint32_t mask = group.ballot(last > first);
         group.sync();
         if (last > first) {
-            const uint32_t slot = known + group.before(mask);
+            const uint32_t slot = indexed + group.before(mask);
             shared.seeds.first[slot] = first;
             shared.seeds.count[slot] = last - first;
             shared.seed_at[slot] = at;
         }
-        known += count_bits(mask);
+        indexed += count_bits(mask);
     }
     group.sync();
-    return known;
+    return indexed;
 }
 
 // Hits of all seeds; saturates.

@@ -1,4 +1,4 @@
-// A read, or the two ends of a pair, from letters to records.
+// A template, a read or a pair, from bases to records.
 #pragma once
 #include "algo/map/align.hpp"
 
@@ -34,7 +34,7 @@ private:
     GPUALIGN_HD int32_t edit() const { return batch_.rules.scores.match + batch_.rules.scores.mismatch; }
     GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.max_secondary); }
 
-    // False where the read is longer than there is room for, or so short that any place would do.
+    // False where the read is longer than there is room for, or so short that any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         if (length > MapShared<Words>::kRows) return false;
@@ -54,7 +54,7 @@ private:
         return !(batch_.rules.local && found_[mate].wants_chaining(workspace_.loci[mate], batch_.rules.scores, reads_[mate].limit));
     }
 
-    // Whether one mate has no place, which the host looks for in parts beside the other.
+    // Whether one mate alone has a locus: the host looks for the other by chaining near it.
     GPUALIGN_HD bool wants_poor_mate() const {
         return batch_.rules.local && (found_[0].loci == 0) != (found_[1].loci == 0);
     }

@@ -7,15 +7,15 @@
 
 namespace gpualign {
 
-constexpr int32_t kDepth = 4;               // times as many hits are followed where the best place is in doubt
-constexpr int32_t kSeedHitShare = 4;           // candidates with fewer than the most hits / kVoteShare are dropped
-constexpr int32_t kManySeedHits = 9;           // seed hits, and
+constexpr int32_t kDepth = 4;               // times as many hits are followed where the best locus is in doubt
+constexpr int32_t kSeedHitShare = 4;        // candidates with fewer than the most hits / kSeedHitShare are dropped
+constexpr int32_t kManySeedHits = 9;        // seed hits, and
 constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
-constexpr uint32_t kMaxPairedLoci = 512;  // of each end that are tried with those of the other: by default all there are
-constexpr uint64_t kLongGap = 64;           // diagonals that the two parts of a read with a long gap lie apart, at most
-constexpr uint32_t kMaxAnchors = 4;        // best places of an end beside which the other is looked for
-constexpr int32_t kShortMate = 32;           // bases; shorter ends of pairs may fit by chance: the CPU weighs what they say
-constexpr double kSpareBits = 8;            // that such an end must say beyond what names its place beside the other
+constexpr uint32_t kMaxPairedLoci = 512;    // of each mate that are tried with those of the other: by default all there are
+constexpr uint64_t kLongGap = 64;           // diagonals between the two sides of a long gap, at most
+constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
+constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: the CPU weighs what they say
+constexpr double kSpareBits = 8;            // that such a mate must say beyond what names its locus near the other
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.
 GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {
@@ -28,9 +28,9 @@ GPUALIGN_HD bool clipping_costs_less(const AffineScores& scores, int32_t limit, 
     return (limit + 1) * scores.match < distance * (scores.match + scores.mismatch);
 }
 
-// Whether chaining may know better than a read's best whole place, of `distance` edits and `votes` seed hits: a candidate beyond
-// the limit has as many seed hits, `failed`, and clipping costs less, or places a long gap apart have more together, `near_hits`,
-// and the gap does.
+// Whether chaining may know better than a read's best end-to-end alignment, of `distance` edits and `seed_hits`: a candidate
+// beyond the limit has as many seed hits, `failed`, and clipping costs less, or loci a long gap apart have more together,
+// `near_hits`, and the gap does.
 GPUALIGN_HD bool chaining_may_be_better(const AffineScores& scores, int32_t limit, int32_t distance, int32_t seed_hits, int32_t failed,
                                         int32_t near_hits) {
     return (failed >= seed_hits && clipping_costs_less(scores, limit, distance)) ||

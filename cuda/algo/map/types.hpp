@@ -37,17 +37,17 @@ struct MapShared {
     union {
         uint64_t hashes[kRows];   // while seeds are looked for,
         uint64_t hits[kRows];     // few hits, and
-        int32_t reach[2 * kRows];  // two numbers for each diagonal around a place
+        int32_t reach[2 * kRows];  // two numbers for each diagonal around a locus
     };
     union {
         struct {
             uint32_t first[kRows], count[kRows], start[kRows];  // entries, and hits before the seed in the order chosen
         } seeds;
         uint64_t text[2 * Words + 4];  // of the reference around that candidate, or
-        uint8_t letters[12 * kRows];  // of read and reference, unpacked for the alignment
+        uint8_t bases[12 * kRows];  // of read and reference, unpacked for the alignment
     };
     uint32_t read_not_acgt[2][Words + 2];
-    uint32_t profile[2][5][Words];  // strand and letter (4: none) of the read whose windows are searched
+    uint32_t profile[2][5][Words];  // strand and base (4: none) of the read whose windows are searched
     uint16_t seed_at[kRows], seed_order[kRows];
     uint32_t counter;
     uint16_t cigar[MapRecord::kMaxOperations];

@@ -1,24 +1,24 @@
-// Alignments that need no dynamic program: a read at a place of no edit, or one or two that are substitutions, where nothing
-// else in the band of the place can be as good.
+// Alignments that need no dynamic program: a read at a locus of no edit, or one or two that are substitutions, where nothing
+// else in the band of the locus can be as good.
 //
 // Measured is what an alignment loses against a read that fits: a substitution match + mismatch, a gap at least gap_open +
 // gap_extend, a clipped end at least clip + match. Where each of the latter two is more than the first, then
 //
-// - nothing but other places without gaps loses as little as one substitution, and the place is the best of them;
+// - nothing but other loci without gaps loses as little as one substitution, and the locus is the best of them;
 // - as little as two lose one gap alone or one clipped end alone, or up to two substitutions on another diagonal. In all of
-//   them the read's head up to some letter, and its tail from there on, each lie on a diagonal of the band without an edit:
+//   them the read's head up to some base, and its tail from there on, each lie on a diagonal of the band without an edit:
 //   all lanes together compare the read with each diagonal and tell its heads and tails.
 #pragma once
 #include "algo/map/pairing.hpp"
 
 namespace gpualign {
 
-// The read beside the reference, both without gaps: how many letters differ, and how many there are before the first and behind
+// The read against the reference, both without gaps: how many bases differ, and how many there are before the first and after
 // the last of these.
 struct Diagonal {
     uint32_t differ;
     int32_t head, tail;
-    bool known;  // all of the reference are bases
+    bool all_acgt;  // all of the reference are bases
 };
 
 // Called by one lane; the read is clean.
@@ -29,7 +29,7 @@ GPUALIGN_HD Diagonal compare_diagonal(const MapRead& read, bool reverse, const M
         const int32_t beyond = i + kBasesPerWord > read.length ? i + kBasesPerWord - read.length : 0;
         const uint64_t all = differing_bases(read.window(i, reverse), packed_window(target.text, at));
         const uint64_t bits = all << (2 * beyond) >> (2 * beyond);
-        found.known = found.known && uint32_t(~acgt_window(target, at) << beyond) == 0;
+        found.all_acgt = found.all_acgt && uint32_t(~acgt_window(target, at) << beyond) == 0;
         if (!bits) continue;
         if (!found.differ) found.head = i + trailing_zeros(bits) / 2;
         found.tail = read.length - 1 - i - (63 - leading_zeros(bits)) / 2;
@@ -50,7 +50,7 @@ GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool
     for (int32_t b = int32_t(group.lane()); b < band; b += int32_t(Group::kLanes)) {
         const Diagonal found = compare_diagonal(read, reverse, target, begin - read.limit + b);
         const bool enough = b == read.limit ? found.differ == 2 : found.differ > 2;
-        suboptimal = suboptimal || !enough || !found.known || clipped(found.head) || clipped(found.tail);
+        suboptimal = suboptimal || !enough || !found.all_acgt || clipped(found.head) || clipped(found.tail);
         heads[b] = found.head;
         tails[b] = found.tail;
     }
@@ -64,7 +64,7 @@ GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool
     return group.ballot(suboptimal) == 0;
 }
 
-// Whether the read is aligned at its place letter by letter.
+// Whether the read is aligned at its locus without gaps or clips.
 template <int Words, class Group>
 GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                           int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
@@ -78,7 +78,7 @@ GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t l
         return two_substitutions(group, read, locus_reverse(locus), target, begin, left, right, scores, shared.reach,
                                  shared.reach + MapShared<Words>::kRows);
     const Diagonal found = compare_diagonal(read, locus_reverse(locus), target, begin);
-    return found.known && found.differ == 1;
+    return found.all_acgt && found.differ == 1;
 }
 
 }  // namespace gpualign

@@ -12,11 +12,11 @@
 
 namespace gpualign {
 
-// The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query letter i may meet the
-// reference's letters diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
+// The whole query against the text of diagonals [diagonal, diagonal + band) of the reference: query base i may meet the
+// reference's bases diagonal + i + [0, band), as far as they lie in the contig [contig_begin, contig_end).
 //
 // An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
-// its first (last) letter on one diagonal of the band.
+// its first (last) base on one diagonal of the band.
 constexpr int32_t kFreeEnd = -1;
 struct AffineTask {
     const uint8_t* codes;  // of the query, kNoBase where it has no base
@@ -78,7 +78,7 @@ private:
     }
     static constexpr int64_t kMaxCells = 1 << 20;
 
-    // Letters [diagonal, diagonal + length + band - 1) of the reference as codes; kOutside beyond the contig.
+    // Bases [diagonal, diagonal + length + band - 1) of the reference as codes; kOutside beyond the contig.
     static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
     void load_window(const AffineTask& task) {
         const int64_t begin = task.diagonal, end = task.diagonal + task.length + task.band - 1;
@@ -216,7 +216,7 @@ private:
                 row_best = max(value, row_best);
                 store_bytes(bytes + size_t(b) * Lanes, from);
             });
-            // the last row needs no clip at the end; rows behind it belong to longer queries
+            // the last row needs no clip at the end; rows after it belong to longer queries
             const Score value = select(is_last, row_best, row_best - clip);
             auto better = value > ends.value;
             better = better & ((row < last_row) | is_last);

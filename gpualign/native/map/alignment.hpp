@@ -7,7 +7,7 @@
 
 namespace gpualign {
 
-// Which end of a pair a read is; the ends of a pair are neighbours.
+// Which mate a read is; mates are neighbours.
 enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
 
 // One record. An unmapped read has contig -1.

@@ -1,4 +1,4 @@
-// From a read to its anchors: the places of the reference that share a minimizer with it.
+// From a read to its anchors: the loci of the reference that share a minimizer with it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace gpualign {
 
-// k letters that the read, or its reverse complement, shares with the reference. One integer,
-// strand | reference position | read position (both of the first letter), so that sorting brings neighbours together.
+// k bases that the read, or its reverse complement, shares with the reference. One integer,
+// strand | reference position | read position (both of the first base), so that sorting brings neighbours together.
 class Anchor {
 public:
     static constexpr int kReadBits = 24;

@@ -13,7 +13,7 @@ struct ChainAlignParams {
     AffineScores scores;
     int32_t step;        // bases between the points that the alignment is made to pass, at least
     int32_t reach;       // bases an end is extended by
-    int32_t zdrop;        // an alignment whose score falls by more (long gaps and unknown letters are forgiven) is two
+    int32_t zdrop;        // an alignment whose score falls by more (long gaps and ambiguous bases are forgiven) is two
     int32_t min_score;   // of a local alignment
     int32_t doubt = 0;   // where a gap earns no more than that, its sides are aligned by themselves, too; 0: they never are
 };
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    struct Point {  // the alignment pairs these letters
+    struct Point {  // the alignment pairs these bases
         int32_t query;
         int64_t reference;
     };
@@ -126,7 +126,7 @@ private:
         reference_.codes(uint64_t(from.reference), uint64_t(to.reference), text_.data());
         return int32_t(std::count(text_.begin(), text_.end(), kNoBase));
     }
-    static constexpr int32_t kLongestDiagonal = 1 << 16;  // letters that are looked at one by one
+    static constexpr int32_t kLongestDiagonal = 1 << 16;  // bases that are looked at one by one
 
     // Any other path between two points of one diagonal has an insertion, a deletion and a match less.
     bool diagonal_is_best(int32_t errors) const {
@@ -146,7 +146,7 @@ private:
 
     static int32_t margin_of(int32_t length) { return std::min(16 + length / 8, 256); }
 
-    // Query letters [from, from + length) on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
+    // Query bases [from, from + length) on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
     AffineTask banded(const ChainTask& chain, int32_t from, int32_t length, int64_t diagonal, int32_t first, int32_t last,
                       int32_t margin) const {
         const int32_t band = (last - first + 2 * margin + 16) / 16 * 16;  // few widths, so that lanes fill
@@ -154,7 +154,7 @@ private:
                 reference_.contig_offsets[chain.contig + 1], margin - first, kFreeEnd};
     }
 
-    // The end before a point, back to query letter `from` at most, and the one behind a point.
+    // The end before a point, back to query base `from` at most, and the one after a point.
     int32_t left_task(const ChainTask& chain, const Point& point, int32_t from, std::vector<AffineTask>& tasks) const {
         const int32_t length = std::min(point.query - from, params_.reach);
         if (!length) return kNothing;
@@ -217,7 +217,7 @@ private:
         if (to != plan.last_point) run.right = kOwnTask + right_task(chain, points_[to], points_[to + 1].query, end_tasks_);
         runs_.push_back(run);
     }
-    // The sides of each doubtful gap of a run, each with the rest of the read, which may have a better place there: beside the
+    // The sides of each doubtful gap of a run, each with the rest of the read, which may align better there: beside the
     // next copy of a tandem repeat, or none.
     void add_sides(const Run whole) {
         const Plan& plan = plans_[whole.chain];
@@ -239,7 +239,7 @@ private:
     }
 
     // Whether a stretch costs more than one gap of its length, or its gap as much as one of its sides is worth; `before` and
-    // `behind` are the scores of the sides without the stretch.
+    // `after` are the scores of the sides without the stretch.
     bool doubtful(const Segment& segment, int32_t before, int32_t after) const {
         if (segment.task < 0) return false;
         const AffineScores& s = params_.scores;
@@ -261,7 +261,7 @@ private:
         return t >= kOwnTask ? end_results_[size_t(t - kOwnTask)] : results_[size_t(t)];
     }
 
-    // Adds run r as a whole, or its sides where one of them is worth as much; returns the next run.
+    // Adds run r whole, or its sides where one of them is worth as much; returns the next run.
     size_t finish(size_t r, std::vector<LocalAlignment>& alignments) {
         const size_t first = alignments.size();
         LocalAlignment whole = align(runs_[r]);
@@ -307,7 +307,7 @@ private:
         return a;
     }
 
-    // All that follows from the CIGAR and the letters.
+    // All that follows from the CIGAR and the bases.
     void complete(const ChainTask& chain, LocalAlignment& a) {
         a.begin += trim_gaps(a.cigar);
         a.end = a.begin + reference_span(a.cigar.data(), a.cigar.data() + a.cigar.size());

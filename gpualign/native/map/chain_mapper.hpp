@@ -1,4 +1,4 @@
-// Reads to local alignments by chaining: for long reads, and for short ones that no full-length place explains.
+// Reads to local alignments by chaining: for long reads, and for short ones that do not align end to end.
 // One ChainMapper serves one thread.
 #pragma once
 #include <algorithm>
@@ -18,10 +18,10 @@ struct ChainMapParams {
     int32_t max_hits;               // followed per stretch of a read once its rarest seeds have been followed
     ChainParams chains;
     ChainAlignParams align;
-    int32_t max_suboptimal = 20;        // other chains of a part of the read that are aligned
+    int32_t max_suboptimal = 20;        // suboptimal chains of a stretch of the read that are aligned
     double suboptimal_share = 0.5;        // of the best one's score, which they must reach
     int32_t query_gap = 30;               // bases without an anchor that a chain does not count as its own
-    double mask_level = 0.5;         // two alignments are of one part of the read where they share more of the shorter one
+    double mask_level = 0.5;         // two alignments are of one stretch of the read where they share more of the shorter one
     int32_t min_split = 30;           // aligned bases of a supplementary alignment
 };
 
@@ -35,8 +35,8 @@ struct ChainRecord {
     int64_t position;                // 0-based, in the contig
     int32_t query_begin, query_end;  // on the read's forward strand
     int32_t score;                   // affine, without clip penalties
-    int32_t edits;                   // of the aligned part
-    int32_t second_score;            // of the best other place of this part, 0 where there is none
+    int32_t edits;                   // of the aligned bases
+    int32_t second_score;            // of the best suboptimal alignment of this stretch of the read, 0 where there is none
     int32_t anchors;                 // within the alignment
     std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
 };
@@ -89,18 +89,18 @@ private:
         size_t first, last;  // of anchors_
         std::vector<Stretch> cover;
         bool secondary;
-        int32_t aligned, unaligned;  // other chains of its part: how many are aligned, the best score of those that are not
+        int32_t aligned, unaligned;  // suboptimal chains of its stretch: how many are aligned, the best score of the others
     };
 
     // A local alignment among those of its read.
     struct Ranked {
         LocalAlignment* alignment;
         Stretch on_read;
-        size_t parent;                   // the place that stands for this part of the read
-        int32_t second, suboptimal;          // best score of the other places of its part, how many come near that
+        size_t parent;                   // the alignment that stands for this stretch of the read
+        int32_t second, suboptimal;          // best score of the suboptimal ones of its stretch, how many come near that
     };
 
-    // The strand whose letters come first is the one that is mapped: a read and its reverse complement are one read to all
+    // The strand whose bases come first is the one that is mapped: a read and its reverse complement are one read to all
     // that follows, and so are their results, ties included.
     void add_read(const ChainQuery& given) {
         ChainQuery query = given;
@@ -112,7 +112,7 @@ private:
         select(read, query);
     }
 
-    // The best chains of each part of the read, and of the others of that part those that come near.
+    // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near.
     void select(size_t read, const ChainQuery& query) {
         const size_t begin = chains_.size();
         for (const Chain& chain : found_chains_) {
@@ -136,7 +136,7 @@ private:
     }
 
     // What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
-    // has there, an inversion say, is a part of its own.
+    // has there, an inversion say, is a stretch of its own.
     void cover(const Anchor* first, const Anchor* last, bool reverse, int32_t length) {
         cover_.clear();
         for (const Anchor* a = first; a < last; a++) {
@@ -172,7 +172,7 @@ private:
                 if (kind_of(p) == kind) out.push_back(record(ranked_[p], kind, queries_[read].length, swapped));
     }
 
-    // Places of a read, best first, each with the place that stands for its part of the read.
+    // Alignments of a read, best first, each with the one that stands for its stretch of the read.
     void rank(int32_t length, size_t first, size_t last) {
         ranked_.clear();
         for (size_t i = first; i < last; i++) {
@@ -230,9 +230,9 @@ private:
 
     // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
     // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
-    // difference is large even between copies of a repeat. A place with few anchors is trusted less, and one with many
-    // rivals, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts half:
-    // as much lies in where an end is clipped, or a gap that is some bases longer.
+    // difference is large even between copies of a repeat. An alignment with few anchors is trusted less, and one with many
+    // suboptimal ones, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts
+    // half: as much lies in where an end is clipped, or a gap that is some bases longer.
     uint8_t mapping_quality(const Ranked& own, const Selected& chain) const {
         const LocalAlignment& a = *own.alignment;
         const int32_t match = params_.align.scores.match;
@@ -251,8 +251,8 @@ private:
         return uint8_t(std::clamp(quality + 0.499, 0.0, one_edit_shows(a) ? 60.0 : kMaxWhereOneHides));
     }
 
-    // Whether a place with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by
-    // chance beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated parts of reads, a
+    // Whether an alignment with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by
+    // chance beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated split reads, a
     // repeat's other copy being the better match.
     bool one_edit_shows(const LocalAlignment& a) const {
         return a.query_end - a.query_begin >= 2 * (params_.anchors.w + params_.anchors.k);

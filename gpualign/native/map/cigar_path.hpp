@@ -1,4 +1,4 @@
-// What a CIGAR says of an alignment once the letters are at hand: gaps moved left, score, edits.
+// What a CIGAR says of an alignment once the bases are at hand: gaps moved left, score, edits.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace gpualign {
 
-// Moves each gap as far left as the letters allow, which keeps the score; gaps of one kind that meet become one. The
-// first aligned column stays a pair of letters. `query` begins at the CIGAR's first letter (clips included), `text` at the
+// Moves each gap as far left as the bases allow, which keeps the score; gaps of one kind that meet become one. The
+// first aligned column stays a pair of bases. `query` begins at the CIGAR's first base (clips included), `text` at the
 // first aligned one.
 inline void left_align(std::vector<uint32_t>& cigar, const uint8_t* query, const uint8_t* text) {
     std::vector<uint32_t> out;
-    int64_t q = 0, t = 0;  // behind `out`
+    int64_t q = 0, t = 0;  // past `out`
     for (const uint32_t entry : cigar) {
         const uint32_t op = entry & 15;
         int64_t length = entry >> 4;
@@ -24,12 +24,12 @@ inline void left_align(std::vector<uint32_t>& cigar, const uint8_t* query, const
             if (op == kCigarM) t += length;
             continue;
         }
-        const uint8_t* letters = op == kCigarI ? query : text;
+        const uint8_t* bases = op == kCigarI ? query : text;
         int64_t& own = op == kCigarI ? q : t;
         uint32_t shift = 0;
         while (!out.empty() && (out.back() & 15) == kCigarM) {
-            const uint8_t before = letters[own - 1];
-            if (before >= kNoBase || before != letters[own + length - 1]) break;
+            const uint8_t before = bases[own - 1];
+            if (before >= kNoBase || before != bases[own + length - 1]) break;
             if (out.back() >> 4 == 1) {
                 if (out.size() < 2 || (out[out.size() - 2] & 15) != op) break;
                 out.pop_back();
@@ -52,7 +52,7 @@ inline void left_align(std::vector<uint32_t>& cigar, const uint8_t* query, const
     cigar.swap(out);
 }
 
-// Gaps at the ends of an alignment become clips or go; returns by how much its first text letter moves.
+// Gaps at the ends of an alignment become clips or go; returns by how much its first text base moves.
 inline int64_t trim_gaps(std::vector<uint32_t>& cigar) {
     const auto trim = [&cigar] {  // at the end
         uint32_t clip = 0;
@@ -73,7 +73,7 @@ inline int64_t trim_gaps(std::vector<uint32_t>& cigar) {
 
 struct PathSummary {
     int32_t score = 0;                // affine, without clip penalties
-    int32_t matches = 0, columns = 0; // a column is a pair of letters or a letter in a gap
+    int32_t matches = 0, columns = 0; // a column is a pair of bases or a base in a gap
     int32_t edits() const { return columns - matches; }
 };
 

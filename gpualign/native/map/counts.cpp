@@ -49,10 +49,10 @@ nb::tuple count_records(const nb::tuple& alignments, Input<int64_t> read_offsets
                           to_numpy(std::move(distances.bins)), to_numpy(std::move(rates.bins)));
 }
 
-// How the ends of a pair lie: map/pairs.py, ORIENTATIONS.
+// How mates lie: map/pairs.py, ORIENTATIONS.
 enum Orientation : int { kFacing, kFacingAway, kOneStrand };
 
-// visit(outer distance), without the interpreter's lock, for each pair of uniquely placed ends on one contig that lie so.
+// visit(outer distance), without the interpreter's lock, for each pair of uniquely aligned mates on one contig that lie so.
 template <class Visit>
 void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments, int min_mapq, int orientation, Visit&& visit) {
     const RecordArrays arrays(alignments);

@@ -44,7 +44,8 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
         constexpr int kWords = decltype(w)::value;
         const OneLane group;
         MapShared<kWords> shared;
-        const MapWorkspace workspace = MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
+        const MapWorkspace workspace =
+            MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_trace);
         MapTemplate<kWords, OneLane> mapper(group, batch, workspace, shared);
         for (uint32_t t = 0; t < batch.template_count; t++) mapper.map(t);
     });
@@ -64,7 +65,7 @@ class DeviceRecords {
 public:
     DeviceRecords(const AffineScores& scores, uint64_t bases, RecordsBuilder& out) : quality_(scores, bases), out_(out) {}
 
-    // `mate`: the primary record of the other end of a pair, or null.
+    // `mate`: the primary record of the other mate, or null.
     void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
         Alignment a;
         cigar_.clear();
@@ -98,7 +99,8 @@ private:
         const Suboptimal alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
         const bool best = record.alone_min_loss != MapRecord::kNotAsked;
         if (!mate || record.pair_min_loss == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
-        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);  // no end is short
+        // no mate is short
+        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);
     }
 
     const MappingQuality quality_;
@@ -119,7 +121,7 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
 }
 
 // Copies what the device wants of a batch to where that is staged: bases, offsets, and the first read of each template, a read by
-// itself or the two ends of a pair, and their end. Returns (templates, bases of the longest read that has at most `most`, or 1).
+// itself or a pair, and one past the last. Returns (templates, bases of the longest read that has at most `most`, or 1).
 nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
                       Mutable<uint8_t> to_bases, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
@@ -214,7 +216,8 @@ void bind_map_device(nb::module_& m) {
           "n + 1): (templates, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
           "(bases, offsets, mates) of the reads whose choice is not 0.");
-    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"), nb::arg("scores"), nb::arg("bases"),
+    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"),
+          nb::arg("scores"), nb::arg("bases"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }
 

@@ -1,5 +1,5 @@
-// Local alignments, by chaining, of the reads that no place explains as a whole, or none well: clipped reads, those with a long
-// gap, and those of several parts.
+// Local alignments, by chaining, of the reads that do not align end to end, or not well: clipped reads, those with a long
+// gap, and those with split alignments.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -19,7 +19,7 @@ public:
         : params_(params), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
           dense_chainer_(index, reference, chaining(params, 1)), long_chainer_(index, reference, params.long_reads) {}
 
-    // Adds the places of the block's reads that need it.
+    // Adds the loci of the block's reads that need it.
     void run() {
         queries_.clear();
         chained_.clear();
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    // Chains that are aligned beside the best one: of a read in a repeat the right one is often not among the first.
+    // Chains that are aligned next to the best one: of a read in a repeat the right one is often not among the first.
     static constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10;
     static constexpr int32_t kMaxHitsBeside = 4000;
     static constexpr uint8_t kSure = 30;
@@ -61,7 +61,7 @@ private:
         return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.seed_hits, read.failed, read.near_hits);
     }
 
-    // Where a read fits as a whole, chaining looks for a better end or a gap near by; elsewhere for the read itself.
+    // Where a read aligns end to end, chaining looks for a better end or a gap near by; elsewhere for the read itself.
     void ask(size_t r, std::vector<size_t>& asked) {
         const int32_t max_hits = kDepth * params_.seeding.max_hits;
         if (block_.loci(r).empty()) ask(r, max_hits, kMaxSuboptimal, asked);

@@ -1,4 +1,4 @@
-// A place of a read on the reference, and which of two is the better one.
+// A locus of a read on the reference, and which of two is the better one.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -12,10 +12,10 @@ struct Locus {
     int32_t seed_hits;      // seed hits on its diagonals; 0 where it was found through the mate
     int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
     int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
-    int64_t begin, end; // about the first base of the read and behind its last one, on the reference
+    int64_t begin, end; // about the first base of the read and after its last one, on the reference
     int32_t local = -1; // which of the read's local alignments, -1 where the whole read is aligned
 
-    // The same read at the same place, found twice.
+    // The same read at the same locus, found twice.
     bool same_as(const Locus& other, int32_t limit) const {
         return reverse == other.reverse && contig == other.contig && std::abs(end - other.end) <= limit;
     }

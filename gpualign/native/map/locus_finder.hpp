@@ -1,4 +1,4 @@
-// From a block of reads to the places of each: seeds, candidates, verification; chains for reads that fit nowhere as a whole;
+// From a block of reads to the loci of each: seeds, candidates, verification; chains for reads that do not align end to end;
 // and the mate's help.
 #pragma once
 #include <cstdint>
@@ -20,10 +20,10 @@ public:
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
-    // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
-    void find(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
-        block_.load(params_, letters, offsets, mates, from, to);
-        search_.load(letters, offsets + from, to - from);
+    // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
+    void find(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+        block_.load(params_, bases, offsets, mates, from, to);
+        search_.load(bases, offsets + from, to - from);
         verify();
         look_deeper();
         if (params_.local) local_finder_.run();
@@ -55,7 +55,7 @@ private:
         for (size_t r = 0; r < block_.size(); r++) block_.settle(r);
     }
 
-    // More hits of the reads of repeats whose best place is in doubt.
+    // More hits of the reads of repeats whose best locus is in doubt.
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
@@ -91,7 +91,8 @@ private:
             search_.run();
             search_.clear();
         };
-        if (read.length > read.limit && !seeder_.meets_every_locus(read.length, read.limit)) seeder_.everywhere(read.length, read.limit, search);
+        if (read.length > read.limit && !seeder_.meets_every_locus(read.length, read.limit))
+            seeder_.everywhere(read.length, read.limit, search);
         else seeder_.every_candidate(r, read.length, read.limit, search);
     }
     static constexpr size_t kMaxWindows = 1 << 16;  // held at once

@@ -15,14 +15,14 @@ public:
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
           aligner_(reference, params.scores) {}
 
-    // Maps reads given as letters[offsets[i], offsets[i + 1]); records take the reads in their order. `mates` says which
+    // Maps reads given as bases[offsets[i], offsets[i + 1]); records take the reads in their order. `mates` says which
     // reads are pairs, null that none are.
     template <class Records>
-    void map(const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t reads, Records& records) {
+    void map(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
-            finder_.find(letters, offsets, mates, from, to);
+            finder_.find(bases, offsets, mates, from, to);
             selector_.select(choices_);
             align();
             for (size_t c = 0; c < choices_.size(); c++) {
@@ -54,7 +54,7 @@ private:
         }
     }
 
-    // The further parts of a read that is aligned in parts.
+    // The supplementary alignments of a read that is aligned by chaining.
     template <class Records>
     void add_parts(const Choice& choice, Records& records) {
         if (!choice.locus || choice.locus->local < 0) return;

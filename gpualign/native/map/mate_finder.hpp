@@ -1,4 +1,4 @@
-// Ends of pairs looked for where the other end says, which needs no seed.
+// Mates looked for where the other mate says, which needs no seed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ public:
     MateFinder(const ReferenceView& reference, const MapParams& params, ReadBlock& block, WindowSearch& search)
         : reference_(reference), params_(params), block_(block), search_(search), aligner_(reference, params.scores) {}
 
-    // Within the limit, beside each best place of the other end that has none.
+    // Within the limit, near each best locus of the other mate that has none.
     void run() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) { look_beside(r, mate, params_.limit_beside_mate(block_.read(mate).length)); });
@@ -26,7 +26,7 @@ public:
         look_for_suboptimal();
     }
 
-    // Ends that still have no place: within twice the limit, then aligned with clipped ends as a chain would be.
+    // Mates that still have no locus: within twice the limit, then aligned with clipped ends as a chain would be.
     void run_further() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
@@ -54,7 +54,7 @@ private:
         }
     }
 
-    // Windows for `mate`, seen from the best places of read r: those without a place of its own, of a short one all, as it has
+    // Windows for `mate`, seen from the best loci of read r: those without a locus of its own, of a short one all, as it has
     // others there that no seed shows.
     void look_beside(size_t r, size_t mate, int32_t max_edits) {
         if (max_edits < 0) return;
@@ -70,7 +70,7 @@ private:
         }
     }
 
-    // A window gives its best place, the first of equal ones; a short end has others, to the left and to the right.
+    // A window gives its best locus, the first of equal ones; a short mate has others, to the left and to the right.
     void look_for_suboptimal() {
         suboptimal_.clear();
         for (size_t w = 0; w < search_.size(); w++) {
@@ -116,7 +116,7 @@ private:
         block_.add_local(r, 0);
     }
 
-    // Where else a short end may be.
+    // Where else a short mate may be.
     struct SuboptimalWindow {
         Locus about;
         int64_t begin, end;

@@ -1,4 +1,4 @@
-// What a library of read pairs looks like: how the ends face each other and how likely each insert size is.
+// What a library of read pairs looks like: how the mates face each other and how likely each insert size is.
 #pragma once
 #include <algorithm>
 #include <cmath>

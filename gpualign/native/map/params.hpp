@@ -13,7 +13,7 @@
 namespace gpualign {
 
 // Longer reads are mapped as by the presets of long reads, by chaining alone: a whole alignment takes memory and time with the
-// square of the length, and so does trying every rival of a chain.
+// square of the length, and so does trying every suboptimal chain.
 constexpr int32_t kLongestWhole = 1000;
 
 struct MapParams {
@@ -21,8 +21,8 @@ struct MapParams {
     double error_rate;
     AffineScores scores;
     PairModel pairs;
-    bool local;              // align parts of a read where the whole fits nowhere
-    int32_t max_secondary;  // further places reported per read
+    bool local;              // align by chaining what does not align end to end
+    int32_t max_secondary;  // secondary alignments reported per read
     int32_t strata;          // of those with at most that many edits more than the best
     uint64_t bases;          // of the reference
     ChainMapParams long_reads;
@@ -32,11 +32,11 @@ struct MapParams {
     // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
     int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }
 
-    // Bits that an end of a pair says beyond those that name its place in the windows beside the other end.
+    // Bits that a mate says beyond those that name its locus in the windows near the other mate.
     double bits_beside_mate(int32_t length, int32_t distance) const {
         return information(length, distance) - std::log2(double(kMaxAnchors) * double(pairs.max + 2 * limit(length)));
     }
-    // Edits allowed in an end that is looked for beside the other; -1: it says too little to be found at all.
+    // Edits allowed in a mate that is looked for near the other; -1: it says too little to be found at all.
     int32_t limit_beside_mate(int32_t length) const {
         int32_t edits = limit(length);
         if (length < kShortMate)

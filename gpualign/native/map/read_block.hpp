@@ -1,4 +1,4 @@
-// Reads that are mapped together, and the places found for them so far.
+// Reads that are mapped together, and the loci found for them so far.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
     bool any_hits;     // a minimizer occurs in the reference
-    bool hits_truncated;          // some of their hits were not followed
+    bool hits_truncated;  // some of its hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
     int32_t near_hits; // most seed hits a long gap apart
     bool first_of_pair;
@@ -28,8 +28,8 @@ class ReadBlock {
 public:
     explicit ReadBlock(const ReferenceView& reference) : reference_(reference) {}
 
-    // Takes the reads [from, to) given as letters[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
-    void load(const MapParams& params, const uint8_t* letters, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+    // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
+    void load(const MapParams& params, const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
         const size_t n = to - from;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
@@ -38,7 +38,7 @@ public:
             locals_.resize(n);
         }
         for (size_t r = 0; r < n; r++) {
-            const uint8_t* text = letters + offsets[from + r];
+            const uint8_t* text = bases + offsets[from + r];
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
             reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params.limit(length), false, false, 0, 0, first};
@@ -59,15 +59,15 @@ public:
     const uint8_t* codes(size_t r, bool reverse) const {
         return codes_.data() + reads_[r].at + (reverse ? size_t(reads_[r].length) : 0);
     }
-    // The places of a read, within the limit or local; settled ones best first.
+    // The loci of a read, within the limit or local; settled ones best first.
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
-    // The local alignments of a read, which the places refer to: the best one, further parts of the read, other places.
+    // The local alignments of a read, which the loci refer to: the best one, supplementary and secondary ones.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
     const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
     int32_t best_local_score(size_t r) const { return locals_[r].empty() ? 0 : locals_[r][0].score; }
 
-    // The place of a read's local alignment c.
+    // The locus of a read's local alignment c.
     void add_local(size_t r, int32_t c) {
         const ChainRecord& record = locals_[r][size_t(c)];
         const int32_t length = reads_[r].length;
@@ -79,7 +79,7 @@ public:
                               at + span + back, c});
     }
 
-    // Best first; of one place found twice only the better. Each place that stays rules out its neighbours in order of position.
+    // Best first; of one locus found twice only the better. Each locus that stays rules out its neighbours in order of position.
     void settle(size_t r) {
         std::vector<Locus>& loci = loci_[r];
         if (loci.size() < 2) return;
@@ -115,7 +115,7 @@ private:
     std::vector<uint8_t> codes_;
     std::vector<std::vector<Locus>> loci_;
     std::vector<std::vector<ChainRecord>> locals_;
-    std::vector<std::pair<int64_t, uint32_t>> by_position_;  // the places of one read
+    std::vector<std::pair<int64_t, uint32_t>> by_position_;  // the loci of one read
     std::vector<uint32_t> rank_;
     std::vector<uint8_t> ruled_out_;
 };

@@ -20,7 +20,7 @@ struct SeedingParams {
     bool full;                // follow every hit and keep every candidate
 };
 
-// A place for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
+// A locus for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
 // diagonal of [first_diagonal, last_diagonal].
 struct Candidate {
     int64_t first_diagonal, last_diagonal;  // diagonal = reference position - read position
@@ -49,10 +49,10 @@ public:
         for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
     }
 
-    // Candidates of read r of the block, best voted first; returns whether hits were left out.
+    // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
     //
     // The repeat rule: seeds are followed from the rarest to the most frequent, until `max_hits` hits have been followed.
-    // The rarest seed is always followed, up to that number of its places, so that a read made of repeats alone is mapped.
+    // The rarest seed is always followed, up to that number of its hits, so that a read made of repeats alone is mapped.
     // `deep`: follow and keep several times as many.
     bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
         const int32_t depth = deep ? kDepth : 1;
@@ -107,10 +107,10 @@ public:
         }
     }
 
-    // Whether a read shares a seed with every place within the limit: of limit + 1 pieces one has no edit.
+    // Whether a read shares a seed with every locus within the limit: of limit + 1 pieces one has no edit.
     bool meets_every_locus(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
 
-    // Calls visit(Candidate) for all places that there are, for reads that have too few bases for that.
+    // Calls visit(Candidate) for all loci that there are, for reads that have too few bases for that.
     template <class Visit>
     void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
@@ -221,7 +221,7 @@ private:
         }
     }
 
-    // A heuristic, for speed: places with far fewer seed hits than the best one need more edits (each edit spoils the seeds
+    // A heuristic, for speed: loci with far fewer seed hits than the best one need more edits (each edit spoils the seeds
     // over it), so they are not worth a verification.
     static void drop_unlikely(std::vector<Candidate>& candidates) {
         int32_t most = 0;

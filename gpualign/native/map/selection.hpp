@@ -1,4 +1,4 @@
-// Which of a read's places is reported, and how sure that is.
+// Which of a read's loci is reported, and how sure that is.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace gpualign {
 
-// A record to be: a place of a read; null for an unmapped read.
+// A record to be: a locus of a read; null for an unmapped read.
 struct Choice {
     size_t read;
     const Locus* locus;
@@ -45,7 +45,8 @@ private:
         return {r, &loci[0], 0, quality_.single(evidence(found_.read(r), loci[0]), suboptimal_alone(loci))};
     }
 
-    // A read of which all parts together explain so little is rather one with many errors that was not found where it belongs.
+    // A read of which all split alignments together explain so little is rather one with many errors that was not found where it
+    // belongs.
     uint8_t local_quality(size_t r) const {
         const std::vector<ChainRecord>& locals = found_.locals(r);
         if (params_.is_long(found_.read(r).length)) return locals[size_t(found_.loci(r)[0].local)].mapq;
@@ -58,7 +59,7 @@ private:
     static constexpr double kMinExplained = 0.3;
     static constexpr uint8_t kMaxUnexplained = 10;
 
-    // A pair's places by the sum of both scores, less what an unlikely insert size or an unpaired choice costs.
+    // A pair's loci by the sum of both scores, less what an unlikely insert size or an unpaired choice costs.
     std::pair<Choice, Choice> pair(size_t r) const {
         std::pair<Choice, Choice> ends{single(r), single(r + 1)};
         const std::vector<Locus>&a = found_.loci(r), &b = found_.loci(r + 1);
@@ -87,7 +88,7 @@ private:
             }
     }
 
-    // One end of the best pair. Its rivals are the pairs, or the choices without a pair, that put this end elsewhere.
+    // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
     Choice proper(size_t r, const Locus* chosen, const Locus* mate, int32_t best, int32_t apart, bool first) const {
         const Read& read = found_.read(r);
         const std::vector<Locus>& mine = found_.loci(r);
@@ -106,7 +107,7 @@ private:
         return {r, chosen, kFlagProper, quality_.paired(evident, own_best ? &alone : nullptr, suboptimal, bits(*chosen, *mate))};
     }
 
-    // What a pair says beyond what it takes to find the end that says least: by chance it is beside any place of the other one.
+    // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.
     double bits(const Locus& one, const Locus& other) const {
         double least = MappingQuality::kManyBits;
         for (const Locus* locus : {&one, &other}) {

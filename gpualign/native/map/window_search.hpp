@@ -15,9 +15,9 @@ public:
     WindowSearch(const ReferenceView& reference, const AffineScores& scores, ReadBlock& block)
         : reference_(reference), scores_(scores), block_(block) {}
 
-    // The letters of the block's reads.
-    void load(const uint8_t* letters, const int64_t* offsets, size_t reads) {
-        profiles_.emplace(letters, offsets, reads);
+    // The bases of the block's reads.
+    void load(const uint8_t* bases, const int64_t* offsets, size_t reads) {
+        profiles_.emplace(bases, offsets, reads);
         clear();
     }
 
@@ -41,7 +41,7 @@ public:
 
     size_t size() const { return windows_.size(); }
 
-    // Adds the best place of each window, where it is within the limit.
+    // Adds the best locus of each window, where it is within the limit.
     void run() {
         measure();
         for (size_t w = 0; w < windows_.size(); w++) {
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    // The reads for which windows were searched; the windows of each lie one behind the other.
+    // The reads for which windows were searched; the windows of each lie one after the other.
     void settle() {
         size_t last = ~size_t(0);
         for (const Locus& locus : searched_) {
