@@ -278,13 +278,16 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
     ),
     "mems": (
         Table("mems", "", _MUMMER, "workloads", "MUMmer 3.23 has one thread, gpualign two."),
-        Table(
-            "mems-devices",
-            "",
-            "workload | reads = @reads | CPU command s = cpu/wall_s | GPU command s = cuda/wall_s | "
-            "CPU search s = cpu/search_s | "
-            "GPU kernel s = cuda/kernel_s",
-            "workloads",
+        *(
+            Table(
+                name,
+                "",
+                "workload | reads = @reads | CPU command s = cpu/wall_s | GPU command s = cuda/wall_s | "
+                "CPU search s = cpu/search_s | "
+                "GPU kernel s = cuda/kernel_s",
+                "workloads",
+            )
+            for name in ("mems-devices", "mems-unique-devices")
         ),
         Table("mems-unique", "", _MUMMER, "workloads", "Unique matches at small lengths, one thread each."),
         Table(

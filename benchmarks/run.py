@@ -54,19 +54,19 @@ class Benchmark:
 _MEMS = ("ecoli_mg1655", "ecoli_dh1", "ecoli_536", "ssuis_sc84", "chr20", "chrXtrunc", "pf")
 BENCHMARKS = {
     "map": Benchmark(
-        "map: speed, memory, accuracy, index, beside minimap2, bwa mem and bowtie2; against brute force by edlib",
+        "map: speed, memory, accuracy, index, compared with minimap2, bwa mem, bowtie2 and brute force by edlib",
         "map.py",
         cpu=("",),
         quick="--sets ecoli_se100 --rounds 1 --no-brute-force",
     ),
     "map-pairs": Benchmark(
-        "map: pairs to SAM and sorted BAM, beside minimap2, bwa mem and samtools sort",
+        "map: pairs to SAM and sorted BAM, compared with minimap2, bwa mem and samtools sort",
         "map_pairs.py",
         cpu=("",),
         quick="--rounds 1 --to sam --pairs 20000",
     ),
     "map-devices": Benchmark(
-        "map on a GPU as a whole command, beside itself on the cores and minimap2",
+        "map on a GPU as a whole command, compared with the CPU and minimap2",
         "map_devices.py",
         cuda=("--device {device} --packed",),
         quick="--reads 200000 --pairs 100000 --share 100000 --rounds 1",
@@ -87,25 +87,25 @@ BENCHMARKS = {
         genomes=tuple(name for name in data.GENOMES if name != "biomarks50k"),
     ),
     "long-reads": Benchmark(
-        "map -x ont and hifi: speed, memory, accuracy, beside minimap2",
+        "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",
         "long_reads.py",
         cpu=("",),
         quick="--sets ont10 --rounds 1",
     ),
     "variants": Benchmark(
-        "map: variants planted and called again, beside bwa mem and minimap2",
+        "map: variants planted and called again, compared with bwa mem and minimap2",
         "variants.py",
         cpu=("",),
         quick="--coverage 10",
     ),
     "map-accuracy": Benchmark(
-        "map: simulated pairs, errors, long gaps and parts, wrong reads at each MAPQ, beside bwa mem and minimap2",
+        "map: simulated pairs, errors, long gaps, split alignments; wrong reads at each MAPQ, bwa mem, minimap2",
         "map_accuracy.py",
         cpu=("--sets pe150@0.2,pe100,se150@0.2,se250,indel20,parts3 --alone se150,parts3@10",),
         quick="--share 0.01",
     ),
     "all-places": Benchmark(
-        "map --sensitivity full --all: places found, beside RazerS 3 and Yara",
+        "map --sensitivity full --all: alignments found, compared with RazerS 3 and Yara",
         "all_places.py",
         cpu=("",),
         quick="--sets ecoli --share 0.05",
@@ -114,38 +114,40 @@ BENCHMARKS = {
     "validity": Benchmark(
         "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"
     ),
-    "bad-input": Benchmark("what each command does with bad input, beside other programs", "bad_input.py", cpu=("",)),
+    "bad-input": Benchmark(
+        "what each command does with bad input, compared with other programs", "bad_input.py", cpu=("",)
+    ),
     "verification": Benchmark(
-        "the verification loop on one thread, beside edlib",
+        "the verification loop on one thread, compared with edlib",
         "verification.py",
         cpu=("",),
         quick="--pairs 2000 --rounds 1",
     ),
     "verify": Benchmark(
-        "verify as a whole command, and its CPU kernel beside edlib on one core",
+        "verify as a whole command, and its CPU kernel compared with edlib, one thread each",
         "verify.py",
         cpu=("--devices cpu",),
         cuda=("--devices {device}",),
         quick="--reads 2000 --bases 1000000 --no-core",
     ),
     "verify-kernels": Benchmark(
-        "the verification kernels: rates by length, bands, threads a pair",
+        "the verification kernels: rates by length, bands, threads per pair",
         "verify_kernels.py",
         cuda=("", "--counters", "--streams"),
         quick="--scale 0.01 --no-sweep --sample 1000",
     ),
     "gpu-peers": Benchmark(
-        "edit distances and Needleman-Wunsch scores on a GPU, beside StringZillas", "gpu_peers.py", cuda=("",)
+        "edit distances and Needleman-Wunsch scores on a GPU, compared with StringZillas", "gpu_peers.py", cuda=("",)
     ),
     "pairwise": Benchmark(
-        "pairwise: beside parasail on the CPU; rates and whole commands on a GPU",
+        "pairwise: compared with parasail on the CPU; rates and whole commands on a GPU",
         "pairwise.py",
         cpu=("cpu", "core"),
         cuda=("gpu",),
         quick="--rounds 1",
     ),
     "pairwise-vsearch": Benchmark(
-        "pairwise: identities beside vsearch --allpairs_global",
+        "pairwise: identities compared with vsearch --allpairs_global",
         "pairwise.py",
         cpu=("vsearch {data}/biomarks50k.fa", "windows"),
         genomes=("biomarks50k",),
@@ -158,7 +160,7 @@ BENCHMARKS = {
         genomes=("ecoli_mg1655", "ecoli_536"),
     ),
     "pairwise-modes": Benchmark(
-        "pairwise: scores of semi-global and local alignments on a GPU beside all cores",
+        "pairwise: scores of semi-global and local alignments on a GPU, compared with the CPU",
         "pairwise.py",
         cuda=("modes",),
         quick="--rounds 1",
@@ -169,20 +171,20 @@ BENCHMARKS = {
         cuda=("regimes", "long-regimes"),
     ),
     "gapsmis": Benchmark(
-        "bounded gaps: GapsMis' own experiment on a GPU; the CPU beside a plain loop",
+        "bounded gaps: GapsMis' own experiment on a GPU; the CPU compared with a plain loop",
         "gapsmis.py",
         cpu=("cpu",),
         cuda=("gpu cpu",),
     ),
     "gapsmis-sweep": Benchmark("bounded gaps: launch numbers, for the tuning table", "sweep_gapsmis.py", cuda=("",)),
     "lcs": Benchmark(
-        "lcs-filter: the CPU beside RapidFuzz; the kernel and the whole command on a GPU",
+        "lcs-filter: the CPU compared with RapidFuzz; the kernel and the whole command on a GPU",
         "lcs.py",
         cpu=("cpu", "paths --device cpu"),
         cuda=("kernel", "sweep", "command --device {device}", "paths --device {device}"),
     ),
     "mems": Benchmark(
-        "mems: speed and memory beside MUMmer; on a GPU beside the cores",
+        "mems: speed and memory compared with MUMmer; a GPU compared with the CPU",
         "mems.py",
         cpu=("{data} --contenders mummer,cpu", "{data} --unique --threads 1"),
         cuda=("{data} --contenders cpu,cuda --threads 16", "{data} --unique --contenders cpu,cuda --threads 16"),
@@ -192,10 +194,8 @@ BENCHMARKS = {
     "mems-layouts": Benchmark(
         "mems: layouts of index, text and matches on a GPU", "mems_layouts.py", cuda=("{data}",), genomes=_MEMS
     ),
-    "devices": Benchmark("1 to n GPUs of a machine, and all of them beside the cores", "devices.py", cuda=("",)),
-    "cluster": Benchmark(
-        "what a Dask cluster costs beside none", "cluster.py", cpu=("",), quick="--copies 2 --rounds 1"
-    ),
+    "devices": Benchmark("1 to n GPUs of a machine, and all of them with the CPU", "devices.py", cuda=("",)),
+    "cluster": Benchmark("what a Dask cluster costs", "cluster.py", cpu=("",), quick="--copies 2 --rounds 1"),
 }
 
 

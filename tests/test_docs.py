@@ -47,8 +47,16 @@ def test_links_and_named_files_exist(page: Path) -> None:
     text = page.read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in link]
     missing = [link for link in links if not (page.parent / link).exists()]
+    anchored = re.findall(r"\]\(((?!https?:)[^)#]*)#([^)]+)\)", text)
+    missing += [f"{file}#{at}" for file, at in anchored if at not in _anchors(page.parent / file if file else page)]
     missing += [name for name in set(_NAMED.findall(text)) if not _in_the_tree(name, page.parent)]
     assert missing == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub links to them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def _in_the_tree(name: str, folder: Path) -> bool:
