@@ -73,9 +73,11 @@ fuzz-corpus: $(VENV)/developing
 SANITIZER ?= address,undefined
 SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
-THREADED_TESTS := $(addprefix tests/test_,determinism.py soak.py index.py map_pairs.py map_long_reads.py mems.py)
+THREADED_TESTS := tests/test_determinism.py tests/test_soak.py tests/index/test_index.py tests/map/test_pairs.py \
+    tests/map/test_long_reads.py tests/mems/test_mems.py
 # of text and of other compilers, which do not run with a sanitizer preloaded
-OTHER_TESTS := $(addprefix --ignore=tests/test_,docs.py packaging.py headers.py gpu_compiler.py)
+OTHER_TESTS := $(addprefix --ignore=,tests/test_docs.py tests/test_packaging.py tests/test_headers.py \
+    tests/engine/test_gpu_compiler.py)
 SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(OTHER_TESTS))
 # Reports into files, as pytest keeps what a process says and most tests run processes of their own; the sanitizer of
 # undefined behaviour has none, so it aborts, and Python says where it was.

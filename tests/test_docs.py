@@ -53,6 +53,12 @@ def test_links_and_named_files_exist(page: Path) -> None:
     assert missing == []
 
 
+def test_makefile_names_tests_that_exist() -> None:
+    named = re.findall(r"tests/[\w/]+\.py", (ROOT / "Makefile").read_text())
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def _anchors(page: Path) -> set[str]:
     """The headings of a page as GitHub links to them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
