@@ -128,9 +128,18 @@ def common_subsequences(results: Results) -> Picture:
     kernel = [row for row in results["lcs-kernel"].figures["rows"] if row["formulation"] == "crochemore"]
     cpu = results["lcs-cpu"].figures["rows"]
     picture = Picture(820, 12 * len(kernel) + 5 * len(kernel) + 70)
-    bars(picture, [(row["case"], [(row["tcups"], 0)]) for row in kernel], "TCUPS on the GPU", (215, 28, 150), 1)
+    bars(
+        picture,
+        [(row["case"].replace("letters", "symbols"), [(row["tcups"], 0)]) for row in kernel],
+        "TCUPS on the GPU",
+        (215, 28, 150),
+        1,
+    )
     pairs = [
-        (row["case"].removesuffix(", 2 threads"), [(row["crochemore_gcups"], 0), (row["rapidfuzz_gcups"], 1)])
+        (
+            row["case"].removesuffix(", 2 threads").replace("letters", "symbols"),
+            [(row["crochemore_gcups"], 0), (row["rapidfuzz_gcups"], 1)],
+        )
         for row in cpu
     ]
     bars(picture, pairs, "GCUPS on the CPU, 2 threads", (575, 28, 190), 10)

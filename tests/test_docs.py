@@ -22,6 +22,8 @@ _GENERATED = re.compile(r"<!-- figures:begin -->.*?<!-- figures:end -->", re.DOT
 #: files and folders of this repository in backquotes: what has a suffix of ours, or a slash at its end
 _NAMED = re.compile(r"`([\w*-][\w./*-]*(?:\.(?:py|hpp|cuh|cu|cpp|toml)|/))`")
 _SOURCES = ("gpualign", "cuda", "tests", "benchmarks", "fuzz", "packaging")
+#: idiom of our own, where the glossary has the field's word
+PRIVATE = re.compile(r"\b(?:behind|beside|under way|the cores|letters|as a whole|fits? nowhere|falls? into parts)\b")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -51,6 +53,17 @@ def test_links_and_named_files_exist(page: Path) -> None:
     missing += [f"{file}#{at}" for file, at in anchored if at not in _anchors(page.parent / file if file else page)]
     missing += [name for name in set(_NAMED.findall(text)) if not _in_the_tree(name, page.parent)]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_have_the_words_of_the_glossary(page: Path) -> None:
+    """docs/developing.md has the glossary; names of rows in reliability-tables.md are those of its test data."""
+    text = (
+        re.sub(r"^\|.*$", "", page.read_text(), flags=re.MULTILINE)
+        if page.stem.endswith("tables")
+        else page.read_text()
+    )
+    assert PRIVATE.findall(" ".join(text.split())) == []
 
 
 def test_makefile_names_tests_that_exist() -> None:

@@ -30,6 +30,12 @@ def test_help_has_examples_and_explains_every_option(name: str, cli: Run) -> Non
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_the_words_of_the_glossary(name: str, cli: Run) -> None:
+    text = " ".join(cli(name, "--help")[1].decode().split())
+    assert re.findall(r"\b(?:behind|beside|under way|the cores|letters|places|as a whole)\b", text) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_numbers_have_a_default_or_none(name: str) -> None:
     """An option with a default shows it."""
     for option in _command(name).params:
