@@ -44,7 +44,7 @@ def overview_ratios(results: Results) -> list[tuple[str, float]]:
         "pairwise vs parasail": {
             name: row["times_parasail"] for (name,), row in entries(results["pairwise-cpu"].figures, 1)
         },
-        "lcs-filter vs RapidFuzz": {row["case"]: row["ratio"] for row in results["lcs-cpu"].figures["rows"]},
+        "lcs-filter vs RapidFuzz": {symbols(row["case"]): row["ratio"] for row in results["lcs-cpu"].figures["rows"]},
         "bounded gaps vs a plain loop": {name: row["scores_times_plain"] for name, row in gaps.items()},
         "mems vs MUMmer": {row["workload"]: _cpu_ratio(row) for row in results["mems"].figures["workloads"]},
     }
@@ -251,7 +251,7 @@ def _bounded_gaps(results: Results) -> Iterator[str]:
 
 def _lcs(results: Results) -> Iterator[str]:
     keys = ("crochemore_gcups", "allison-dix_gcups", "rapidfuzz_gcups", "ratio")
-    rows = [(_symbols(row["case"]), *(row[key] for key in keys)) for row in results["lcs-cpu"].figures["rows"]]
+    rows = [(symbols(row["case"]), *(row[key] for key in keys)) for row in results["lcs-cpu"].figures["rows"]]
     paths = {row["device"]: row for row in results["lcs-paths"].figures["rows"]}
     yield "![lcs-filter](figures/lcs.svg)\n"
     yield table(("CPU, GCUPS", "Crochemore", "Allison-Dix", "RapidFuzz", "times as fast"), rows)
@@ -263,7 +263,7 @@ def _lcs(results: Results) -> Iterator[str]:
     )
 
 
-def _symbols(case: str) -> str:
+def symbols(case: str) -> str:
     """The name of a case as the pages say it."""
     return case.replace("letters", "symbols")
 
