@@ -206,10 +206,10 @@ LAZY_LINEAR(lazy, Corners)
     }
 
 #if AFFINE
-RSCAN(affine, Pair16, true)
+RSCAN(affine, int16x2, true)
 RSCAN(affine_wide, int32_t, true)
 #else
-RSCAN(linear, Pair16, false)
+RSCAN(linear, int16x2, false)
 RSCAN(linear_wide, int32_t, false)
 #endif
 

@@ -4,9 +4,17 @@
 #include <cstdint>
 
 #include "abi/bounded_gaps.hpp"
-#include "device/halves.cuh"
+#include "device/int16x2.cuh"
 
 namespace gpualign {
+
+// The sum wraps around as 16-bit integers do.
+__device__ __forceinline__ int16x2 operator+(int16x2 a, int16x2 b) {
+    return int16x2(__viaddmax_s16x2(a.bits, b.bits, 0x80008000u));
+}
+// As int16x2::lane; compiled otherwise, which the kernels' register allocation depends on.
+__device__ __forceinline__ int32_t lane_of(const int16x2& word, int i) { return int16_t(word.bits >> (16 * i)); }
+
 namespace gapsmis {
 
 // A pair as its lanes see it; `index` < 0: none.
@@ -83,19 +91,19 @@ struct Single {
     __device__ void write(const Batch& batch, const Model& model, bool traced) const { pair.write(batch, model, traced); }
 };
 
-// Two pairs in 16-bit halves; the scores of pattern letters 0..3 against a column's letter are four bytes, and one
+// Two pairs in 16 bits each; the scores of pattern letters 0..3 against a column's letter are four bytes, and one
 // byte permutation picks both pairs' scores, signs extended. Other: pattern letters >= 4 score `other` everywhere.
 template <int width, bool Other>
 struct Packed {
-    using Word = Halves;
+    using Word = int16x2;
     static constexpr int pairs = 2;
     OnePair pair[2];
     const uint32_t* table;  // a letter's four bytes
-    uint32_t other;         // the score in both halves
+    uint32_t other;         // the score, twice
     uint32_t profile[2][width];
     uint32_t selector, known, unknown;
 
-    static __device__ __forceinline__ Word both(int32_t value) { return Halves::both(value); }
+    static __device__ __forceinline__ Word both(int32_t value) { return int16x2::of(value, value); }
     __device__ void load(const Batch& batch, const Model& model, int64_t rank) {
         pair[0].load(batch, model, 2 * rank);
         pair[1].load(batch, model, 2 * rank + 1);
@@ -126,7 +134,7 @@ struct Packed {
     }
     __device__ __forceinline__ Word score(int c) const {
         const uint32_t scores = permute_bytes(profile[0][c], profile[1][c], selector);
-        return Halves(Other ? (scores & known) | unknown : scores);
+        return int16x2(Other ? (scores & known) | unknown : scores);
     }
     __device__ __forceinline__ bool ends_at(int32_t i) const { return i == pair[0].m || i == pair[1].m; }
     template <class Columns>
@@ -139,7 +147,7 @@ struct Packed {
         GPUALIGN_UNROLL
         for (int c = 0; c < width; c++) {
             GPUALIGN_UNROLL
-            for (int q = 0; q <= GAPS; q++) pair[half].offer(model, g[c][q].get(half), q, before + c + 1);
+            for (int q = 0; q <= GAPS; q++) pair[half].offer(model, lane_of(g[c][q], half), q, before + c + 1);
         }
     }
     __device__ void write(const Batch& batch, const Model& model, bool traced) const {

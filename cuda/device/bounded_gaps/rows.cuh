@@ -21,9 +21,9 @@ struct Workspace {
 };
 
 __device__ __forceinline__ uint32_t raw(int32_t word) { return uint32_t(word); }
-__device__ __forceinline__ uint32_t raw(Halves word) { return word.bits; }
+__device__ __forceinline__ uint32_t raw(int16x2 word) { return word.bits; }
 __device__ __forceinline__ void from_raw(int32_t& word, uint32_t bits) { word = int32_t(bits); }
-__device__ __forceinline__ void from_raw(Halves& word, uint32_t bits) { word.bits = bits; }
+__device__ __forceinline__ void from_raw(int16x2& word, uint32_t bits) { word.bits = bits; }
 
 __device__ __forceinline__ int32_t warp_max(int32_t value) {
     for (int step = 16; step; step >>= 1) value = max(value, __shfl_xor_sync(~0u, value, step));

@@ -64,10 +64,10 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
 // The kernels of one way to begin and end: for sequences of four letters, of others, and for scores beyond 16 bits. The
 // columns of a strip are as many as registers allow.
 #define LAZY_LINEAR(name, Ends)                                                                                         \
-    LAZY(name##_linear_nucleotides, Pair16, 24, false, Ends, registers)                                                 \
-    LAZY(name##_linear_letters, Pair16, 16, false, Ends, bytes)                                                         \
+    LAZY(name##_linear_nucleotides, int16x2, 24, false, Ends, registers)                                                 \
+    LAZY(name##_linear_letters, int16x2, 16, false, Ends, bytes)                                                         \
     LAZY(name##_linear_wide, int32_t, 12, false, Ends, table)
 #define LAZY_AFFINE(name, Ends)                                                                                         \
-    LAZY(name##_affine_nucleotides, Pair16, 32, true, Ends, bytes)                                                      \
-    LAZY(name##_affine_letters, Pair16, 16, true, Ends, bytes)                                                          \
+    LAZY(name##_affine_nucleotides, int16x2, 32, true, Ends, bytes)                                                      \
+    LAZY(name##_affine_letters, int16x2, 16, true, Ends, bytes)                                                          \
     LAZY(name##_affine_wide, int32_t, 16, true, Ends, table)

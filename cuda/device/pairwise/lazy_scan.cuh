@@ -1,4 +1,4 @@
-// LazyRScan and RScan: a thread per alignment (two in 16-bit halves), a warp per query and its 32 or 64 targets.
+// LazyRScan and RScan: a thread per alignment (two in 16 bits each), a warp per query and its 32 or 64 targets.
 //
 // The warp goes down the query row by row with K columns of each target in registers, then takes the next K columns.
 // All lanes look at the same query letter, so the scores of a row against the strip are one of a few sets of registers
@@ -7,9 +7,19 @@
 // well: from these borders the traceback computes the tiles on the path again.
 #pragma once
 #include "abi/pairwise.hpp"
-#include "device/pair16.cuh"
+#include "device/int16x2.cuh"
 
 namespace gpualign {
+
+__device__ __forceinline__ int16x2 operator+(int16x2 a, int16x2 b) { return int16x2(__vadd2(a.bits, b.bits)); }
+__device__ __forceinline__ int16x2 add_max(int16x2 a, int16x2 b, int16x2 c) {
+    return int16x2(__viaddmax_s16x2(a.bits, b.bits, c.bits));
+}
+// And not below zero.
+__device__ __forceinline__ int16x2 add_max_floor(int16x2 a, int16x2 b, int16x2 c) {
+    return int16x2(__viaddmax_s16x2_relu(a.bits, b.bits, c.bits));
+}
+
 namespace nw {
 
 constexpr int warp_size = 32;
@@ -25,13 +35,13 @@ __device__ __forceinline__ int warp_max(int value) {
 template <class Word>
 struct WordOf;
 template <>
-struct WordOf<Pair16> {
+struct WordOf<int16x2> {
     static constexpr int lanes = 2;
-    static __device__ __forceinline__ Pair16 both(int32_t x) { return Pair16::both(x); }
-    static __device__ __forceinline__ Pair16 of(const int32_t* x) { return Pair16::of(x[0], x[1]); }
-    static __device__ __forceinline__ int32_t lane(Pair16 w, int i) { return w.lane(i); }
-    static __device__ __forceinline__ uint32_t raw(Pair16 w) { return w.v; }
-    static __device__ __forceinline__ Pair16 from(uint32_t raw) { return Pair16(raw); }
+    static __device__ __forceinline__ int16x2 both(int32_t x) { return int16x2::both(x); }
+    static __device__ __forceinline__ int16x2 of(const int32_t* x) { return int16x2::of(x[0], x[1]); }
+    static __device__ __forceinline__ int32_t lane(int16x2 w, int i) { return w.lane(i); }
+    static __device__ __forceinline__ uint32_t raw(int16x2 w) { return w.bits; }
+    static __device__ __forceinline__ int16x2 from(uint32_t raw) { return int16x2(raw); }
 };
 template <>
 struct WordOf<int32_t> {
@@ -103,7 +113,7 @@ template <int K>
 struct SharedProfile {
     uint4* rows;  // [letter][K / 8][threads]
 
-    __device__ __forceinline__ void build(const Targets<Pair16, K>& targets, int c0, const LazyScheme& scheme) {
+    __device__ __forceinline__ void build(const Targets<int16x2, K>& targets, int c0, const LazyScheme& scheme) {
 #pragma unroll 1
         for (int q = 0; q < K / 8; q++) {
             int letters[2][8];
@@ -130,14 +140,14 @@ struct SharedProfile {
 
     struct Row {
         uint4 packed[K / 8];
-        __device__ __forceinline__ Pair16 operator()(int k) const {
+        __device__ __forceinline__ int16x2 operator()(int k) const {
             const uint4& q = packed[k / 8];
             const uint32_t word = (k % 8) / 2 == 0 ? q.x : (k % 8) / 2 == 1 ? q.y : (k % 8) / 2 == 2 ? q.z : q.w;
             // bytes 0 and 1, or 2 and 3, each with its sign spread over the upper half of a 16-bit lane
             uint32_t spread;
             if (k % 2) asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0xB3A2));
             else asm("prmt.b32 %0, %1, 0, %2;" : "=r"(spread) : "r"(word), "n"(0x9180));
-            return Pair16(spread);
+            return int16x2(spread);
         }
     };
 

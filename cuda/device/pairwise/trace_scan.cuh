@@ -133,7 +133,7 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
 template <int K>
 struct TwoRows {
     uint4 low[K / 8], high[K / 8];
-    __device__ __forceinline__ Pair16 operator()(int k) const {
+    __device__ __forceinline__ int16x2 operator()(int k) const {
         const uint4 &a = low[k / 8], &b = high[k / 8];
         const int w = (k % 8) / 2;
         const uint32_t x = w == 0 ? a.x : w == 1 ? a.y : w == 2 ? a.z : a.w;
@@ -142,7 +142,7 @@ struct TwoRows {
         // the first alignment's byte of x, the second's of y, each with its sign
         if (k % 2) asm("prmt.b32 %0, %1, %2, %3;" : "=r"(spread) : "r"(x), "r"(y), "n"(0xF7A2));
         else asm("prmt.b32 %0, %1, %2, %3;" : "=r"(spread) : "r"(x), "r"(y), "n"(0xD580));
-        return Pair16(spread);
+        return int16x2(spread);
     }
 };
 

@@ -1,0 +1,36 @@
+// Two 16-bit values in one 32-bit register: a word type for algorithm headers that aligns two pairs a thread. Sums stand
+// beside the kernels (device/pairwise/lazy_scan.cuh, device/bounded_gaps/pairs.cuh), which use different instructions for
+// them. From compute capability 9.0 on each is one instruction; CUDA emulates them before.
+#pragma once
+#include <cstdint>
+
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+
+struct int16x2 {
+    uint32_t bits;
+
+    int16x2() = default;
+    __device__ __forceinline__ explicit int16x2(uint32_t bits) : bits(bits) {}
+    // The same value twice.
+    static __device__ __forceinline__ int16x2 both(int32_t value) {
+        return int16x2((uint32_t(value) & 0xffffu) * 0x10001u);
+    }
+    static __device__ __forceinline__ int16x2 of(int32_t low, int32_t high) {
+        return int16x2((uint32_t(low) & 0xffffu) | uint32_t(high) << 16);
+    }
+    __device__ __forceinline__ int32_t lane(int i) const { return i ? int32_t(bits) >> 16 : int32_t(int16_t(bits)); }
+
+    friend __device__ __forceinline__ int16x2 max(int16x2 a, int16x2 b) { return int16x2(__vmaxs2(a.bits, b.bits)); }
+};
+
+// Bytes of a (0..3) and b (4..7) by the selector's nibbles; with its top bit set a nibble gives the byte's sign eight
+// times over, which CUDA's __byte_perm does not offer.
+__device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+    return result;
+}
+
+}  // namespace gpualign
