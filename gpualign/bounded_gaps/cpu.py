@@ -67,12 +67,12 @@ class GapModel:
             bits,
             longest_pattern,
             longest_text,
-            int(self.table.min()),
-            int(self.table.max()),
-            self.max_gaps,
-            self.open,
-            self.extend,
-            int(self.ends),
+            smallest=int(self.table.min()),
+            largest=int(self.table.max()),
+            gaps=self.max_gaps,
+            open=self.open,
+            extend=self.extend,
+            ends=int(self.ends),
         )
         return value
 
@@ -151,13 +151,13 @@ def align_on_cpu(block: PairBlock, model: GapModel) -> GapAlignments:
         block.texts.offsets,
         block.pattern_ids,
         block.text_ids,
-        model.table,
-        model.letters,
-        model.max_gaps,
-        model.open,
-        model.extend,
-        int(model.ends),
-        model.traceback,
+        table=model.table,
+        letters=model.letters,
+        gaps=model.max_gaps,
+        open=model.open,
+        extend=model.extend,
+        ends=int(model.ends),
+        traceback=model.traceback,
     )
     shaped = gap_list.reshape(len(block), model.max_gaps, 3) if model.traceback else None
     return GapAlignments(score, gaps, start, end, shaped)

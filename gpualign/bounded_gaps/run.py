@@ -181,14 +181,14 @@ class RowFormat:
             self.texts.offsets,
             block.pattern_ids,
             block.text_ids,
-            answer.score,
-            answer.gaps,
-            answer.start,
-            answer.end,
-            np.ascontiguousarray(gap_list.reshape(-1)),
-            self.model.max_gaps,
-            self.model.traceback,
-            self.scoring.scale,
+            score=answer.score,
+            gaps=answer.gaps,
+            start=answer.start,
+            end=answer.end,
+            gap_list=np.ascontiguousarray(gap_list.reshape(-1)),
+            max_gaps=self.model.max_gaps,
+            traced=self.model.traceback,
+            scale=self.scoring.scale,
         )
         check_count("pairs", len(block), _native.count_newlines(rows))
         return rows

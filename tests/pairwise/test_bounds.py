@@ -118,9 +118,10 @@ def test_bands_hold_every_optimal_path(a, seed, rate, scores, penalties) -> None
     for known in (least, score.astype(np.int64)):
         low, high = band_of(known, n, m, scoring, *penalties)
         banded = _native.align_pairs(
-            encoded[0].codes, encoded[0].offsets, encoded[1].codes, encoded[1].offsets, zero, zero, low, high,
-            scoring.scores.ravel(), len(scoring), scoring.identical, True, *penalties, False, 0,
-            np.array(penalties * 4, np.int32), True, 1 << 24,
+            encoded[0].codes, encoded[0].offsets, encoded[1].codes, encoded[1].offsets, zero, zero,
+            band_low=low, band_high=high, scores=scoring.scores.ravel(), letters=len(scoring),
+            identical=scoring.identical, match_mismatch=True, open=penalties[0], extend=penalties[1], local=False,
+            free_ends=0, end_gaps=np.array(penalties * 4, np.int32), traced=True, table_bytes=1 << 24,
         )  # fmt: skip
         assert banded[0][0] == score[0]
         assert banded[2].tolist() == counts.tolist()

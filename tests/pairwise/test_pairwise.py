@@ -67,9 +67,10 @@ def align(
     each = end_gaps or [(gap_open, gap_extend)] * 4
     costs = [(0, 0) if local or free >> end & 1 else each[end] for end in range(4)]
     return _native.align_pairs(
-        a.codes, a.offsets, b.codes, b.offsets, query, target, NO_BAND, NO_BAND, scoring.scores.ravel(), len(scoring),
-        scoring.identical, scoring.name == "match/mismatch", gap_open, gap_extend, local, free,
-        np.array(costs, np.int32).ravel(), traced, table,
+        a.codes, a.offsets, b.codes, b.offsets, query, target, band_low=NO_BAND, band_high=NO_BAND,
+        scores=scoring.scores.ravel(), letters=len(scoring), identical=scoring.identical,
+        match_mismatch=scoring.name == "match/mismatch", open=gap_open, extend=gap_extend, local=local, free_ends=free,
+        end_gaps=np.array(costs, np.int32).ravel(), traced=traced, table_bytes=table,
     )  # fmt: skip
 
 

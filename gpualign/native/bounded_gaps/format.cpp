@@ -56,11 +56,11 @@ void append_cigar(std::string& out, const int32_t* list, int32_t gaps, int64_t p
 nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name_offsets, Input<uint8_t> text_names,
                        Input<int64_t> text_name_offsets, Input<int64_t> pattern_offsets, Input<int64_t> text_offsets,
                        Input<int32_t> pattern_ids, Input<int32_t> text_ids, Input<int32_t> score, Input<int32_t> gaps,
-                       Input<int32_t> start, Input<int32_t> end, Input<int32_t> gap_list, int most_gaps, bool traced,
+                       Input<int32_t> start, Input<int32_t> end, Input<int32_t> gap_list, int max_gaps, bool traced,
                        int scale) {
     const size_t n = pattern_ids.size();
     if (text_ids.size() != n || score.size() != n || gaps.size() != n || start.size() != n || end.size() != n ||
-        (traced && gap_list.size() != 3 * n * size_t(most_gaps)))
+        (traced && gap_list.size() != 3 * n * size_t(max_gaps)))
         throw nb::value_error("columns differ in length");
     std::string out;
     {
@@ -70,7 +70,7 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
         for (size_t k = 0; k < n; k++) {
             const int32_t p = pattern_ids.data()[k], t = text_ids.data()[k], count = gaps.data()[k];
             const int64_t m = pattern_offsets.data()[p + 1] - pattern_offsets.data()[p];
-            const int32_t* list = gap_list.data() + 3 * k * size_t(most_gaps);
+            const int32_t* list = gap_list.data() + 3 * k * size_t(max_gaps);
             const auto field = [&](auto append) {
                 out += '\t';
                 if (count < 0) out += '*';
@@ -100,8 +100,8 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
 void bind_gapsmis_format(nb::module_& m) {
     m.def("gapsmis_rows", &gapsmis_rows, nb::arg("pattern_names"), nb::arg("pattern_name_offsets"),
           nb::arg("text_names"), nb::arg("text_name_offsets"), nb::arg("pattern_offsets"), nb::arg("text_offsets"),
-          nb::arg("pattern_ids"), nb::arg("text_ids"), nb::arg("score"), nb::arg("gaps"), nb::arg("start"),
-          nb::arg("end"), nb::arg("gap_list"), nb::arg("most_gaps"), nb::arg("traced"), nb::arg("scale"),
+          nb::arg("pattern_ids"), nb::arg("text_ids"), nb::kw_only(), nb::arg("score"), nb::arg("gaps"), nb::arg("start"),
+          nb::arg("end"), nb::arg("gap_list"), nb::arg("max_gaps"), nb::arg("traced"), nb::arg("scale"),
           "Rows of `pairwise --max-gaps`; scores are divided by scale. Without traceback the columns gaps, tstart and "
           "cigar are left out.");
 }

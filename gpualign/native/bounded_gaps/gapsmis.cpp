@@ -196,7 +196,7 @@ int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest,
 void bind_gapsmis(nb::module_& m) {
     using namespace nb::literals;
     m.def("gapsmis_align", &gapsmis::gapsmis_align, "patterns"_a, "pattern_offsets"_a, "texts"_a, "text_offsets"_a,
-          "pattern_ids"_a, "text_ids"_a, "table"_a, "letters"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
+          "pattern_ids"_a, "text_ids"_a, nb::kw_only(), "table"_a, "letters"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
           "traceback"_a,
           "Align pairs with at most `gaps` gaps. Sequences are uint8 codes < letters, flat, with int64 offsets; table is "
           "int16 (letters * letters,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
@@ -207,7 +207,7 @@ void bind_gapsmis(nb::module_& m) {
           "Pairs by pattern and text length, longest first: int32 indices of those that get a warp each (more than "
           "warp_cells cells, or all where fewer than thread_pairs remain) and of the others; and int32 (4,) the longest "
           "pattern and text of either.");
-    m.def("gapsmis_unreached", &gapsmis::gapsmis_unreached, "bits"_a, "m"_a, "n"_a, "smallest"_a, "largest"_a, "gaps"_a,
+    m.def("gapsmis_unreached", &gapsmis::gapsmis_unreached, "bits"_a, "m"_a, "n"_a, nb::kw_only(), "smallest"_a, "largest"_a, "gaps"_a,
           "open"_a, "extend"_a, "ends"_a,
           "Minus infinity in words of so many bits for patterns up to m and texts up to n, or 0 where they do not fit.");
 }

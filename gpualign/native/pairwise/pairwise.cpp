@@ -266,8 +266,8 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
 
 void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
-          nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::arg("band_low"), nb::arg("band_high"),
-          nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
+          nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
+          nb::arg("band_high"), nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
           nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"),
           nb::arg("pair_threads") = 1,
           "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends are "
