@@ -121,33 +121,39 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
     }
 }
 
+constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
+
+// A query as bits, `words` of 64 rows a symbol; called by all lanes of a warp.
+__device__ __forceinline__ void query_bits(const uint8_t* query, int n, int letters, int words, int lane, uint64_t* bits) {
+    __syncwarp();
+    for (int w = lane; w < letters * words; w += warp_size) bits[w] = 0;
+    __syncwarp();
+    for (int i0 = 0; i0 < n; i0 += 64) {
+        const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
+        for (int letter = 0; letter < letters; letter++) {
+            const uint32_t a = __ballot_sync(0xffffffffu, low == letter), b = __ballot_sync(0xffffffffu, high == letter);
+            if (lane == 0) bits[letter * words + (i0 + filter_margin) / 64] = a | uint64_t(b) << 32;
+        }
+    }
+    __syncwarp();
+}
+
 // A warp per task: the edit distances of one query and up to 32 targets that lie within their limits, appended in any
-// order as (pair, distance). The query's letters as bits are in shared memory, `words` of 64 rows a letter, with 256
-// rows of zeros ahead.
+// order as (pair, distance). The query's bits are in shared memory.
 template <int W>
 __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
                                             const DeviceSequences& queries, const DeviceSequences& targets,
                                             const int32_t* pair_target, const int32_t* limits, int letters, int words,
                                             int2* found, unsigned* found_count) {
     extern __shared__ uint64_t bits[];
-    constexpr int margin = 256, check_every = 64;
+    constexpr int check_every = 64;
     const int lane = threadIdx.x % warp_size;
     uint64_t* mine = bits + (threadIdx.x / warp_size) * letters * words;
     for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
         const LazyTask task = tasks[at];
         const uint8_t* query = queries.codes + queries.offsets[task.query];
         const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
-        __syncwarp();
-        for (int w = lane; w < letters * words; w += warp_size) mine[w] = 0;
-        __syncwarp();
-        for (int i0 = 0; i0 < n; i0 += 64) {  // margin is a multiple of 64, so words do not straddle
-            const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
-            for (int letter = 0; letter < letters; letter++) {
-                const uint32_t a = __ballot_sync(0xffffffffu, low == letter), b = __ballot_sync(0xffffffffu, high == letter);
-                if (lane == 0) mine[letter * words + (i0 + margin) / 64] = a | uint64_t(b) << 32;
-            }
-        }
-        __syncwarp();
+        query_bits(query, n, letters, words, lane, mine);
         const int pair = task.first + min(lane, task.count - 1), t = pair_target[pair];
         const uint8_t* target = targets.codes + targets.offsets[t];
         const int m = int(targets.offsets[t + 1] - targets.offsets[t]);
@@ -163,7 +169,7 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
             for (int j = j0 + 1; j <= stop; j++) {
                 const int letter = target[j - 1];
                 uint64_t eq[W], d0[W], hp[W], hn[W];
-                const int row = j - band.below - 1 + margin;
+                const int row = j - band.below - 1 + filter_margin;
 #pragma unroll
                 for (int w = 0; w < W; w++) eq[w] = 0;
                 if (letter < letters) {
@@ -234,7 +240,7 @@ DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
 DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
 #endif
 
-// The walk back through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
+// The traceback through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
 extern "C" __global__ void __launch_bounds__(block_threads)
     dscan_walk(DeviceSequences queries, DeviceSequences targets, PairList pairs, const int32_t* scores,
                const uint32_t* directions, const int64_t* directions_at, TraceResult* results, uint32_t* runs,

@@ -28,7 +28,7 @@ PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
 PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
 #endif
 
-// A warp: the way back through one part. Where the whole table ends, so does the path.
+// A warp: the traceback through one part. Where the whole table ends, so does the path.
 extern "C" __global__ void __launch_bounds__(warp_size)
     part_walk(BorderedPart part, const uint32_t* directions, PartWalk* state, uint32_t* runs, int identical) {
     __shared__ __align__(16) Window window;

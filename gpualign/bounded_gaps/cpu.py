@@ -16,7 +16,7 @@ from gpualign.errors import UsageError
 from gpualign.sequences.encoded import EncodedSequences
 
 #: the largest K; more gaps than this are affine alignment in all but name
-MOST_GAPS = 64
+MAX_GAPS = 64
 #: the score of a pair that no alignment fits (K = 0 and lengths that need a gap)
 NO_SCORE = np.iinfo(np.int32).min
 
@@ -51,8 +51,8 @@ class GapModel:
     traceback: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_gaps <= MOST_GAPS:
-            raise UsageError(f"max gaps must be 0 to {MOST_GAPS}, not {self.max_gaps}")
+        if not 0 <= self.max_gaps <= MAX_GAPS:
+            raise UsageError(f"max gaps must be 0 to {MAX_GAPS}, not {self.max_gaps}")
         if self.open < 0 or self.extend < 0:
             raise UsageError("gap penalties are given as positive numbers")
 

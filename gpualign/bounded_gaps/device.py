@@ -23,7 +23,7 @@ class Plan:
     Attributes:
         kernel: function of cuda/bounded_gaps.cu.
         order: int32 (pairs,), indices into the block, longest first.
-        per_warp: pairs that a warp has under way at once.
+        per_warp: pairs that a warp aligns at once.
         longest_pattern, longest_text: of these pairs.
         width, lanes: columns a lane keeps, lanes a pair.
     """

@@ -62,7 +62,7 @@ class Alignments:
 
     @staticmethod
     def join(*parts: Alignments) -> Alignments:
-        """All of at least one, one behind the other."""
+        """All of at least one, one after the other."""
 
         def joined(name: str) -> NDArray[Any] | None:
             arrays = [getattr(part, name) for part in parts]
@@ -123,7 +123,7 @@ class Measures:
         )
 
     def _terminal_gaps(self) -> NDArray[np.int64]:
-        """int64 (p,): gap letters before the first and behind the last aligned pair of letters."""
+        """int64 (p,): gap letters before the first and after the last aligned pair."""
         cigar, offsets = self._all.cigar, self._all.cigar_offsets
         assert cigar is not None
         assert offsets is not None
@@ -132,7 +132,7 @@ class Measures:
         row = np.repeat(np.arange(len(self._all)), np.diff(offsets))
         position = np.arange(len(cigar)) - offsets[row]
         from_end = offsets[row + 1] - 1 - np.arange(len(cigar))
-        # a gap in one sequence may lie beside one in the other, so up to two operations at an end are gaps
+        # a gap in one sequence may lie next to one in the other, so up to two operations at an end are gaps
         first = gap & (position == 0)
         first[1:] |= gap[1:] & (position[1:] == 1) & first[:-1]
         last = gap & (from_end == 0)

@@ -23,7 +23,7 @@ class PairProblem:
     """What every block of a run has in common.
 
     Attributes:
-        queries: plus strands, and for both strands the reverse complements behind them.
+        queries: plus strands, and for both strands the reverse complements after them.
         targets: the other set, or the same.
         scoring: letters and their scores.
         gap_open, gap_extend: penalties in the scoring's units.
@@ -161,18 +161,18 @@ class Candidates:
 
 
 #: the widest limit that the edit filter takes
-MOST_EDITS = 254
+MAX_EDITS = 254
 
 
 def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
     """int32 (p,): edits that the identity allows pairs of n and m letters; None where it proves nothing for some."""
     table = problem.edits_by_length
-    if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MOST_EDITS:
+    if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
         return None
     limits = table[np.minimum(n, m)]
     if problem.definition == 0:
         limits += np.abs(n - m)
-    return None if int(limits.max()) > MOST_EDITS else limits
+    return None if int(limits.max()) > MAX_EDITS else limits
 
 
 def candidates_within(

@@ -9,13 +9,13 @@ from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 
 #: cells along a side; more sequences share a cell, which shows their mean
-MOST_CELLS = 800
-#: names are written beside the map up to this many sequences
-MOST_NAMES = 50
+MAX_CELLS = 800
+#: names are written next to the map up to this many sequences
+MAX_NAMES = 50
 
 
 class Heatmap:
-    """Mean identities in a grid of at most ``MOST_CELLS`` squared, whatever the number of sequences.
+    """Mean identities in a grid of at most ``MAX_CELLS`` squared, whatever the number of sequences.
 
     Args:
         queries, targets: names; rows and columns.
@@ -26,7 +26,7 @@ class Heatmap:
     def __init__(self, queries: list[str], targets: list[str], one_set: bool, mode: str, definition: int) -> None:
         self.queries, self.targets, self.one_set = queries, targets, one_set
         self.mode, self.definition = mode, definition
-        self._shape = (min(len(queries), MOST_CELLS), min(len(targets), MOST_CELLS))
+        self._shape = (min(len(queries), MAX_CELLS), min(len(targets), MAX_CELLS))
         cells = self._shape[0] * self._shape[1]
         self._sums, self._counts = np.zeros(cells), np.zeros(cells, np.int64)
         if one_set:
@@ -57,7 +57,7 @@ class Heatmap:
 
     def save(self, path: str) -> None:
         """Draw the map into a .png or .svg file."""
-        named = max(len(self.queries), len(self.targets)) <= MOST_NAMES
+        named = max(len(self.queries), len(self.targets)) <= MAX_NAMES
         side = max(3.5, min(10.0, 2.0 + 0.16 * max(self._shape))) if named else 6.5
         figure = new_figure(side + 1.0, side)
         axes = figure.subplots()

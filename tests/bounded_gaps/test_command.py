@@ -35,7 +35,7 @@ def run(capfdbinary, *arguments: str) -> tuple[int, list[list[str]], str]:
 
 
 def test_rows_by_hand(files, capfdbinary):
-    """p4 is t2 with seven T more behind GGGT, and t2's GGGTT… puts them as far left as they go."""
+    """p4 is t2 with seven T more after GGGT, and t2's GGGTT… puts them as far left as they go."""
     code, rows, err = run(capfdbinary, "--mode", "semi-global", "--max-gaps", "2", *files)
     assert code == 0
     assert rows[0] == ["query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar"]

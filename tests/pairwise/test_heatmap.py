@@ -51,7 +51,7 @@ def test_two_sets() -> None:
 
 
 def test_many_sequences_share_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heatmap, "MOST_CELLS", 2)
+    monkeypatch.setattr(heatmap, "MAX_CELLS", 2)
     names = [str(i) for i in range(4)]
     drawn = Heatmap(names, names, False, "global", 1)
     drawn.add(pairs((0, 0, 10, 0), (1, 1, 5, 5), (0, 3, 1, 9)))

@@ -88,11 +88,11 @@ class Launcher:
             results[name] = aligned.counts[:, column]
         return results, aligned.cigar
 
-    def trace_threads(self, slot, batch, block, strand, words, most_runs):
+    def trace_threads(self, slot, batch, block, strand, words, max_operations):
         self.used.append("rscan")
         assert int(batch.tasks["count"].sum()) == len(block)
         results, cigar = self._traced(block, strand)
-        assert np.all(results["runs"] <= most_runs)
+        assert np.all(results["runs"] <= max_operations)
         return results, cigar
 
     def trace_strips(self, slot, block, strand):

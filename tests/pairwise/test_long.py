@@ -1,5 +1,5 @@
 """Long pairs part by part, on a device of Python: its kernels compute a part's table by the definition, from the
-borders that are in its memory. What is tested is which borders are kept, and which parts the way back visits.
+borders that are in its memory. What is tested is which borders are kept, and which parts the traceback visits.
 """
 
 from __future__ import annotations

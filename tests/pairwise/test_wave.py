@@ -1,4 +1,4 @@
-"""Long pairs on the CPU: the table in the lanes of a vector, tile by tile, and the way back from kept borders."""
+"""Long pairs on the CPU: the table in the lanes of a vector, tile by tile, and the traceback from kept borders."""
 
 from __future__ import annotations
 

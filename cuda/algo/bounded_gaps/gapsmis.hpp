@@ -187,7 +187,7 @@ struct Gap {
 template <bool Strict>
 struct Walker {
     int32_t i, j, layer;
-    int32_t length = 0;  // letters of the gap under way
+    int32_t length = 0;  // symbols of the open gap
     bool deleting = false, inserting = false;
     bool after_delete = false, after_insert = false;  // the gap just ended at this cell
 

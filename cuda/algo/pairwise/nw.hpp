@@ -41,7 +41,7 @@ GPUALIGN_HD int32_t add_max_floor(int32_t a, int32_t b, int32_t c) {
 // Four bits a cell say where its values came from; ties go to the diagonal, then to E, and gaps close early.
 enum : uint32_t {
     not_diagonal = 1,  // H came from E or F
-    from_f = 2,        // ... from F; without not_diagonal: a local alignment begins behind this cell
+    from_f = 2,        // ... from F; without not_diagonal: a local alignment begins after this cell
     extend_e = 4,      // E of the cell to the right extends this cell's E
     extend_f = 8,      // F of the cell below extends this cell's F
 };
@@ -162,7 +162,7 @@ struct EndGaps {
     EndGap query_start, query_end, target_start, target_end;
 };
 
-// Where a walk back through the directions stands.
+// Where a traceback through the directions stands.
 struct Walk {
     int64_t i, j;  // letters of query and target not yet consumed
     int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F

@@ -4,9 +4,9 @@
 // a step every lane computes one row of its columns and hands its right border to the next lane by a shuffle. The right
 // border of the last lane goes to global memory, where the warp with the pair's next strip waits for it, some rows
 // behind. Warps take strips in order (pair by pair, from left to right) and each waits only for the one before, which
-// is already under way, so there is always one that can go on. One long pair keeps the whole device busy, and so does a
-// list of shorter ones. DScan keeps four bits a cell, 256 bytes a step and warp, for the walk back; TiledDScan scores
-// only and keeps nothing but the borders under way: linear memory. Its alignments are in device/pairwise/table_part.cuh.
+// has already begun, so there is always one that can go on. One long pair keeps the whole device busy, and so does a
+// list of shorter ones. DScan keeps four bits a cell, 256 bytes a step and warp, for the traceback; TiledDScan scores
+// only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/table_part.cuh.
 #pragma once
 #include "algo/pairwise/nw.hpp"
 #include "device/pairwise/lazy_scan.cuh"
@@ -87,7 +87,8 @@ struct WholePair {
 };
 
 // One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes). Inside a table (see
-// TablePart) the rows begin below `around.top`, the first strip has a `left`, and around.keep(...) sees each lane's rows.
+// BorderedPart) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each lane's
+// rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly all of them.
 template <bool Affine, bool Keep, class Around, class Columns>
 __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around, const Columns& columns,
                                                const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left,

@@ -62,7 +62,7 @@ private:
     }
 };
 
-// Local: the best cell of all, at least zero. Columns behind a target's end do not count.
+// Local: the best cell of all, at least zero. Columns past a target's end do not count.
 template <class Word, int K>
 struct Anywhere {
     static constexpr bool local = true;

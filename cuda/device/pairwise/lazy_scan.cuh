@@ -186,7 +186,7 @@ struct TableProfile {
     }
 };
 
-// Calls visit(half, k, last) for the cells k of a strip, which begins behind column c0: the last column of half's target is
+// Calls visit(half, k, last) for the cells k of a strip, which begins after column c0: the last column of half's target is
 // number `last` of the strip, from one on.
 template <class Word, int K, class Visit>
 __device__ __forceinline__ void each_cell(const Targets<Word, K>& targets, int c0, Visit&& visit) {

@@ -1,6 +1,6 @@
-// Alignments of long pairs. TiledDScan goes over the whole table and keeps some of its rows and columns; the way back
+// Alignments of long pairs. TiledDScan goes over the whole table and keeps some of its rows and columns; the traceback
 // computes the parts between them that it enters again, with DScan's directions, each from its upper and left border
-// down to where the way comes in. A part that is too large for that is split in the same manner.
+// down to where the path comes in. A part that is too large for that is split in the same manner.
 #pragma once
 #include "device/pairwise/diagonal_scan.cuh"
 #include "device/pairwise/lazy_kernel.cuh"

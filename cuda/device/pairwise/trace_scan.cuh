@@ -58,6 +58,8 @@ struct Path {
     }
 };
 
+// One alignment. In one piece, as is trace_strip: a tile's rows, borders and directions are a dozen values that its
+// computation and its walk share.
 template <class Word, int K, bool Affine>
 __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const Kept<Word>& kept, const LazyScheme& scheme,
                                                   const uint8_t* query, int n, const uint8_t* target, int m, int rows,

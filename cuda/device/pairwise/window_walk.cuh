@@ -1,4 +1,4 @@
-// The way back through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
+// The traceback through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
 // the same. It reads the directions of a strip in windows of some steps, all lanes at once, and takes pairs of letters from
 // the window as many at a time as follow each other.
 #pragma once

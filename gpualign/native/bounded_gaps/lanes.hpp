@@ -129,7 +129,7 @@ class Group {
     using L = Lanes<Word>;
     using Scalar = typename L::Scalar;
     static constexpr int layers_per_word = 8 * int(sizeof(Scalar)) / direction_bits<Strict>;
-    static constexpr int most_gaps = fixed_gaps >= 0 ? fixed_gaps : 64;
+    static constexpr int max_gaps = fixed_gaps >= 0 ? fixed_gaps : 64;
 
 public:
     // `pairs` has 1..L::count entries whose values fit the word with model.unreached.
@@ -153,13 +153,13 @@ public:
             // A band of rows keeps its directions; above sqrt(m (2K+1)) rows, bands are computed again from checkpoints.
             const int64_t cells = int64_t(rows_) * columns_ * int64_t(sizeof(Word)) * words();
             int band = std::max(rows_, 1);
-            if (cells > most_bytes) band = int(std::sqrt(double(rows_) * double(width()))) + 1;
+            if (cells > max_bytes) band = int(std::sqrt(double(rows_) * double(width()))) + 1;
             trace(band, results);
         }
         for (int lane = 0; lane < used_; lane++) write(lane, results);
     }
 
-    static constexpr int64_t most_bytes = int64_t(32) << 20;
+    static constexpr int64_t max_bytes = int64_t(32) << 20;
 
 private:
     int gaps() const { return fixed_gaps >= 0 ? fixed_gaps : model_.gaps; }
@@ -199,7 +199,7 @@ private:
 
     template <bool Trace, class Score>
     void row(int i, Score score, Word* directions) {
-        Word corner[most_gaps + 1], left_d[most_gaps + 1];
+        Word corner[max_gaps + 1], left_d[max_gaps + 1];
         const int K = gaps();
         for (int q = 0; q <= K; q++) {
             corner[q] = Word(Scalar(model_.border(q, i - 1)));

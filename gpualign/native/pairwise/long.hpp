@@ -1,6 +1,6 @@
 // Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps
-// some rows and columns; then the parts between them that the way back enters are computed again with directions, each
-// from its two kept borders down to the cell where the way comes in, or, where they are still large, by a wave of their
+// some rows and columns; then the parts between them that the traceback enters are computed again with directions, each
+// from its two kept borders down to the cell where the path comes in, or, where they are still large, by a wave of their
 // own. As on a GPU (cuda/device/pairwise/table_part.cuh).
 #pragma once
 #include <utility>
@@ -49,13 +49,13 @@ public:
 
 private:
     static constexpr int K = 8;  // columns of a word of directions
-    static constexpr int64_t least_spacing = 256, most_direct = 1 << 18;  // letters; cells
+    static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // letters; cells
 
     // Letters between what is kept of a part in so many bytes: a multiple of a tile's columns.
     static int64_t spacing(const TablePart& part, int64_t room) {
         constexpr int64_t width = Wave<Affine>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(room)) + 1;
-        return std::max(least_spacing, (wanted + width - 1) / width * width);
+        return std::max(min_spacing, (wanted + width - 1) / width * width);
     }
 
     // Row or column 0 of the table, from the corner on.
@@ -106,7 +106,7 @@ private:
         }
     }
 
-    // From where the walk stands, the last cell of a part that begins behind row `i0` and column `j0`, to its border.
+    // From where the walk stands, the last cell of a part that begins after row `i0` and column `j0`, to its border.
     void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t room) {
         while (walk_.i > i0 && walk_.j > j0) {
             const int64_t i = walk_.i - i0, j = walk_.j - j0;
@@ -116,7 +116,7 @@ private:
             const BorderCell* top = above ? kept.rows.data() + (above - 1) * (part.m + 1) : part.top;
             const BorderCell* left = before ? kept.columns.data() + (before - 1) * part.n : part.left;
             const TablePart inner{part.query + row, i - row, part.target + column, j - column, top + column, left + row};
-            if (inner.n * inner.m <= most_direct) {
+            if (inner.n * inner.m <= max_direct) {
                 trace(inner, i0 + row, j0 + column);
                 continue;
             }

@@ -42,13 +42,13 @@ public:
     using Word = Vec<int16_t>;
     using L = Lanes<Word>;
     static constexpr int K = sizeof(Word) == 64 && !Affine ? 16 : 8;
-    static constexpr int lanes = Word::lanes, width = 64, most_rows = 256;
+    static constexpr int lanes = Word::lanes, width = 64, max_rows = 256;
 
     // Whether the values of a tile are within 16 bits. A border changes by at most a pair's score, or what a free gap
     // spares, from one letter to the next, but for the opening of gaps, of which a path around a tile needs a few.
     static bool fits(const Scheme& scheme) {
         const int64_t step = std::max({0, scheme.highest() + 2 * scheme.shift(), scheme.shift()});
-        return corner(scheme) + (most_rows + width) * step + 8 * int64_t(scheme.opening()) <= INT16_MAX;
+        return corner(scheme) + (max_rows + width) * step + 8 * int64_t(scheme.opening()) <= INT16_MAX;
     }
 
     explicit Wave(const Scheme& scheme) : scheme_(scheme), corner_(corner(scheme)) {}
@@ -64,7 +64,7 @@ public:
         edge_ = edge;
         tiles_ = (part.m + width - 1) / width;
         const int64_t wanted = std::min<int64_t>(threads, part.n / (lanes * 32));
-        groups_ = std::max<int64_t>({1, wanted, (part.n + lanes * most_rows - 1) / (lanes * most_rows)});
+        groups_ = std::max<int64_t>({1, wanted, (part.n + lanes * max_rows - 1) / (lanes * max_rows)});
         row_.assign(part.top, part.top + part.m + 1);
         lay_out();
         progress_ = std::make_unique<std::atomic<int64_t>[]>(size_t(groups_));
@@ -72,7 +72,7 @@ public:
         given_up_ = false;
         const size_t workers = size_t(std::min<int64_t>(threads, groups_));
         while (workers_.size() < workers) workers_.push_back(std::make_unique<Group>());
-        for (size_t t = 0; t < workers; t++) workers_[t]->reserve(most_rows);
+        for (size_t t = 0; t < workers; t++) workers_[t]->reserve(max_rows);
         std::vector<std::thread> helpers;
         helpers.reserve(workers);
         try {

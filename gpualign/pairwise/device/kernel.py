@@ -263,15 +263,15 @@ class PairwiseKernel:
         n, m = lengths[order].T
         low, high = low[order], high[order]
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
-        most_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
-        batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, most_words)
+        max_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
+        batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, max_words)
         # a gap is at least a letter, and all gaps together have no more letters than the band is wide
-        most_runs = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
+        max_operations = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
         done = []
         for batch in batches:
             part = slice(batch.start, batch.stop)
             done.append(
-                self.launcher.trace_threads(slot, batch, block.take(order[part]), strand, words, most_runs[part])
+                self.launcher.trace_threads(slot, batch, block.take(order[part]), strand, words, max_operations[part])
             )
         return self._alignments(block, order, done, strand)
 
@@ -289,7 +289,7 @@ class PairwiseKernel:
         return self._alignments(block, order, done, strand)
 
     def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        """TiledDScan and the way back, a pair at a time: each fills the device."""
+        """TiledDScan and the traceback, a pair at a time: each fills the device."""
         block = candidates.block
         done = [
             LongAlignment(self.launcher, slot, query, target, strand, self._part_letters).run()

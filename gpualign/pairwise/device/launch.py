@@ -236,7 +236,7 @@ class PairwiseLauncher:
         return starts
 
     def trace_strips(self, slot: Slot, block: PairBlock, strand: int) -> Traced:
-        """DScan: full tables with directions, and the walk back. Waits for the device."""
+        """DScan: full tables with directions, and the traceback. Waits for the device."""
         starts = self.submit_strips(slot, block, strand, kept=True)
         n, m = self.problem.lengths(block).T
         runs_at = _starts(n + m + 1)
@@ -268,13 +268,13 @@ class PairwiseLauncher:
         block: PairBlock,
         strand: int,
         words: tasks.Arithmetic,
-        most_runs: NDArray[np.int64],
+        max_operations: NDArray[np.int64],
     ) -> Traced:
         """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
         count, letters = len(batch.tasks), len(self.problem.scoring)
         name = self._gaps + ("" if words.lanes == 2 else "_wide")
         shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
-        runs_at = _starts(most_runs)
+        runs_at = _starts(max_operations)
         task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
         gapped = bool(words.opening)
         borders = [

@@ -1,7 +1,7 @@
 """Alignments of long pairs: the host side of ``cuda/pairwise_long.cu``.
 
-TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the way back
-enters are computed again, with directions: each from its kept upper and left border down to the cell where the way
+TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the traceback
+enters are computed again, with directions: each from its kept upper and left border down to the cell where the path
 comes in. Of two genomes of 5 Mbp 12 GB are kept where parts have 32,768 letters, and 1 % of the cells is computed
 twice. Where memory is less, parts are larger, and are split in the same manner.
 """
@@ -55,7 +55,7 @@ class KeptBorders:
     spacing: int
 
     def part_up_to(self, i: int, j: int) -> Part:
-        """What lies between the kept borders and the cell behind i letters of the pair's query and j of its target."""
+        """What lies between the kept borders and the cell after i symbols of the pair's query and j of its target."""
         part, spacing = self.part, self.spacing
         row, column = i - part.first_row, j - part.first_column
         above, before = (row - 1) // spacing, (column - 1) // spacing
@@ -149,7 +149,7 @@ class LongAlignment:
         return kept
 
     def _trace(self, part: Part) -> None:
-        """A part's directions, and the way back through it."""
+        """A part's directions, and the traceback through it."""
         self._launch("part_directions", part, KeptBorders(part, 0, 0, 0), plan.DSCAN_COLUMNS)
         if (part.n, part.m) == (self._n, self._m):
             self._fetch_score()

@@ -122,9 +122,9 @@ def trace_batches(
     band_low: NDArray[np.int32],
     band_high: NDArray[np.int32],
     per_task: int,
-    most_words: int,
+    max_words: int,
 ) -> list[TraceBatch]:
-    """Cut sorted pairs into tasks, and tasks into batches of at most ``most_words`` words of borders (or one task).
+    """Cut sorted pairs into tasks, and tasks into batches of at most ``max_words`` words of borders (or one task).
 
     Args:
         n, m: int64 (p,), lengths of query and target.
@@ -145,7 +145,7 @@ def trace_batches(
     column_words = strips * tasks["height"] * WARP
     kept_words = strips * (tasks["height"] // TRACE_ROWS) * TRACE_COLUMNS * WARP
     batches = []
-    part = (np.cumsum(column_words + kept_words) - 1) // max(most_words, 1)
+    part = (np.cumsum(column_words + kept_words) - 1) // max(max_words, 1)
     edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(tasks)]
     for start, stop in pairwise(edges):
         batch = tasks[start:stop].copy()
