@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.cli import main
-
-#: under `make sanitize`: limits on memory do not hold there, and other libraries cannot be preloaded
-SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("libasan", "libtsan"))
-EXAMPLES = Path(__file__).parent.parent / "examples" / "data"
+from tests.helpers.paths import EXAMPLES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -19,7 +19,8 @@ import pytest
 
 import gpualign
 from gpualign.cli import main
-from tests.conftest import EXAMPLES
+from tests.helpers.paths import EXAMPLES
+from tests.helpers.sequences import reverse_complement
 from tests.reference.gapsmis import recurrence
 from tests.reference.lcs import lcs_length
 
@@ -199,10 +200,9 @@ def test_find_mems_against_brute_force(kind: str) -> None:
     reference = ["".join(rng.choices("ACG", k=60)) for _ in range(2)]
     queries = ["".join(rng.choices("ACG", k=40)) for _ in range(5)]
     rows = gpualign.find_mems(reference, iter(queries), 4, kind=kind, strands="both")
-    complement = str.maketrans("ACGT", "TGCA")
     expected = []
     for number, query in enumerate(queries):
-        for strand, text in (("+", query), ("-", query.translate(complement)[::-1])):
+        for strand, text in (("+", query), ("-", reverse_complement(query))):
             for start, contig, place, length in mems_of(text, reference, 4):
                 string = text[start : start + length]
                 if kind != "maxmatch" and sum(occurrences(string, contig) for contig in reference) > 1:
@@ -262,10 +262,9 @@ def test_mapper_says_what_the_command_says(tmp_path: Path) -> None:
 
 def test_mapper_pairs(tmp_path: Path) -> None:
     contig = gpualign.read_sequences(EXAMPLES / "genomes.fa").sequence(0).decode()
-    complement = str.maketrans("ACGT", "TGCA")
     starts = range(100, 8000, 400)
     first = [contig[start : start + 80] for start in starts]
-    second = [contig[start + 220 : start + 300].translate(complement)[::-1] for start in starts]
+    second = [reverse_complement(contig[start + 220 : start + 300]) for start in starts]
     paths = [tmp_path / "1.fa", tmp_path / "2.fa"]
     for path, texts in zip(paths, (first, second), strict=True):
         path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts)))

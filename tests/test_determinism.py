@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from gpualign import _native
-from tests.helpers.map_files import GENOMES, READS
+from tests.helpers.paths import GENOMES, READS
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

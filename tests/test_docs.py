@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.helpers.paths import ROOT
+
 _SVG = "{http://www.w3.org/2000/svg}"
 BENCHMARKS = ROOT / "benchmarks"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), BENCHMARKS / "README.md"]

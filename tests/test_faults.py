@@ -20,8 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SANITIZED
 from tests.helpers import bad_input, good_input
+from tests.helpers.environment import SANITIZED
+from tests.helpers.paths import TESTS
 
 #: each command, and the input whose opening arms the faults
 COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
@@ -97,7 +98,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         pytest.skip("faults are injected by a C library for Linux")
     folder = tmp_path_factory.mktemp("faults")
     library = folder / "faults.so"
-    source = Path(__file__).parent / "faults" / "faults.c"
+    source = TESTS / "faults" / "faults.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     good_input.write_good_inputs(folder)
     return Place(folder, tmp_path_factory.mktemp("out"), library)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-CUDA = Path(__file__).parent.parent / "cuda"
+from tests.helpers.paths import ROOT
+
+CUDA = ROOT / "cuda"
 HEADERS = sorted(str(path.relative_to(CUDA / "algo")) for path in (CUDA / "algo").rglob("*.hpp"))
 COMPILERS = {
     "g++": ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++"],

@@ -16,8 +16,8 @@ import yaml
 
 import gpualign
 from gpualign.cli import cli
+from tests.helpers.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGING = ROOT / "packaging"
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 

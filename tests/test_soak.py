@@ -17,6 +17,9 @@ import parasail
 import pytest
 from rapidfuzz.distance import LCSseq
 
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import random_text, with_edits
+
 Cli = Callable[..., tuple[int, bytes, str]]
 Pair = tuple[str, str]
 CHUNK = 4_000
@@ -27,30 +30,18 @@ INSERTION, DELETION = 1, 2
 EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}
 
 
-def random_text(rng: random.Random, length: int) -> str:
-    letters = rng.choice(["ACGT"] * 12 + ["AC", "A"])
-    return "".join(rng.choices(letters, k=length))
-
-
-def mutated(rng: random.Random, text: str) -> str:
-    """``text`` with a few substitutions, insertions and deletions, some of them long."""
-    letters = list(text)
-    for _ in range(rng.choice([0, 1, 2, 4, 8, len(text) // 5])):
-        at = rng.randrange(len(letters) + 1)
-        size = rng.choice([1, 1, 1, 2, 5, 20])
-        which = rng.randrange(3)
-        letters[at : at + (0 if which == 0 else size)] = [] if which == 1 else rng.choices("ACGT", k=size)
-    return "".join(letters) or "A"
+def some_text(rng: random.Random, length: int) -> str:
+    return random_text(rng, length, rng.choice(["ACGT"] * 12 + ["AC", "A"]))
 
 
 def random_pair(rng: random.Random) -> Pair:
     length = rng.choice(BORDERS) if rng.random() < 0.5 else rng.randrange(1, 260)
-    first = random_text(rng, length)
+    first = some_text(rng, length)
     if rng.random() < 0.3:
-        return first, random_text(rng, rng.choice([length, rng.randrange(1, 260)]))
-    second = mutated(rng, first)
+        return first, some_text(rng, rng.choice([length, rng.randrange(1, 260)]))
+    second = with_edits(rng, first, rng.choice([0, 1, 2, 4, 8, length // 5]), (1, 1, 1, 2, 5, 20))
     if rng.random() < 0.5:
-        second = random_text(rng, rng.randrange(30)) + second + random_text(rng, rng.randrange(30))
+        second = some_text(rng, rng.randrange(30)) + second + some_text(rng, rng.randrange(30))
     return first, second
 
 
@@ -61,11 +52,6 @@ def chunks(seed: int, family: str, soaking: bool, pairs_in_full: int) -> Iterato
         rng = random.Random(f"{family} {seed} {first}")
         print(f"{family}: seed {seed}, pairs {first} to {first + size}")
         yield rng, [random_pair(rng) for _ in range(size)]
-
-
-def write(path: Path, texts: list[str]) -> Path:
-    path.write_text("".join(f">s{i}\n{text}\n" for i, text in enumerate(texts)))
-    return path
 
 
 def column(output: bytes, name: str) -> list[int]:
@@ -83,7 +69,10 @@ def device(request: pytest.FixtureRequest) -> str:
 def run(cli: Cli, tmp_path: Path, device: str) -> Callable[..., bytes]:
     def one(pairs: list[Pair], *options: object) -> bytes:
         """A command that takes two files of sequences; the second one first if the options end so."""
-        first, second = write(tmp_path / "a.fa", [a for a, _ in pairs]), write(tmp_path / "b.fa", [b for _, b in pairs])
+        first, second = (
+            write_fasta(tmp_path / "a.fa", [a for a, _ in pairs]),
+            write_fasta(tmp_path / "b.fa", [b for _, b in pairs]),
+        )
         files = [second, first] if options[0] == "verify" else [first, second]
         return output_of(cli, tmp_path, device, *options, *files, "--batch-size", "100K")
 
@@ -181,7 +170,7 @@ def test_lengths_of_subsequences_are_rapidfuzzs(
     """Every 100th pair's first text is a query against all subjects."""
     for _, pairs in chunks(seed, f"lcs-filter {formulation}", soaking, 140_000):
         queries, subjects = [a for a, _ in pairs[::100]], [b for _, b in pairs]
-        files = write(tmp_path / "q.fa", queries), write(tmp_path / "s.fa", subjects)
+        files = write_fasta(tmp_path / "q.fa", queries), write_fasta(tmp_path / "s.fa", subjects)
         options = ("--multi-query", "--top", 0, "--input-order", "--formulation", formulation)
         output = output_of(cli, tmp_path, device, "lcs-filter", *options, "-Q", *files)
         compared = [(query, subject) for subject in subjects for query in queries]  # as they are written
@@ -207,10 +196,10 @@ def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, device: str, soakin
     """A chunk's queries against one reference that holds a part of each; texts of one or two letters match all over."""
     for rng, chunk in chunks(seed, f"mems {kind}", soaking, 40_000):
         pairs = [pair for pair in chunk if min(len(set(pair[0])), len(set(pair[1]))) > 2]
-        reference = write(
+        reference = write_fasta(
             tmp_path / "r.fa", ["".join(a for a, _ in pairs[:1000]), "".join(a for a, _ in pairs[1000:2000]) or "A"]
         )
-        queries = write(tmp_path / "q.fa", [b for _, b in pairs])
+        queries = write_fasta(tmp_path / "q.fa", [b for _, b in pairs])
         length = rng.choice([14, 16, 20, 31])
         words = [kind, "-b", "-l", length, reference, queries]
         output = output_of(cli, tmp_path, device, "mems", *words)

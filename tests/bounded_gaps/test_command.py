@@ -10,19 +10,19 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.sequences.pairs import PairBlock, PairSource
+from tests.helpers.files import write_fasta
 
 PATTERNS = {"p1": "ACGTACGTTTTACGT", "p2": "ACGTNNACG", "empty": "", "p4": "GGGTACAGATTTACAGGGTTTTTTTTACCAGAT"}
 TEXTS = {"t1": "ACGTACGTACGTGGGTACAGATTACAGGGACCAGAT", "t2": "GGGTACAGATTTACAGGGTACCAGAT"}
 
 
-def fasta(path, records) -> str:
-    path.write_text("".join(f">{name} some text\n{sequence}\n" for name, sequence in records.items()))
-    return str(path)
+def described(path, records) -> str:
+    return str(write_fasta(path, [(f"{name} some text", sequence) for name, sequence in records.items()]))
 
 
 @pytest.fixture
 def files(tmp_path):
-    return fasta(tmp_path / "patterns.fa", PATTERNS), fasta(tmp_path / "texts.fa", TEXTS)
+    return described(tmp_path / "patterns.fa", PATTERNS), described(tmp_path / "texts.fa", TEXTS)
 
 
 def run(capfdbinary, *arguments: str) -> tuple[int, list[list[str]], str]:
@@ -74,7 +74,7 @@ def test_best_text_of_each_pattern(tmp_path, capfdbinary):
     texts = {f"t{k}": "".join(rng.choice("ACGT") for _ in range(40)) for k in range(23)}
     patterns = {f"p{k}": texts[f"t{k}"][:12] + texts[f"t{k}"][15:30] for k in range(9)}
     texts |= {"twin": texts["t3"]}
-    names = fasta(tmp_path / "p.fa", patterns), fasta(tmp_path / "t.fa", texts)
+    names = described(tmp_path / "p.fa", patterns), described(tmp_path / "t.fa", texts)
     options = ("--mode", "semi-global", "--max-gaps", "1", "--batch-size", "160", "-q")
     _, every, _ = run(capfdbinary, *options, *names)
     code, best, _ = run(capfdbinary, *options, "--best", *names)
@@ -95,7 +95,7 @@ def test_pair_list_and_one_to_one(files, tmp_path, capfdbinary):
     code, listed, _ = run(capfdbinary, *options, "--pairs", str(tmp_path / "pairs.txt"), *files)
     assert code == 0
     assert listed == [every[7], every[0]]
-    two = fasta(tmp_path / "two.fa", {"a": PATTERNS["p1"], "b": PATTERNS["p4"]})
+    two = described(tmp_path / "two.fa", {"a": PATTERNS["p1"], "b": PATTERNS["p4"]})
     _, rows, _ = run(capfdbinary, *options, "--one-to-one", two, files[1])
     assert [row[2:] for row in rows] == [every[0][2:], every[7][2:]]
     code, _, err = run(capfdbinary, *options, "--one-to-one", *files)
@@ -105,7 +105,7 @@ def test_pair_list_and_one_to_one(files, tmp_path, capfdbinary):
 
 def test_a_gap_is_never_cut_to_save_its_extensions(tmp_path, capfdbinary):
     """With gapext above gapopen one gap of four letters costs 1 + 3 * 4, although two of two would cost 10."""
-    names = fasta(tmp_path / "p.fa", {"p": "ACACGTGT"}), fasta(tmp_path / "t.fa", {"t": "ACACTTTTGTGT"})
+    names = described(tmp_path / "p.fa", {"p": "ACACGTGT"}), described(tmp_path / "t.fa", {"t": "ACACTTTTGTGT"})
     options = ("--match", "20", "--mismatch", "-30", "--gapopen", "1", "--gapext", "4", "-q", "--no-header")
     for gaps in ("1", "2"):
         code, rows, err = run(capfdbinary, "--max-gaps", gaps, *options, *names)
@@ -124,7 +124,7 @@ def test_scores_alone_are_the_same_scores(files, capfdbinary):
 def test_output_does_not_depend_on_batches_or_threads(tmp_path, capfdbinary):
     rng = random.Random(9)
     sequences = {f"s{k}": "".join(rng.choice("ACGTN") for _ in range(rng.randrange(0, 90))) for k in range(40)}
-    name = fasta(tmp_path / "s.fa", sequences)
+    name = described(tmp_path / "s.fa", sequences)
     outputs = [
         run(capfdbinary, "--max-gaps", "2", "-q", "-t", threads, "--batch-size", size, name)[1]
         for threads, size in (("1", "4M"), ("2", "4M"), ("2", "1K"), ("1", "16"))
@@ -136,7 +136,7 @@ def test_output_does_not_depend_on_batches_or_threads(tmp_path, capfdbinary):
 def test_matrix_with_decimals_scales_scores(tmp_path, capfdbinary):
     matrix = tmp_path / "half.txt"
     matrix.write_text("   A C\nA 1.5 -0.5\nC -0.5 1.5\n")
-    names = fasta(tmp_path / "p.fa", {"p": "AACC", "q": "CAC"}), fasta(tmp_path / "t.fa", {"t": "AACACC"})
+    names = described(tmp_path / "p.fa", {"p": "AACC", "q": "CAC"}), described(tmp_path / "t.fa", {"t": "AACACC"})
     options = ("--mode", "semi-global", "--max-gaps", "1", "--matrix", str(matrix), "--gapopen", "1", "--gapext", "1")
     code, rows, err = run(capfdbinary, *options, *names)
     assert code == 0, err
@@ -165,7 +165,7 @@ def test_options_that_make_no_sense(files, capfdbinary, arguments, code, message
 
 
 def test_letters_outside_the_matrix(tmp_path, capfdbinary):
-    name = fasta(tmp_path / "a.fa", {"a": "ACJ!T", "b": "AC"})
+    name = described(tmp_path / "a.fa", {"a": "ACJ!T", "b": "AC"})
     code, _, err = run(capfdbinary, "--max-gaps", "1", "--matrix", "BLOSUM62", name)
     assert code == 3
     assert "letter '!'" in err
@@ -208,7 +208,7 @@ def test_devices_write_the_same_bytes(tmp_path, options):
     records = []
     for prefix, most in (("p", 200), ("t", 250)):
         sequences = ("".join(rng.choice("ACGTN") for _ in range(rng.randrange(most))) for _ in range(150))
-        records.append(fasta(tmp_path / f"{prefix}.fa", {f"{prefix}{k}": text for k, text in enumerate(sequences)}))
+        records.append(described(tmp_path / f"{prefix}.fa", {f"{prefix}{k}": text for k, text in enumerate(sequences)}))
     outputs = set()
     for number, device in enumerate(
         (["cpu"], ["cuda"], ["cuda,cpu", "--batch-size", "8K"], ["cuda", "--batch-size", "30K", "--max-gpu-mem", "64M"])

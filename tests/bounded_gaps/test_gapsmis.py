@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +18,9 @@ from gpualign.io.fastx import read_batches
 from gpualign.io.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
+from tests.helpers.paths import GENOMES
 from tests.reference.gapsmis import enumerate_all, recurrence, recurrence_of_many, score_of_columns
 
-GENOMES = Path(__file__).parent.parent.parent / "examples" / "data" / "genomes.fa"
 ENDS = {Ends.TEXT_END: "text-end", Ends.BOTH: "both", Ends.NONE: "none"}
 #: match, mismatch, open, extend; the last three have extend > open, where cutting a gap in two would pay
 SCORINGS = [(5, -4, 10, 1), (2, -3, 5, 2), (1, -1, 1, 1), (3, -5, 1, 0), (1, -3, 0, 0), (1, -2, 1, 3), (2, -9, 0, 1)]

@@ -20,6 +20,7 @@ import pytest
 
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import ALL, NONE, SAME, Role, Row, Situation
+from tests.helpers.paths import ROOT
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GOOD = Row("good", lambda role: role.good, {"": SAME})
@@ -184,7 +185,7 @@ def test_gzip_checks_use_what_gzip_reads() -> None:
 
 def test_the_docs_show_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables in docs/reliability-tables.md are those that benchmarks/bad_input.py makes of its results."""
-    benchmarks = Path(__file__).parent.parent.parent / "benchmarks"
+    benchmarks = ROOT / "benchmarks"
     if not benchmarks.is_dir():
         pytest.skip("no benchmarks here")
     monkeypatch.syspath_prepend(str(benchmarks))

@@ -12,7 +12,8 @@ import pytest
 
 from gpualign.errors import counted
 from tests.helpers import bad_input, good_input
-from tests.helpers.map_files import random_genome, write_fasta
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import random_genome
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

@@ -15,9 +15,10 @@ from gpualign.cli import main
 from gpualign.io import samtools
 from gpualign.io.files import open_output
 from tests.helpers import bad_input, good_input
+from tests.helpers.paths import ROOT
 
 Cli = Callable[..., tuple[int, bytes, str]]
-PACKAGE = Path(__file__).parent.parent.parent / "gpualign"
+PACKAGE = ROOT / "gpualign"
 ODD = "a b\n\tc é 語 'q' \"d\" $(touch x); *? %s {0}"
 
 

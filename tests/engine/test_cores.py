@@ -35,7 +35,7 @@ def fake(monkeypatch):
     return driver
 
 
-class Doubler:
+class SlowingDoubler:
     """Doubles an array, in a time that goes with its size."""
 
     def __init__(self, device):
@@ -86,14 +86,14 @@ def run(stage, threads, devices=1):
 def hosted(slower):
     return HostedStage(
         cpu=on_core(slower),
-        make_kernel=Doubler,
+        make_kernel=SlowingDoubler,
         before=lambda item: (None, item),
         cpu_kernel=on_core(slower),
         after=lambda _, result: result,
     )
 
 
-@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), Doubler), hosted])
+@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])
 def test_cores_as_fast_as_the_device_take_half(make_stage):
     alone, _, _ = run(make_stage(1), 0)
     seconds, by_cores, _ = run(make_stage(1), THREADS)
@@ -102,13 +102,13 @@ def test_cores_as_fast_as_the_device_take_half(make_stage):
 
 
 def test_slower_cores_take_their_share():
-    alone, _, _ = run(Stage(on_core(4), Doubler), 0)
-    seconds, by_cores, _ = run(Stage(on_core(4), Doubler), THREADS)
+    alone, _, _ = run(Stage(on_core(4), SlowingDoubler), 0)
+    seconds, by_cores, _ = run(Stage(on_core(4), SlowingDoubler), THREADS)
     assert 1 <= by_cores <= ITEMS // 4
     assert seconds < 1.2 * alone
 
 
-@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), Doubler), hosted])
+@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])
 def test_cores_that_are_far_slower_hold_nothing_up(make_stage):
     alone, _, _ = run(make_stage(100), 0)
     seconds, by_cores, _ = run(make_stage(100), THREADS)
@@ -117,13 +117,13 @@ def test_cores_that_are_far_slower_hold_nothing_up(make_stage):
 
 
 def test_unequal_devices_and_cores():
-    _, by_cores, (fast, slow) = run(Stage(on_core(1), Doubler), THREADS, devices=2)
+    _, by_cores, (fast, slow) = run(Stage(on_core(1), SlowingDoubler), THREADS, devices=2)
     assert fast > 2 * slow
     assert by_cores > 0
 
 
 def test_items_that_cannot_be_cut_are_the_devices():
-    class Whole(Doubler):
+    class Whole(SlowingDoubler):
         def split(self, item):
             return [item]
 
@@ -139,7 +139,7 @@ def test_a_fault_on_the_cores_comes_at_its_place():
 
     seen = []
     with CudaBackend(list_devices()[:1], cpu_threads=THREADS) as backend, pytest.raises(ValueError, match="a core"):
-        seen.extend(backend.run(iter(items()), Stage(work, Doubler)))
+        seen.extend(backend.run(iter(items()), Stage(work, SlowingDoubler)))
     assert 3 <= len(seen) < ITEMS
 
 
@@ -147,7 +147,7 @@ def test_a_fault_in_the_trial_is_left_to_the_devices():
     def work(item):
         raise ValueError("a core")
 
-    _, by_cores, _ = run(Stage(work, Doubler), THREADS)
+    _, by_cores, _ = run(Stage(work, SlowingDoubler), THREADS)
     assert by_cores == 0
 
 
@@ -161,7 +161,7 @@ def test_no_device_can_begin():
 
 def test_a_consumer_may_stop_early():
     with CudaBackend(list_devices(), cpu_threads=THREADS) as backend:
-        results = backend.run(iter(items()), Stage(on_core(1), Doubler))
+        results = backend.run(iter(items()), Stage(on_core(1), SlowingDoubler))
         next(results)
         start = time.perf_counter()
         results.close()

@@ -7,13 +7,12 @@ import ctypes
 import numpy as np
 import pytest
 
-from gpualign import _native
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu import device_arrays as resident
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
-from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver, MemoryError
+from tests.helpers.sequences import make_reference
 
 
 @pytest.fixture
@@ -94,9 +93,7 @@ def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
     monkeypatch.setattr(resident, "_STAGED_BYTES", 1)
     monkeypatch.setattr(resident, "_PART_BYTES", part_bytes)
     text = "ACGTNNACR" + "ACGT" * 20 + "N" * 200 + "AC" * 16 + "N" * 33 + "T" + "NA" * 40 + "N"
-    packer = _native.ReferencePacker()
-    packer.append(np.frombuffer(text.encode(), np.uint8))
-    reference = Reference(["r"], np.array([0, len(text)], np.int64), *packer.finish())
+    reference = make_reference(text)
 
     def put() -> tuple[bytes, bytes]:
         kept = DeviceText(device, reference)

@@ -25,6 +25,8 @@ from gpualign.map.tuning import map_shape, work_of
 from gpualign.params import RunOptions
 from gpualign.verify.tuning import KERNELS
 from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import random_text
 
 SMALL, LARGE, UNKNOWN = Work(KERNELS, 0.01), Work(KERNELS, 1e4), Work(KERNELS, None)
 
@@ -139,7 +141,7 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
     assert compiled == [("map", map_shape(250).defines)]
-    assert work_of([write_fasta(tmp_path / "f.fa", 3, 100)], []).modules == (("map", map_shape(100).defines),)
+    assert work_of([random_file(tmp_path / "f.fa", 3, 100)], []).modules == (("map", map_shape(100).defines),)
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
     assert work_of([str(folded)], []).modules == ()
@@ -179,10 +181,9 @@ def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
         assert letters_of("-") == 500
 
 
-def write_fasta(path, count, length):
-    letters = np.random.default_rng(2).choice(np.frombuffer(b"ACGT", np.uint8), (count, length))
-    path.write_bytes(b"".join(b">s%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(letters)))
-    return str(path)
+def random_file(path, count, length):
+    rng = np.random.default_rng(2)
+    return str(write_fasta(path, [random_text(rng, length) for _ in range(count)]))
 
 
 def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
@@ -190,7 +191,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
     seen = []
     real = opening_module.open_backend
     monkeypatch.setattr(opening_module, "open_backend", lambda *a: seen.append(a[2]) or real(*a))
-    few, many = write_fasta(tmp_path / "few.fa", 10, 300), write_fasta(tmp_path / "many.fa", 100, 200)
+    few, many = random_file(tmp_path / "few.fa", 10, 300), random_file(tmp_path / "many.fa", 100, 200)
     candidates = tmp_path / "c.tsv"
     candidates.write_text("".join(f"s{i % 10}\ts{i}\t1\t200\n" for i in range(100)))
     rates = {kernels.source: kernels.core_rate for kernels in prebuild.KERNELS}
@@ -213,7 +214,7 @@ def test_what_each_command_has_to_compute(tmp_path, monkeypatch, capsys):
 
 
 def test_the_report_says_why(tmp_path, warm, capsys):
-    few, report = write_fasta(tmp_path / "few.fa", 10, 300), tmp_path / "run.json"
+    few, report = random_file(tmp_path / "few.fa", 10, 300), tmp_path / "run.json"
     with pytest.raises(SystemExit):
         main(["pairwise", few, "-o", str(tmp_path / "out"), "--json", str(report)])
     fields = json.loads(report.read_text())

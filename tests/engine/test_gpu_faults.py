@@ -14,30 +14,8 @@ from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
-from tests.engine.test_gpu_runtime import Doubler, batches
-from tests.helpers.fake_cuda import Context, Error, FakeDriver, MemoryError
-
-ALLOCATIONS = ("mem_alloc", "pagelocked_empty")
-COPIES = ("memcpy_htod", "memcpy_htod_async", "memcpy_dtoh_async")
-
-
-class FaultyDriver(FakeDriver):
-    """Calls by the names in ``sites`` are numbered; those from ``first`` to ``last`` fail."""
-
-    def __init__(self, sites: tuple[str, ...], first: int = 0, last: int = 0) -> None:
-        super().__init__(devices=(("Fake A", (9, 0)),))
-        self.sites, self.first, self.last, self.calls = sites, first, last, 0
-        for name in sites:
-            setattr(self, name, self._counted(name, getattr(self, name)))
-
-    def _counted(self, name, call):
-        def counted(*arguments, **options):
-            self.calls += 1
-            if self.first <= self.calls <= self.last:
-                raise MemoryError(f"{name}: out of memory") if name in ALLOCATIONS else Error(f"{name} failed")
-            return call(*arguments, **options)
-
-        return counted
+from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, Context, Error, FakeDriver, FaultyDriver
+from tests.helpers.stand_ins import Doubler, batches
 
 
 def run(monkeypatch: pytest.MonkeyPatch, driver: FaultyDriver) -> str:

@@ -21,6 +21,7 @@ from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.stand_ins import Doubler, batches
 
 
 @pytest.fixture
@@ -28,39 +29,6 @@ def fake(monkeypatch):
     driver = FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0))))
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     return driver
-
-
-class Doubler:
-    """Doubles an int32 array on the "device"; counts the threads it ran in."""
-
-    threads: set[int]
-
-    def __init__(self, device):
-        self.device = device
-
-    def submit(self, slot, item):
-        pointer = slot.upload("in", item)
-        out = slot.device_array("out", item.nbytes)
-
-        def kernel(source, target, count, grid, block, shared, stream):
-            values = source.data[: 4 * count].view(np.int32) * 2
-            target.data[: 4 * count] = values.view(np.uint8)
-
-        slot.launch(kernel, 1, 32, pointer, out, np.int64(len(item)))
-        self.result = slot.download("out", item.shape, np.int32)
-
-    def collect(self, slot, item):
-        return slot.pinned("out", item.shape, np.int32).copy()
-
-    def split(self, item):
-        return [item] if len(item) < 2 else [item[: len(item) // 2], item[len(item) // 2 :]]
-
-    def join(self, results):
-        return np.concatenate(results)
-
-
-def batches(count, size=100):
-    return [np.arange(i, i + size + i % 7, dtype=np.int32) for i in range(count)]
 
 
 def test_results_keep_the_order_on_several_devices(fake):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SANITIZED
 from tests.helpers import good_input
+from tests.helpers.environment import SANITIZED
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
 MANY = 40_000

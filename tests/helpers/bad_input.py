@@ -17,7 +17,8 @@ from typing import Any
 
 import zstandard
 
-from tests.helpers.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, Record, fasta, fastq, renamed
+from tests.helpers.files import Record, fasta, fastq
+from tests.helpers.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, renamed
 
 WAYS = ("file", "stdin")
 
@@ -59,7 +60,7 @@ class Role:
         return {"reads": READS, "query": READS[:1], "reference": REFERENCE, "FASTA reads": READS}[self.kind]
 
     def write(self, records: list[Record]) -> bytes:
-        return fasta(records) if self.kind in ("reference", "FASTA reads") else fastq(records)
+        return fasta(records, 60) if self.kind in ("reference", "FASTA reads") else fastq(records)
 
     @property
     def good(self) -> bytes:

@@ -193,3 +193,26 @@ class FakeDriver:
     def module_from_buffer(self, code):
         self.check_context()
         return Module(self.functions)
+
+
+ALLOCATIONS = ("mem_alloc", "pagelocked_empty")
+COPIES = ("memcpy_htod", "memcpy_htod_async", "memcpy_dtoh_async")
+
+
+class FaultyDriver(FakeDriver):
+    """Calls by the names in ``sites`` are numbered; those from ``first`` to ``last`` fail."""
+
+    def __init__(self, sites: tuple[str, ...], first: int = 0, last: int = 0) -> None:
+        super().__init__(devices=(("Fake A", (9, 0)),))
+        self.sites, self.first, self.last, self.calls = sites, first, last, 0
+        for name in sites:
+            setattr(self, name, self._counted(name, getattr(self, name)))
+
+    def _counted(self, name, call):
+        def counted(*arguments, **options):
+            self.calls += 1
+            if self.first <= self.calls <= self.last:
+                raise MemoryError(f"{name}: out of memory") if name in ALLOCATIONS else Error(f"{name} failed")
+            return call(*arguments, **options)
+
+        return counted

@@ -5,21 +5,15 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-Record = tuple[str, str, str]  # name, sequence, qualities
-
-
-def _sequence(rng: random.Random, length: int) -> str:
-    return "".join(rng.choices("ACGT", k=length))
-
+from tests.helpers.files import Record, fasta, fastq
+from tests.helpers.sequences import random_text, reverse_complement
 
 _RNG = random.Random(11)
-CONTIGS = [("chrA", _sequence(_RNG, 900)), ("chrB", _sequence(_RNG, 700))]
+CONTIGS = [("chrA", random_text(_RNG, 900)), ("chrB", random_text(_RNG, 700))]
 READS: list[Record] = [
     (f"read{i}", CONTIGS[i % 2][1][20 * i : 20 * i + 100], "".join(_RNG.choices("ABCDEFGHI", k=100))) for i in range(21)
 ]
-MATES: list[Record] = [
-    (name, sequence[::-1].translate(str.maketrans("ACGT", "TGCA")), q) for name, sequence, q in READS
-]
+MATES: list[Record] = [(name, reverse_complement(sequence), q) for name, sequence, q in READS]
 REFERENCE: list[Record] = [(name, sequence, "") for name, sequence in CONTIGS]
 PLACES = b"".join(
     b"%s\t%s\t%d\t%d\t+\n" % (name.encode(), CONTIGS[i % 2][0].encode(), 20 * i + 1, 20 * i + 120)
@@ -29,17 +23,6 @@ PAIRS = b"".join(b"read%d\tread%d\n" % (i, i + 1) for i in range(20))
 MATRIX = b"  A C G T\nA 2 -3 -3 -3\nC -3 2 -3 -3\nG -3 -3 2 -3\nT -3 -3 -3 2\n"
 
 
-def fasta(records: list[Record], width: int = 60) -> bytes:
-    lines = []
-    for name, sequence, _ in records:
-        lines += [f">{name}", *(sequence[i : i + width] for i in range(0, len(sequence), width))]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def fastq(records: list[Record]) -> bytes:
-    return "".join(f"@{name}\n{sequence}\n+\n{quality}\n" for name, sequence, quality in records).encode()
-
-
 def renamed(records: list[Record]) -> list[Record]:
     """The second record has the first one's name."""
     return [records[0], (records[0][0], *records[1][1:]), *records[2:]] if len(records) > 1 else records
@@ -47,11 +30,11 @@ def renamed(records: list[Record]) -> list[Record]:
 
 def write_good_inputs(folder: Path) -> None:
     """The files that the roles' and situations' arguments name. They are good but for their names' promises."""
-    (folder / "ref.fa").write_bytes(fasta(REFERENCE))
+    (folder / "ref.fa").write_bytes(fasta(REFERENCE, 60))
     (folder / "reads.fq").write_bytes(fastq(READS))
     (folder / "mates.fq").write_bytes(fastq(MATES))
     (folder / "one.fq").write_bytes(fastq(READS[:1]))
-    (folder / "one.fa").write_bytes(fasta(REFERENCE[:1]))
+    (folder / "one.fa").write_bytes(fasta(REFERENCE[:1], 60))
     (folder / "twice.fq").write_bytes(fastq(renamed(READS)))
     (folder / "renamed.fq").write_bytes(fastq([*MATES[:-1], ("other", *MATES[-1][1:])]))
     (folder / "longname.fq").write_bytes(fastq([("n" * 255, *READS[0][1:])]))

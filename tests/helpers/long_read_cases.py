@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from typing import NamedTuple
 
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.chaining import LONG_READS, Chaining
 from gpualign.sequences.batch import join_bytes
-from tests.index.test_index import make_reference
+from tests.helpers.sam import cigar_text
+from tests.helpers.sequences import make_reference
 from tests.reference.alignment import parse_cigar
 
 ONT_SCORES = (2, 4, 4, 2, 0)
@@ -58,9 +58,7 @@ def map_by_chaining(
                 assert last - first == 1
                 assert flag[i] == 4
                 continue
-            text = "".join(
-                f"{c >> 4}{'MIDNS'[c & 15]}" for c in cigar[cigar_offsets[i] : cigar_offsets[i + 1]].tolist()
-            )
+            text = cigar_text(cigar[cigar_offsets[i] : cigar_offsets[i + 1]].tolist())
             operations = parse_cigar(text)
             head = operations[0][0] if operations[0][1] == "S" else 0
             span = sum(n for n, op in operations if op in "MD")
@@ -70,22 +68,3 @@ def map_by_chaining(
             records.append(Record(*fields, int(mapq[i]), int(score[i]), text))
         found.append(records)
     return found
-
-
-def random_genome(seed: int, length: int) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=length))
-
-
-def with_errors(seed: int, text: str, rate: float) -> str:
-    """Substitutions, insertions and deletions of one base, a third of ``rate`` each."""
-    rng = random.Random(seed)
-    out = []
-    for base in text:
-        kind = rng.random()
-        if kind < rate / 3:
-            out.append(rng.choice([other for other in "ACGT" if other != base]))
-        elif kind < 2 * rate / 3:
-            out.append(base + rng.choice("ACGT"))
-        elif kind >= rate:
-            out.append(base)
-    return "".join(out)

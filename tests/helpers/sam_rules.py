@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from tests.helpers.sequences import reverse_complement
 from tests.reference.alignment import replay
-from tests.reference.minimizers import reverse_complement
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, SECOND, SECONDARY = (1 << i for i in range(9))
 SUPPLEMENTARY = 0x800

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import edlib
 import numpy as np
 
-from gpualign import _native
 from gpualign.sequences.batch import join_bytes
-from gpualign.sequences.reference import Reference
 from gpualign.verify.cpu import MODES, VerifyPairs
+from tests.helpers.sequences import make_reference, mutate, random_text, reverse_complement
 
-_COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 _EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}
 #: around the borders of words, lanes and tiles
 LENGTHS = (1, 2, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 150, 160, 161, 255, 256, 257)
@@ -28,27 +26,6 @@ class Case:
     text: str
     reverse: bool
     limit: int
-
-
-def reverse_complement(sequence: str) -> str:
-    return sequence.translate(_COMPLEMENT)[::-1]
-
-
-def mutate(rng: random.Random, sequence: str, rate: float) -> str:
-    """Each base deleted, replaced or followed by a random one with a third of ``rate`` each."""
-    out = []
-    for base in sequence:
-        kind = rng.random() / rate if rate else 1.0
-        if kind < 1 / 3:
-            continue
-        out.append(rng.choice("ACGT") if kind < 2 / 3 else base)
-        if 2 / 3 <= kind < 1:
-            out.append(rng.choice("ACGT"))
-    return "".join(out)
-
-
-def random_text(rng: random.Random, length: int, alphabet: str = "ACGT") -> str:
-    return "".join(rng.choice(alphabet) for _ in range(length))
 
 
 def random_cases(rng: random.Random, count: int, lengths=LENGTHS) -> list[Case]:
@@ -71,18 +48,9 @@ def random_cases(rng: random.Random, count: int, lengths=LENGTHS) -> list[Case]:
     return cases
 
 
-def pack(texts: list[str]) -> Reference:
-    """Texts as the contigs of a packed reference (they may be empty)."""
-    packer = _native.ReferencePacker()
-    packer.append(np.frombuffer("".join(texts).encode(), np.uint8))
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    return Reference([f"t{i}" for i in range(len(texts))], offsets, *packer.finish())
-
-
 def as_pairs(cases: list[Case], mode: str) -> VerifyPairs:
     """One batch of all cases, each against the whole of its text."""
-    reference = pack([case.text for case in cases])
+    reference = make_reference(*(case.text for case in cases))
     queries = [reverse_complement(case.query) if case.reverse else case.query for case in cases]
     bases, offsets = join_bytes([query.encode() for query in queries])
     return VerifyPairs(

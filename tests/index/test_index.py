@@ -17,26 +17,9 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
-from gpualign.sequences.reference import Reference
-from tests.conftest import SANITIZED
-from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
-
-
-def mix(k: int, value: int) -> int:
-    """The documented hash: xor-shifts by k and odd multipliers on 2k bits."""
-    mask = (1 << 2 * k) - 1
-    for multiplier in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
-        value ^= value >> k
-        value = value * multiplier & mask
-    return value ^ value >> k
-
-
-def make_reference(*contigs: str) -> Reference:
-    packer = _native.ReferencePacker()
-    for contig in contigs:
-        packer.append(np.frombuffer(contig.encode(), np.uint8))
-    offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
-    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())
+from tests.helpers.environment import SANITIZED
+from tests.helpers.sequences import make_reference, reverse_complement
+from tests.reference.minimizers import minimizer_positions, mix, packed
 
 
 def scan(text: str, k: int, w: int) -> tuple[list[int], list[int]]:

@@ -21,8 +21,9 @@ from pathlib import Path
 import pytest
 
 from gpualign.errors import InputError, UsageError
-from tests.conftest import SANITIZED
 from tests.helpers import good_input
+from tests.helpers.environment import SANITIZED
+from tests.helpers.paths import ROOT
 
 _PREFIX = struct.Struct("<8sIII")
 _DEADLINE_S = 500
@@ -194,9 +195,7 @@ def test_changed_indexes(folder: Path, soaking: bool, seed: int) -> None:
         str(seed),
         str(count),
     ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=_DEADLINE_S, cwd=Path(__file__).parent.parent.parent
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, cwd=ROOT)
     assert done.returncode == 0, f"seed and number {(folder / 'last').read_text()}: {done.stderr[-3000:]}"
     assert 0 < int(done.stdout.split()[-1]) < count // 2  # some well-made files are good ones
 

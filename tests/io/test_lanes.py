@@ -11,7 +11,9 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.helpers.map_files import random_genome, records, unaligned_bam, without_program, write_fasta, write_fastq
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records, unaligned_bam, without_program
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 COUNTS = (40, 1, 25)  # reads of each lane
@@ -25,7 +27,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_fasta(tmp_path / "ref.fa", chr=genome)
     write_fasta(tmp_path / "one.fa", q=genome[:300])
     rng = random.Random(7)
-    complement = str.maketrans("ACGT", "TGCA")
     ends: dict[int, list[list[tuple[str, str, str]]]] = {1: [], 2: []}
     for lane, count in enumerate(COUNTS):
         starts = [rng.randrange(19_000) for _ in range(count)]
@@ -33,10 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         quality = "I" * 100
         ends[1].append([(n, genome[at : at + 100], quality) for n, at in zip(names, starts, strict=True)])
         ends[2].append(
-            [
-                (n, genome[at + 200 : at + 300].translate(complement)[::-1], quality)
-                for n, at in zip(names, starts, strict=True)
-            ]
+            [(n, reverse_complement(genome[at + 200 : at + 300]), quality) for n, at in zip(names, starts, strict=True)]
         )
     for end, lanes in ends.items():
         for lane, reads in enumerate(lanes):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.map_files import records, write_fasta, write_fastq
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = "GATTACAGGCTTAACCGTAGGATCCATTTGCAGCATCGGATTTCACGGATGCCCTATACGAATTGGCA"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers import good_input
 from tests.helpers.bad_input import COMMANDS
-from tests.helpers.map_files import without_program
+from tests.helpers.sam import without_program
 
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of each command that writes text, with another layout here and there

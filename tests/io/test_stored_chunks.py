@@ -13,9 +13,9 @@ from gpualign.errors import InputError
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import inflated_chunks, parse, stored_chunks
 from gpualign.io.files import InputFile
+from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GENOMES = Path(__file__).resolve().parent.parent.parent / "examples" / "data" / "genomes.fa"
 
 
 def write_text(path: Path, text: bytes, packed: bool) -> None:

@@ -14,7 +14,7 @@ import zstandard
 
 from gpualign.io.files import InputFile
 from gpualign.io.zstd import ZstdReader
-from tests.helpers.map_files import GENOMES
+from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

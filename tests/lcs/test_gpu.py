@@ -18,7 +18,8 @@ from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.device.trace import self_test as trace_self_test
 from gpualign.lcs.query import common_subsequences, encode_query
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
-from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_batches
+from tests.helpers.sequences import batch_of, random_codes
 
 SHAPES = [
     LcsShape(32, 1, 256, 4),
@@ -36,18 +37,9 @@ SHAPES = [
 ]
 
 
-def random_texts(rng: np.random.Generator, symbols: int, lengths: list[int]) -> list[bytes]:
-    return [rng.integers(0, symbols, n).astype(np.uint8).tobytes() for n in lengths]
-
-
 def fits(query: bytes, shape: LcsShape) -> bool:
     """Into the shared memory of every device since compute capability 8.0."""
     return profile_image(encode_query("q", query, "bytes"), shape).nbytes <= 163 << 10
-
-
-def batch_of(subjects: list[bytes]) -> SequenceBatch:
-    bases, offsets = join_bytes(subjects)
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(subjects) + 1, np.int64), bases, offsets)
 
 
 def test_masks_by_hand() -> None:
@@ -163,9 +155,9 @@ def test_shapes_against_rapidfuzz(device: object, shape: LcsShape | None, formul
     rng = np.random.default_rng(3)
     for symbols in (2, 4, 20, 96, 255):
         lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 500, *rng.integers(0, 1200, 90)]
-        subjects = random_texts(rng, symbols, lengths)
+        subjects = [random_codes(rng, n, symbols) for n in lengths]
         for m in (1, 31, 32, 33, 63, 64, 65, 128, 129, 1000, 4096, 5000):
-            query = random_texts(rng, symbols, [m])[0]
+            query = random_codes(rng, m, symbols)
             if shape is not None and not fits(query, shape):
                 continue
             expected = [LCSseq.similarity(query, subject) for subject in subjects]
@@ -184,9 +176,9 @@ def test_repeats_carry_through_every_word(device: object) -> None:
 def test_a_chromosome_among_reads(device: object) -> None:
     rng = np.random.default_rng(6)
     lengths = [*rng.integers(0, 200, 300), 70_000, *rng.integers(0, 200, 100), 30_001]
-    subjects = random_texts(rng, 4, lengths)
+    subjects = [random_codes(rng, n, 4) for n in lengths]
     for m in (100, 3000):
-        query = random_texts(rng, 4, [m])[0]
+        query = random_codes(rng, m, 4)
         expected = [LCSseq.similarity(query, subject) for subject in subjects]
         assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
 
@@ -212,9 +204,14 @@ def test_subsequences_are_the_cpus(device: object, symbols: int) -> None:
     """Queries and subjects of lengths about words and tiles, of several passes, alone and many."""
     rng = np.random.default_rng(symbols)
     for m in (0, 1, 31, 32, 33, 127, 128, 129, 1000, 4095, 4096, 4097, 9000, 16_384):
-        query = encode_query("q", random_texts(rng, symbols, [m])[0], "bytes")
+        query = encode_query("q", random_codes(rng, m, symbols), "bytes")
         lengths = [0, 1, 2, 3, 4, 5, 63, 64, 65, *rng.integers(0, 3000, 20), 10_000 if m < 5000 else 2000]
-        subjects = [*random_texts(rng, symbols, lengths), query.text, query.text[: m // 2], query.text[m // 2 :] * 2]
+        subjects = [
+            *(random_codes(rng, n, symbols) for n in lengths),
+            query.text,
+            query.text[: m // 2],
+            query.text[m // 2 :] * 2,
+        ]
         scored = score_on_cpu([query], "crochemore", batch_of(subjects)).lengths[0].tolist()
         expected = common_subsequences(query, subjects, scored)
         assert gpu_traces(device, Winners(query, subjects, scored)) == expected
@@ -243,7 +240,7 @@ def test_self_test(device: object) -> None:
 def test_256_symbols_and_empty_queries(device: object) -> None:
     rng = np.random.default_rng(4)
     query = bytes(range(256)) * 2
-    subjects = random_texts(rng, 256, [0, 100, 1000])
+    subjects = [random_codes(rng, n, 256) for n in [0, 100, 1000]]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
     assert gpu_lengths(device, query, subjects, None, "crochemore") == expected
     assert gpu_lengths(device, b"", subjects, None, "crochemore") == [0, 0, 0]

@@ -15,37 +15,15 @@ from gpualign import _native
 from gpualign.lcs.cpu import score_on_cpu
 from gpualign.lcs.params import FORMULATIONS
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
-from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.batch import join_bytes
+from tests.helpers.paths import TESTS
+from tests.helpers.sequences import batch_of, mutate, random_codes
 from tests.reference.lcs import is_subsequence, lcs_length
-
-
-def batch_of(subjects: list[bytes]) -> SequenceBatch:
-    names, name_offsets = join_bytes([str(i).encode() for i in range(len(subjects))])
-    bases, offsets = join_bytes(subjects)
-    return SequenceBatch(names, name_offsets, bases, offsets)
 
 
 def lengths(query: bytes, subjects: list[bytes], formulation: str = "crochemore", alphabet: str = "bytes") -> list[int]:
     encoded = encode_query("q", query, alphabet)  # type: ignore[arg-type]
     return score_on_cpu([encoded], formulation, batch_of(subjects)).lengths[0].tolist()
-
-
-def random_text(rng: np.random.Generator, length: int, symbols: int) -> bytes:
-    return rng.integers(0, symbols, length).astype(np.uint8).tobytes()
-
-
-def mutated(rng: np.random.Generator, text: bytes, symbols: int, rate: float) -> bytes:
-    """``text`` with letters replaced, dropped and put in."""
-    out = bytearray()
-    for letter in text:
-        kind = rng.random()
-        if kind >= rate:
-            out.append(letter)
-        elif kind < rate / 3:
-            out += bytes([letter, int(rng.integers(symbols))])
-        elif kind < 2 * rate / 3:
-            out.append(int(rng.integers(symbols)))
-    return bytes(out)
 
 
 BORDERS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129]
@@ -62,8 +40,8 @@ def test_worked_by_hand(formulation: str) -> None:
 def test_word_borders_against_the_naive_program(formulation: str, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in BORDERS:
-        query = random_text(rng, m, symbols)
-        subjects = [random_text(rng, n, symbols) for n in BORDERS] + [mutated(rng, query, symbols, 0.2)]
+        query = random_codes(rng, m, symbols)
+        subjects = [random_codes(rng, n, symbols) for n in BORDERS] + [mutate(rng, query, 0.2, bytes(range(symbols)))]
         assert lengths(query, subjects, formulation) == [lcs_length(query, subject) for subject in subjects]
 
 
@@ -72,9 +50,9 @@ def test_word_borders_against_the_naive_program(formulation: str, symbols: int) 
 def test_alphabets_against_rapidfuzz(formulation: str, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in (5, 200, 700, 1000, 1500):
-        query = random_text(rng, m, symbols)
-        subjects = [random_text(rng, int(n), symbols) for n in rng.integers(0, 2 * m, 19)]
-        subjects += [mutated(rng, query, symbols, rate) for rate in (0.01, 0.1, 0.5)]
+        query = random_codes(rng, m, symbols)
+        subjects = [random_codes(rng, int(n), symbols) for n in rng.integers(0, 2 * m, 19)]
+        subjects += [mutate(rng, query, rate, bytes(range(symbols))) for rate in (0.01, 0.1, 0.5)]
         assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
@@ -82,16 +60,16 @@ def test_alphabets_against_rapidfuzz(formulation: str, symbols: int) -> None:
 def test_every_tile_width(formulation: str) -> None:
     """Queries of 1 to 40 words take every way of cutting words into tiles."""
     rng = np.random.default_rng(7)
-    subjects = [random_text(rng, n, 4) for n in (64, 100, 190)]
+    subjects = [random_codes(rng, n, 4) for n in (64, 100, 190)]
     for words in range(1, 41):
-        query = random_text(rng, 64 * words - int(rng.integers(64)), 4)
+        query = random_codes(rng, 64 * words - int(rng.integers(64)), 4)
         assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
 def test_paper_size() -> None:
     rng = np.random.default_rng(4096)
-    query = random_text(rng, 4096, 4)
-    subjects = [random_text(rng, 4096, 4), mutated(rng, query, 4, 0.3)]
+    query = random_codes(rng, 4096, 4)
+    subjects = [random_codes(rng, 4096, 4), mutate(rng, query, 0.3, bytes(range(4)))]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
     assert lengths(query, subjects) == lengths(query, subjects, "allison-dix") == expected
 
@@ -114,8 +92,8 @@ def test_repeats_carry_through_every_word() -> None:
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_subjects_too_long_to_keep_interleaved(formulation: str) -> None:
     rng = np.random.default_rng(10)
-    query = random_text(rng, 1100, 4)
-    subjects = [random_text(rng, n, 4) for n in ((1 << 20) + 77, 100, 0, 3000)]
+    query = random_codes(rng, 1100, 4)
+    subjects = [random_codes(rng, n, 4) for n in ((1 << 20) + 77, 100, 0, 3000)]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
     assert lengths(query, subjects, formulation) == expected
 
@@ -143,8 +121,12 @@ def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
     """Replays the path; the smallest budgets halve down to single subject symbols."""
     rng = np.random.default_rng(symbols)
     for m in (0, 1, 2, 63, 64, 65, 255, 256, 257, 600):
-        query = encode_query("q", random_text(rng, m, symbols), "bytes")
-        for subject in (random_text(rng, max(1, m - 3), symbols), mutated(rng, query.text, symbols, 0.2), b""):
+        query = encode_query("q", random_codes(rng, m, symbols), "bytes")
+        for subject in (
+            random_codes(rng, max(1, m - 3), symbols),
+            mutate(rng, query.text, 0.2, bytes(range(symbols))),
+            b"",
+        ):
             bases, offsets = join_bytes([subject])
             positions, ends = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, row_bytes)
             assert ends.tolist() == [0, len(positions)]
@@ -169,7 +151,7 @@ def test_the_leftmost_path_comes_out(symbols: int) -> None:
     """Whatever is halved, and from the device's algorithm as well."""
     rng = np.random.default_rng(symbols)
     for _ in range(30):
-        text, subject = (random_text(rng, int(n), symbols) for n in rng.integers(0, 14, 2))
+        text, subject = (random_codes(rng, int(n), symbols) for n in rng.integers(0, 14, 2))
         query = encode_query("q", text, "bytes")
         expected = leftmost_positions(text, subject)
         bases, offsets = join_bytes([subject])
@@ -192,9 +174,9 @@ def test_every_way_to_a_path_is_the_same(symbols: int) -> None:
     """Budgets, and the device's tiles, at the borders of words and tiles."""
     rng = np.random.default_rng(symbols)
     for m in (1, 31, 32, 33, 127, 128, 129, 256, 700):
-        query = encode_query("q", random_text(rng, m, symbols), "bytes")
-        subjects = [random_text(rng, int(n), symbols) for n in (1, 3, 4, 5, 63, 64, 65, 700)]
-        subjects += [query.text, mutated(rng, query.text, symbols, 0.2), b""]
+        query = encode_query("q", random_codes(rng, m, symbols), "bytes")
+        subjects = [random_codes(rng, int(n), symbols) for n in (1, 3, 4, 5, 63, 64, 65, 700)]
+        subjects += [query.text, mutate(rng, query.text, 0.2, bytes(range(symbols))), b""]
         bases, offsets = join_bytes(subjects)
         paths = [
             _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, row_bytes)
@@ -211,7 +193,7 @@ def test_every_way_to_a_path_is_the_same(symbols: int) -> None:
 def test_thirty_two_lanes_find_the_leftmost_subsequence(tmp_path: Path) -> None:
     """The device's algorithm as its lanes run it; queries of several tiles and passes."""
     program = tmp_path / "lanes"
-    sources = Path(__file__).parent.parent
+    sources = TESTS
     compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(sources.parent / "cuda")]
     subprocess.run([*compiled, "-o", str(program), str(sources / "native" / "lcs_lanes.cpp")], check=True)
     rng = np.random.default_rng(9)

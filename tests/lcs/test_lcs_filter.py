@@ -16,9 +16,10 @@ from rapidfuzz.distance import LCSseq
 from gpualign.cli import main
 from gpualign.errors import UsageError
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
+from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.paths import AMPLICONS
+from tests.helpers.sequences import random_text, reverse_complement
 from tests.reference.lcs import is_subsequence, lcs_length
-
-AMPLICONS = Path(__file__).parent.parent.parent / "examples" / "data" / "amplicons.fa"
 
 
 def run(*arguments: object) -> int:
@@ -27,37 +28,16 @@ def run(*arguments: object) -> int:
     return int(exit_.value.code or 0)
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    header, *lines = path.read_text("latin-1").splitlines()
-    return [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
-
-
-def write_fasta(path: Path, records: list[tuple[str, str]], width: int = 60) -> Path:
-    with path.open("w") as out:
-        for name, text in records:
-            out.write(f">{name}\n")
-            out.writelines(text[i : i + width] + "\n" for i in range(0, len(text), width))
-    return path
-
-
-def dna(rng: np.random.Generator, length: int) -> str:
-    return "".join("ACGT"[i] for i in rng.integers(0, 4, length))
-
-
-def complement(text: str) -> str:
-    return text[::-1].translate(str.maketrans("ACGT", "TGCA"))
-
-
 @pytest.fixture
 def dna_files(tmp_path: Path) -> tuple[Path, Path, str, list[tuple[str, str]]]:
     """A query of 130 bases and 60 subjects of mixed lengths, some of them twice so that there are ties."""
     rng = np.random.default_rng(5)
-    query = dna(rng, 130)
-    texts = [dna(rng, int(n)) for n in rng.integers(0, 300, 40)]
-    texts += [*texts[5:15], query, query[:100] + dna(rng, 40), complement(query), *texts[:7]]
+    query = random_text(rng, 130)
+    texts = [random_text(rng, int(n)) for n in rng.integers(0, 300, 40)]
+    texts += [*texts[5:15], query, query[:100] + random_text(rng, 40), reverse_complement(query), *texts[:7]]
     subjects = [(f"s{i}", text) for i, text in enumerate(texts)]
-    query_path = write_fasta(tmp_path / "query.fa", [("q about the query", query)])
-    return query_path, write_fasta(tmp_path / "subjects.fa", subjects), query, subjects
+    query_path = write_fasta(tmp_path / "query.fa", [("q about the query", query)], width=60)
+    return query_path, write_fasta(tmp_path / "subjects.fa", subjects, width=60), query, subjects
 
 
 def ranking(query: str, subjects: list[tuple[str, str]]) -> list[tuple[str, int]]:
@@ -70,7 +50,7 @@ def test_top_n(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_pat
     out = tmp_path / "out.tsv"
     for n in (1, 7, 20, 0):
         assert run("-Q", query_path, subjects_path, "-n", n, "-o", out) == 0
-        rows = table(out)
+        rows = rows_of(out)
         assert list(rows[0]) == ["rank", "query", "subject", "lcs", "qlen", "slen", "qcov", "scov"]
         expected = ranking(query, subjects)[: n or None]
         assert [(row["subject"], int(row["lcs"])) for row in rows] == expected
@@ -101,11 +81,11 @@ def test_bytes_do_not_depend_on_how_it_runs(
 def test_many_batches(tmp_path: Path) -> None:
     """Ten batches (a batch is never less than 64 KiB of text), ties across their borders."""
     rng = np.random.default_rng(6)
-    query = dna(rng, 100)
-    texts = [dna(rng, int(n)) for n in rng.integers(500, 1500, 300)]
+    query = random_text(rng, 100)
+    texts = [random_text(rng, int(n)) for n in rng.integers(500, 1500, 300)]
     subjects = [(f"s{i}", texts[i % 300]) for i in range(600)]
     query_path = write_fasta(tmp_path / "q.fa", [("q", query)])
-    subjects_path = write_fasta(tmp_path / "s.fa", subjects)
+    subjects_path = write_fasta(tmp_path / "s.fa", subjects, width=60)
     expected = ranking(query, subjects)
     for n in (5, 100, 0):
         outputs = set()
@@ -113,7 +93,7 @@ def test_many_batches(tmp_path: Path) -> None:
             out = tmp_path / "o.tsv"
             assert run("-Q", query_path, subjects_path, "-n", n, "-o", out, *options) == 0
             outputs.add(out.read_bytes())
-            assert [(row["subject"], int(row["lcs"])) for row in table(out)] == expected[: n or None]
+            assert [(row["subject"], int(row["lcs"])) for row in rows_of(out)] == expected[: n or None]
         assert len(outputs) == 1
 
 
@@ -124,11 +104,11 @@ def test_ties_at_the_last_rank(tmp_path: Path) -> None:
     out = tmp_path / "o.tsv"
     for batch in (1, 4, 1000):
         assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch) == 0
-        assert [row["subject"] for row in table(out)] == ["s5", "s1", "s3"]
+        assert [row["subject"] for row in rows_of(out)] == ["s5", "s1", "s3"]
         assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--keep-ties") == 0
-        assert [row["subject"] for row in table(out)] == ["s5", "s1", "s3", "s7"]
+        assert [row["subject"] for row in rows_of(out)] == ["s5", "s1", "s3", "s7"]
         assert run("-Q", query, subjects, "-n", 3, "-o", out, "--batch-size", batch, "--input-order") == 0
-        assert [(row["subject"], row["rank"]) for row in table(out)] == [("s1", "2"), ("s3", "3"), ("s5", "1")]
+        assert [(row["subject"], row["rank"]) for row in rows_of(out)] == [("s1", "2"), ("s3", "3"), ("s5", "1")]
 
 
 def test_shuffled_input_gives_the_same_scores(
@@ -141,10 +121,10 @@ def test_shuffled_input_gives_the_same_scores(
     out = tmp_path / "o.tsv"
     assert run("-Q", query_path, path, "-n", 0, "--input-order", "-o", out) == 0
     expected = [(name, LCSseq.similarity(query, text)) for name, text in shuffled]
-    assert [(row["subject"], int(row["lcs"])) for row in table(out)] == expected
-    assert {row["rank"] for row in table(out)} == {"*"}
+    assert [(row["subject"], int(row["lcs"])) for row in rows_of(out)] == expected
+    assert {row["rank"] for row in rows_of(out)} == {"*"}
     assert run("-Q", query_path, path, "-n", 9, "-o", out) == 0
-    assert [(row["subject"], int(row["lcs"])) for row in table(out)] == ranking(query, shuffled)[:9]
+    assert [(row["subject"], int(row["lcs"])) for row in rows_of(out)] == ranking(query, shuffled)[:9]
 
 
 def test_both_strands(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path: Path) -> None:
@@ -152,14 +132,14 @@ def test_both_strands(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], 
     out = tmp_path / "o.tsv"
     assert run("-Q", query_path, subjects_path, "-n", 0, "--strand", "both", "--subsequence", "-o", out) == 0
     texts = dict(subjects)
-    for row in table(out):
+    for row in rows_of(out):
         plus = LCSseq.similarity(query, texts[row["subject"]])
-        minus = LCSseq.similarity(complement(query), texts[row["subject"]])
+        minus = LCSseq.similarity(reverse_complement(query), texts[row["subject"]])
         assert (int(row["lcs"]), row["strand"]) == (max(plus, minus), "-" if minus > plus else "+")
         part = row["subsequence"].replace("*", "").encode()
         assert len(part) == int(row["lcs"])
         assert is_subsequence(part, texts[row["subject"]].encode())
-        assert is_subsequence(part, (complement(query) if row["strand"] == "-" else query).encode())
+        assert is_subsequence(part, (reverse_complement(query) if row["strand"] == "-" else query).encode())
 
 
 @pytest.mark.parametrize("of", ["query", "subject", "shorter", "longer"])
@@ -180,11 +160,11 @@ def test_cuts(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path
     common = ("-Q", query_path, subjects_path, "-n", 0, "--input-order", "-o", out)
     cut = ("--min-length", 60, "--min-ratio", 0.63, "--ratio-of", of)
     assert run(*common, *cut) == 0
-    kept = [row["subject"] for row in table(out)]
+    kept = [row["subject"] for row in rows_of(out)]
     assert kept == [name for name, text in subjects if passes(text)]
     assert kept
     assert run(*common, *cut, "--invert") == 0
-    assert [row["subject"] for row in table(out)] == [name for name, text in subjects if not passes(text)]
+    assert [row["subject"] for row in rows_of(out)] == [name for name, text in subjects if not passes(text)]
 
 
 def test_a_ratio_met_exactly_passes(tmp_path: Path) -> None:
@@ -192,12 +172,14 @@ def test_a_ratio_met_exactly_passes(tmp_path: Path) -> None:
     subjects = write_fasta(tmp_path / "s.fa", [("seven", "ACGTACG"), ("six", "ACGTAC")])
     out = tmp_path / "o.tsv"
     assert run("-Q", query, subjects, "--min-ratio", 0.7, "-o", out) == 0
-    assert [row["subject"] for row in table(out)] == ["seven"]
+    assert [row["subject"] for row in rows_of(out)] == ["seven"]
 
 
 def test_fasta_records_are_unchanged(tmp_path: Path) -> None:
     query = write_fasta(tmp_path / "q.fa", [("q", "ACGTACGTAC")])
-    subjects = write_fasta(tmp_path / "s.fa", [("a first one", "acguNACG"), ("b", "TTTT"), ("c", "ACGTACGTACGG")], 5)
+    subjects = write_fasta(
+        tmp_path / "s.fa", [("a first one", "acguNACG"), ("b", "TTTT"), ("c", "ACGTACGTACGG")], width=5
+    )
     out = tmp_path / "o.fa"
     assert run("-Q", query, subjects, "-n", 2, "--fasta", "-o", out) == 0
     assert out.read_text() == ">c lcs=10 rank=1\nACGTACGTACGG\n>a first one lcs=7 rank=2\nacguNACG\n"
@@ -208,11 +190,11 @@ def test_fasta_records_are_unchanged(tmp_path: Path) -> None:
 def test_several_queries(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_path: Path) -> None:
     _, subjects_path, _, subjects = dna_files
     rng = np.random.default_rng(8)
-    queries = [(f"q{i}", dna(rng, n)) for i, n in enumerate((3, 64, 300))]
+    queries = [(f"q{i}", random_text(rng, n)) for i, n in enumerate((3, 64, 300))]
     path = write_fasta(tmp_path / "queries.fa", queries)
     out = tmp_path / "o.tsv"
     assert run("-Q", path, subjects_path, "--multi-query", "-n", 4, "-o", out, "--batch-size", 500) == 0
-    rows = table(out)
+    rows = rows_of(out)
     expected = [(name, subject, lcs) for name, text in queries for subject, lcs in ranking(text, subjects)[:4]]
     assert [(row["query"], row["subject"], int(row["lcs"])) for row in rows] == expected
     assert run("-Q", path, subjects_path, "-o", out) == 3
@@ -221,15 +203,15 @@ def test_several_queries(dna_files: tuple[Path, Path, str, list[tuple[str, str]]
 def test_several_queries_streamed(tmp_path: Path) -> None:
     """Rows come by subject, then by query, wherever the batches end."""
     rng = np.random.default_rng(9)
-    queries = [(f"q{i}", dna(rng, 50)) for i in range(2)]
-    subjects = [(f"s{i}", dna(rng, 1000)) for i in range(200)]
-    paths = write_fasta(tmp_path / "q.fa", queries), write_fasta(tmp_path / "s.fa", subjects)
+    queries = [(f"q{i}", random_text(rng, 50)) for i in range(2)]
+    subjects = [(f"s{i}", random_text(rng, 1000)) for i in range(200)]
+    paths = write_fasta(tmp_path / "q.fa", queries), write_fasta(tmp_path / "s.fa", subjects, width=60)
     for batch in ("1", "10M"):
         out = tmp_path / "o.tsv"
         options = ("--multi-query", "-n", 0, "--input-order", "--batch-size", batch, "--subsequence")
         assert run("-Q", *paths, "-o", out, *options) == 0
         expected = [(q, s, LCSseq.similarity(a, b)) for s, b in subjects for q, a in queries]
-        assert [(row["query"], row["subject"], int(row["lcs"])) for row in table(out)] == expected
+        assert [(row["query"], row["subject"], int(row["lcs"])) for row in rows_of(out)] == expected
 
 
 def test_several_subject_files_and_gzip(
@@ -240,7 +222,7 @@ def test_several_subject_files_and_gzip(
     packed.write_bytes(gzip.compress(subjects_path.read_bytes()))
     out = tmp_path / "o.tsv"
     assert run("-Q", query_path, subjects_path, packed, "-n", 11, "-o", out) == 0
-    assert [(row["subject"], int(row["lcs"])) for row in table(out)] == ranking(query, subjects + subjects)[:11]
+    assert [(row["subject"], int(row["lcs"])) for row in rows_of(out)] == ranking(query, subjects + subjects)[:11]
 
 
 def test_protein(tmp_path: Path) -> None:
@@ -248,7 +230,7 @@ def test_protein(tmp_path: Path) -> None:
     subjects = write_fasta(tmp_path / "s.fa", [("a", "mkvlaw"), ("b", "XXXX"), ("c", "MVW*W")])
     out = tmp_path / "o.tsv"
     assert run("-Q", query, subjects, "--alphabet", "protein", "-o", out) == 0
-    assert [(row["subject"], row["lcs"]) for row in table(out)] == [("a", "6"), ("c", "4"), ("b", "0")]
+    assert [(row["subject"], row["lcs"]) for row in rows_of(out)] == [("a", "6"), ("c", "4"), ("b", "0")]
 
 
 def test_lines(tmp_path: Path) -> None:
@@ -262,13 +244,13 @@ def test_lines(tmp_path: Path) -> None:
     for batch in (1, 30, 1 << 20):
         command = ("-Q", query, "--lines", log, "-n", 0, "--input-order", "--subsequence", "--batch-size", batch)
         assert run(*command, "-o", out) == 0
-        rows = table(out)
+        rows = rows_of(out)
         assert [row["subject"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
         assert [int(row["lcs"]) for row in rows] == expected
         assert [int(row["slen"]) for row in rows] == [len(line) for line in lines]
         assert rows[1]["subsequence"] == "error:\\tdisk  full"
     assert run("-Q", query, "--lines", log, log, "-n", 2, "-o", out) == 0
-    assert [row["subject"] for row in table(out)] == [f"{log}:2", f"{log}:6"]
+    assert [row["subject"] for row in rows_of(out)] == [f"{log}:2", f"{log}:6"]
 
 
 def test_real_amplicons(tmp_path: Path) -> None:
@@ -284,7 +266,7 @@ def test_real_amplicons(tmp_path: Path) -> None:
 
     assert all(set(text) <= set("ACGT") for _, text in subjects)
     expected = sorted(((name, score(text)) for name, text in subjects), key=lambda row: -row[1])[:25]
-    rows = table(out)
+    rows = rows_of(out)
     assert [(row["subject"], int(row["lcs"])) for row in rows] == expected
     texts = dict(subjects)
     for row in rows:

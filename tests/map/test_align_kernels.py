@@ -8,24 +8,11 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
-from tests.index.test_index import make_reference
+from tests.helpers.sam import cigar_text
+from tests.helpers.sequences import make_reference, with_edits
 from tests.reference.alignment import affine_score, affine_with_clips, replay
 
 SCORES = (1, 4, 6, 1, 5)
-
-
-def mutate(rng: np.random.Generator, text: str, edits: int) -> str:
-    letters = list(text)
-    for _ in range(edits):
-        at = int(rng.integers(0, len(letters)))
-        kind = rng.integers(0, 3)
-        if kind == 0:
-            letters[at] = str(rng.choice(list("ACGT")))
-        elif kind == 1:
-            letters.insert(at, str(rng.choice(list("ACGT"))))
-        elif len(letters) > 1:
-            del letters[at]
-    return "".join(letters)
 
 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES):
@@ -34,7 +21,7 @@ def affine(reference: str, queries: list[str], diagonals: list[int], band: int, 
         make_reference(reference).native, letters, offsets, np.array(diagonals, np.int64), band, scores
     )
     texts = [
-        "".join(f"{c >> 4}{'MIDNS'[c & 15]}" for c in cigar[a:b].tolist())
+        cigar_text(cigar[a:b].tolist())
         for a, b in zip(cigar_offsets[:-1].tolist(), cigar_offsets[1:].tolist(), strict=True)
     ]
     return list(zip(score.tolist(), begin.tolist(), texts, strict=True))
@@ -75,7 +62,7 @@ def test_affine_alignment_is_optimal(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, 30))
         seed = data.draw(st.integers(0, 2**32 - 1))
-        query = mutate(np.random.default_rng(seed), reference[at : at + data.draw(st.integers(8, 30))], 3)
+        query = with_edits(np.random.default_rng(seed), reference[at : at + data.draw(st.integers(8, 30))], 3)
         queries.append(query)
         diagonals.append(at - data.draw(st.integers(0, band)))
     for query, diagonal, result in zip(
@@ -89,7 +76,7 @@ def test_affine_alignment_is_optimal(data: st.DataObject) -> None:
 def test_affine_alignment_of_reads_is_optimal() -> None:
     rng = np.random.default_rng(13)
     reference = "".join(rng.choice(list("ACGT"), 400))
-    queries = [mutate(rng, reference[at : at + 100], int(rng.integers(0, 9))) for at in range(0, 300, 6)]
+    queries = [with_edits(rng, reference[at : at + 100], int(rng.integers(0, 9))) for at in range(0, 300, 6)]
     diagonals = [at - 8 for at in range(0, 300, 6)]
     for query, diagonal, result in zip(queries, diagonals, affine(reference, queries, diagonals, 17), strict=True):
         check_affine(reference, query, diagonal, 17, SCORES, result)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.map_files import GENOMES, READS, to_bam
+from tests.helpers.paths import GENOMES, READS
+from tests.helpers.sam import to_bam
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GPUALIGN = [sys.executable, "-m", "gpualign"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.map.chaining import LONG_READS, Chaining
-from tests.index.test_index import make_reference
+from tests.helpers.sequences import make_reference
 
 K = 15
 ANY = replace(LONG_READS, min_chain_score=K, min_anchors=1)

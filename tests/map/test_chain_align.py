@@ -14,11 +14,9 @@ from tests.helpers.long_read_cases import (
     Record,
     index_of,
     map_by_chaining,
-    random_genome,
-    with_errors,
 )
+from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 from tests.reference.alignment import affine_score, replay
-from tests.reference.minimizers import reverse_complement
 
 GENOME = random_genome(1, 60_000)
 INDEX = index_of(GENOME)

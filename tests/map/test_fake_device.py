@@ -24,13 +24,12 @@ from gpualign.map.output import MapOutputs, MappedText
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
-from tests.engine.test_gpu_faults import ALLOCATIONS, COPIES, FaultyDriver
-from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import without_program
+from tests.helpers.sequences import reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
-DATA = Path(__file__).resolve().parent.parent.parent / "examples" / "data"
-GENOMES = DATA / "genomes.fa"
-COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 
 
 class MapReads:
@@ -69,7 +68,7 @@ def mates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         size = int(rng.normal(300, 25))
         start = int(rng.integers(0, len(genome) - 400))
         fragment = genome[start : start + size]
-        for end, letters in enumerate((fragment[:100], fragment[-100:].translate(COMPLEMENT)[::-1])):
+        for end, letters in enumerate((fragment[:100], reverse_complement(fragment[-100:]))):
             at = int(rng.integers(100))
             ends[end] += f"@p{i}\n{letters[:at]}A{letters[at + 1 :]}\n+\n{'I' * 100}\n"
     for path, text in zip(paths, ends, strict=True):
@@ -80,7 +79,7 @@ def mates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def sam_of(cli: Cli, *arguments: object) -> bytes:
     status, out, errors = cli("map", GENOMES, *arguments, "--quiet")
     assert status == 0, errors
-    return b"".join(line for line in out.splitlines(keepends=True) if not line.startswith(b"@PG"))
+    return without_program(out)
 
 
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--end-to-end",), ("--batch-size", "64K")])

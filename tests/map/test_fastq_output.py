@@ -12,8 +12,9 @@ import pytest
 
 from gpualign import _native
 from gpualign.sequences.batch import SequenceBatch, join_bytes
-from tests.helpers.map_files import random_genome, records, tags, write_fasta, write_fastq
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records, tags
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 NOWHERE = random_genome(99, 100)

@@ -15,7 +15,9 @@ import pytest
 import zstandard
 
 from gpualign.io.fastx import read_batches
-from tests.helpers.map_files import GENOMES, read_fasta, records, tags, to_bam, unaligned_bam, without_program
+from tests.helpers.files import read_fasta
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import records, tags, to_bam, unaligned_bam, without_program
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

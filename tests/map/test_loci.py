@@ -13,19 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.map.test_align_kernels import mutate
+from tests.helpers.sequences import random_text, reverse_complement, with_edits
 
 Cli = Callable[..., tuple[int, bytes, str]]
 RAZERS3 = shutil.which("razers3", path=os.environ["PATH"] + ":/usr/lib/seqan/bin")
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def reverse_complement(text: str) -> str:
-    return text.translate(COMPLEMENT)[::-1]
-
-
-def random_bases(rng: np.random.Generator, n: int) -> str:
-    return "".join("ACGT"[i] for i in rng.integers(0, 4, n))
 
 
 class Record:
@@ -75,17 +66,17 @@ def end_distances(read: str, text: str) -> NDArray[np.int64]:
 def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float) -> None:
     """In a reference of repeats: dispersed copies with edits, on both strands, and tandem ones."""
     rng = np.random.default_rng(length)
-    unit = random_bases(rng, 150)
-    parts = [random_bases(rng, 200)]
+    unit = random_text(rng, 150)
+    parts = [random_text(rng, 200)]
     for _ in range(8):
-        copy = mutate(rng, unit, int(rng.integers(0, 15)))
-        parts += [copy if rng.random() < 0.5 else reverse_complement(copy), random_bases(rng, 60)]
-    parts += [random_bases(rng, 31) * 12, "AC" * 100, "A" * 150, random_bases(rng, 100)]
+        copy = with_edits(rng, unit, int(rng.integers(0, 15)))
+        parts += [copy if rng.random() < 0.5 else reverse_complement(copy), random_text(rng, 60)]
+    parts += [random_text(rng, 31) * 12, "AC" * 100, "A" * 150, random_text(rng, 100)]
     text = "".join(parts)
     reads = {}
     for i in range(12):
         at = int(rng.integers(0, len(text) - length))
-        read = mutate(rng, text[at : at + length], int(rng.integers(0, int(rate * length) + 1)))
+        read = with_edits(rng, text[at : at + length], int(rng.integers(0, int(rate * length) + 1)))
         reads[f"r{i}"] = read if i % 2 else reverse_complement(read)
     records = run_map(
         cli, tmp_path, {"c": text}, reads, "-e", str(rate), "--sensitivity", "full", "-a", "--end-to-end", "-L", "100"
@@ -113,14 +104,15 @@ def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float
 def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
     """Among copies of a transposon that have drifted apart; benchmarks/all_places.py does the same on genomes."""
     rng = np.random.default_rng(12)
-    unit = random_bases(rng, 600)
+    unit = random_text(rng, 600)
     parts = []
     for _ in range(40):
-        copy = mutate(rng, unit, int(rng.integers(0, 40)))
-        parts += [copy if rng.random() < 0.5 else reverse_complement(copy), random_bases(rng, 400)]
+        copy = with_edits(rng, unit, int(rng.integers(0, 40)))
+        parts += [copy if rng.random() < 0.5 else reverse_complement(copy), random_text(rng, 400)]
     text = "".join(parts)
     reads = {
-        f"r{i}": mutate(rng, text[at : at + 110], 2)[:100] for i, at in enumerate(rng.integers(0, len(text) - 110, 200))
+        f"r{i}": with_edits(rng, text[at : at + 110], 2)[:100]
+        for i, at in enumerate(rng.integers(0, len(text) - 110, 200))
     }
     options = ("-e", "0.05", "--sensitivity", "full", "--all", "--end-to-end", "-L", "100")
     ours = {name: set[tuple[int, int]]() for name in reads}
@@ -141,7 +133,7 @@ def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
 
 
 def _of_lengths(place: Path, lengths: list[int]) -> tuple[str, tuple[Path, Path]]:
-    text = random_bases(np.random.default_rng(5), 2000)
+    text = random_text(np.random.default_rng(5), 2000)
     (place / "ref.fa").write_text(f">c\n{text}\n")
     (place / "reads.fa").write_text("".join(f">r{i}\n{text[100:][:n]}\n" for i, n in enumerate(lengths)))
     return text, (place / "ref.fa", place / "reads.fa")
@@ -200,14 +192,14 @@ def test_reads_without_the_promise_are_counted(cli: Cli, tmp_path: Path) -> None
 def repeats() -> tuple[dict[str, str], str]:
     """A unit of 200 bases exactly, with one, two and five substitutions, among random bases; and the unit."""
     rng = np.random.default_rng(7)
-    unit = random_bases(rng, 200)
-    text = random_bases(rng, 500)
+    unit = random_text(rng, 200)
+    text = random_text(rng, 500)
     for edits in (0, 1, 2, 5):
         copy = list(unit)
         for at in range(edits):
             place = 45 + 25 * at
             copy[place] = "ACGT"[("ACGT".index(copy[place]) + 1) % 4]
-        text += "".join(copy) + random_bases(rng, 300)
+        text += "".join(copy) + random_text(rng, 300)
     return {"c": text}, unit
 
 
@@ -237,7 +229,7 @@ def test_secondary_records(cli: Cli, tmp_path: Path, repeats: tuple[dict[str, st
 
 def test_a_long_deletion_is_one_gap(cli: Cli, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
-    text = random_bases(rng, 5000)
+    text = random_text(rng, 5000)
     read = text[1000:1070] + text[1090:1170]
     (record,) = run_map(cli, tmp_path, {"c": text}, {"r": read})
     assert (record.flag, record.position) == (0, 1001)
@@ -252,7 +244,7 @@ def test_a_long_deletion_is_one_gap(cli: Cli, tmp_path: Path) -> None:
 def test_parts_of_a_read(cli: Cli, tmp_path: Path) -> None:
     """70 bases of one contig, then 80, reversed, of another: the longer part is the primary one."""
     rng = np.random.default_rng(9)
-    contigs = {"a": random_bases(rng, 3000), "b": random_bases(rng, 3000)}
+    contigs = {"a": random_text(rng, 3000), "b": random_text(rng, 3000)}
     contigs["a"] = contigs["a"][:570] + "G" + contigs["a"][571:]
     contigs["b"] = contigs["b"][:2080] + "G" + contigs["b"][2081:]  # behind it the read goes on with something else
     read = contigs["a"][500:570] + reverse_complement(contigs["b"][2000:2080])
@@ -273,8 +265,8 @@ def test_parts_of_a_read(cli: Cli, tmp_path: Path) -> None:
 def test_long_reads_among_short_ones(cli: Cli, tmp_path: Path) -> None:
     """Of 20,000 bases with 3 % of errors: by chaining, without a whole alignment's memory."""
     rng = np.random.default_rng(10)
-    text = random_bases(rng, 60_000)
-    read = mutate(rng, text[10_000:30_000], 600)
+    text = random_text(rng, 60_000)
+    read = with_edits(rng, text[10_000:30_000], 600)
     long, short = run_map(cli, tmp_path, {"c": text}, {"long": read, "short": text[500:600]})
     assert (long.flag, abs(long.position - 10_001) < 20, abs(long.end - 30_000) < 20, long.mapq) == (0, True, True, 60)
     assert 450 < int(long.tags["NM"]) <= 600

@@ -8,9 +8,8 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.helpers.long_read_cases import random_genome, with_errors
+from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 from tests.reference.alignment import replay
-from tests.reference.minimizers import reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 CONTIGS = {"one": random_genome(31, 80_000), "two": random_genome(32, 40_000)}

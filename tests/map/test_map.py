@@ -19,18 +19,11 @@ import pytest
 import gpualign
 from gpualign import _native
 from gpualign.io.fastx import read_batches
-from tests.helpers.map_files import (
-    GENOMES,
-    random_genome,
-    read_fasta,
-    records,
-    tags,
-    without_program,
-    write_fasta,
-    write_fastq,
-)
+from tests.helpers.files import read_fasta, write_fasta, write_fastq
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import records, tags, without_program
+from tests.helpers.sequences import random_genome, reverse_complement
 from tests.reference.alignment import affine_score, replay
-from tests.reference.minimizers import reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 
@@ -47,7 +40,7 @@ def test_reported_distance_is_the_true_best_of_brute_force(cli: Cli, some_reads:
     for record in records(sam):
         forward = record[9] if not int(record[1]) & 16 else reverse_complement(record[9])
         forward = forward.replace("N", "n")  # edlib's N would match the genome's
-        backward = forward[::-1].translate(str.maketrans("ACGT", "TGCA"))
+        backward = reverse_complement(forward)
         limit = math.floor(0.08 * len(forward) + 1e-9)
         found = [
             edlib.align(query, genome, mode="HW", task="distance", k=limit)["editDistance"]

@@ -10,8 +10,9 @@ import pysam
 import pytest
 
 import gpualign
-from tests.helpers.map_files import random_genome, records, write_fasta, write_fastq
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 PAIRED, UNMAPPED, REVERSE, FIRST, SECOND, FAILED, DUPLICATE = 0x1, 0x4, 0x10, 0x40, 0x80, 0x200, 0x400

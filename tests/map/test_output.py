@@ -26,7 +26,8 @@ from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
-from tests.helpers.map_files import GENOMES, records
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import records
 
 Cli = Callable[..., tuple[int, bytes, str]]
 DEADLINE = 60  # seconds a test waits for a process

@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pysam
 import pytest
 
-from tests.helpers.map_files import random_genome, records, tags, without_program, write_fasta, write_fastq
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.map_cases import pair
+from tests.helpers.sam import records, tags, without_program
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 Read = tuple[str, str, str]
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED, REVERSE, MATE_REVERSE, FIRST, SECOND = (1 << i for i in range(8))
-
-
-def pair(genome: str, start: int, insert: int, name: str, length: int = 100) -> tuple[Read, Read]:
-    """Ends of the fragment [start, start + insert), facing each other."""
-    left = genome[start : start + length]
-    right = reverse_complement(genome[start + insert - length : start + insert])
-    return (f"{name}/1", left, "I" * len(left)), (f"{name}/2", right, "5" * len(right))
-
-
-@pytest.fixture(scope="module")
-def genome() -> str:
-    return random_genome(21, 60_000)
-
-
-@pytest.fixture(scope="module")
-def library(genome: str) -> list[tuple[Read, Read]]:
-    """400 pairs with insert sizes of 300 ± 20; every other fragment from the reverse strand."""
-    rng = random.Random(5)
-    pairs = []
-    for i in range(400):
-        ends = pair(genome, rng.randrange(0, 59_000), int(rng.gauss(300, 20)), f"p{i}")
-        if i % 2:
-            first, second = ends[1], ends[0]
-            ends = (f"p{i}/1", *first[1:]), (f"p{i}/2", *second[1:])
-        pairs.append(ends)
-    return pairs
-
-
-@pytest.fixture
-def files(tmp_path: Path, genome: str, library: list[tuple[Read, Read]]) -> tuple[Path, Path, Path]:
-    return (
-        write_fasta(tmp_path / "r.fa", g=genome),
-        write_fastq(tmp_path / "1.fq", *(a for a, _ in library)),
-        write_fastq(tmp_path / "2.fq", *(b for _, b in library)),
-    )
 
 
 def check_mate_fields(rows: list[list[str]]) -> None:

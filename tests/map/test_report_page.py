@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from gpualign.map.report_page import Histogram, histograms
-from tests.helpers.map_files import GENOMES, records, tags, write_fasta
-from tests.map.test_pairs import files, genome, library  # noqa: F401 (fixtures)
+from tests.helpers.files import write_fasta
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import records, tags
 
 Cli = Callable[..., tuple[int, bytes, str]]
 HTML = "{http://www.w3.org/1999/xhtml}"
@@ -30,7 +31,7 @@ def test_figures_follow_from_the_records(
     cli: Cli,
     tmp_path: Path,
     some_reads: Path,
-    files: tuple[Path, Path, Path],  # noqa: F811
+    files: tuple[Path, Path, Path],
     paired: bool,
 ) -> None:
     path = tmp_path / "report.json"
@@ -63,7 +64,7 @@ def test_figures_follow_from_the_records(
     assert (report["device"], report["gpu_items"], report["cpu_items"]) == ("cpu", 0, len(rows))
 
 
-def test_the_page_shows_what_the_json_says(cli: Cli, tmp_path: Path, files: tuple[Path, Path, Path]) -> None:  # noqa: F811
+def test_the_page_shows_what_the_json_says(cli: Cli, tmp_path: Path, files: tuple[Path, Path, Path]) -> None:
     page, path = tmp_path / "report.html", tmp_path / "report.json"
     assert cli("map", *files, "-R", "@RG\tID:x\tSM:<b>&'", "--json", path, "--report", page)[0] == 0
     report = json.loads(path.read_text())

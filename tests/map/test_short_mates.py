@@ -14,9 +14,10 @@ import pytest
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.map.device.kernel import map_on_one_lane
 from gpualign.map.params import MapParams
-from tests.helpers.map_files import random_genome, records, write_fasta, write_fastq
-from tests.map.test_templates import PAIRS, as_batch, assert_same, make_reference
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
+from tests.helpers.sam import records
+from tests.helpers.sequences import batch_of, random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of --insert-size 300,30: mean and four sd
@@ -147,7 +148,7 @@ def test_short_mates_that_are_wrong_say_so(cli: Cli, tmp_path: Path, letters: st
 
 @pytest.mark.parametrize("library", PAIRS)
 def test_the_device_gives_the_same(library: str) -> None:
-    reference, contigs = make_reference(3)
+    reference, contigs = repetitive_reference(3)
     index = build_index(reference, IndexParams(15, 8))
     rng = random.Random(9)
     reads: list[bytes] = []
@@ -157,7 +158,7 @@ def test_the_device_gives_the_same(library: str) -> None:
         mate = text[at + 300 - length : at + 300].decode()
         ends = [text[at : at + 100], reverse_complement(mate).encode() if rng.random() < 0.9 else b"N" * length]
         reads += ends if rng.random() < 0.5 else reversed(ends)
-    batch = as_batch(reads, np.array([1, 2] * 300, np.uint8))
+    batch = batch_of(reads, np.array([1, 2] * 300, np.uint8))
     for params in (MapParams(), MapParams.of_preset(end_to_end=True)):
         found = map_on_one_lane(index, batch, params, PAIRS[library])
         assert_same(found, index, batch, params, PAIRS[library])

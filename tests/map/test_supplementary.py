@@ -9,10 +9,11 @@ from pathlib import Path
 import parasail
 import pytest
 
-from tests.helpers.map_files import random_genome, records, tags, write_fasta, write_fastq
-from tests.index.test_index import mix
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records, tags
+from tests.helpers.sequences import random_genome, reverse_complement
 from tests.reference.alignment import affine_score, replay
-from tests.reference.minimizers import minimizer_positions, packed, reverse_complement
+from tests.reference.minimizers import minimizer_positions, mix, packed
 
 Cli = Callable[..., tuple[int, bytes, str]]
 SCORES = (1, 4, 6, 1, 5)  # match, mismatch, gap open and extension, clip

@@ -9,8 +9,9 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.helpers.map_files import random_genome, records, write_fasta, write_fastq
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.sam import records
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 #: an end on the reference: from, to, strand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,37 +11,15 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
-from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, Workspace, map_on_one_lane, runs_on_gpu
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.sequences.batch import SequenceBatch, join_bytes
-from gpualign.sequences.reference import Reference
-
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
-COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
-
-
-def make_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]:
-    """Contigs of several lengths: random, with copies of a piece with changes, a tandem repeat and runs of N."""
-    rng = np.random.default_rng(seed)
-    contigs = [LETTERS[rng.integers(0, 4, size)] for size in (40_000, 9_000, 300, 60, 12_000)]
-    piece = contigs[0][1000:2500]
-    for at in range(5000, 30_000, 2500):
-        copy = piece.copy()
-        changed = rng.random(len(copy)) < 0.01
-        copy[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
-        contigs[0][at : at + len(copy)] = copy
-    contigs[1][2000:6000] = np.tile(contigs[1][2000:2020], 200)
-    contigs[4][3000:3100] = ord("N")
-    contigs[4][7000] = ord("N")
-    packer = _native.ReferencePacker()
-    for contig in contigs:
-        packer.append(contig)
-    offsets = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])]).astype(np.int64)
-    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish()), contigs
+from gpualign.sequences.batch import SequenceBatch
+from tests.helpers.map_cases import LETTERS, PAIRS, assert_same, repetitive_reference
+from tests.helpers.paths import GENOMES, READS
+from tests.helpers.sequences import batch_of, reverse_complement
 
 
 def read_from(
@@ -66,12 +43,7 @@ def read_from(
         )
     if rng.random() < 0.05 and letters:
         letters = b"N" + letters[1:]
-    return (letters.translate(COMPLEMENT)[::-1] if rng.random() < 0.5 else letters), contig, start
-
-
-def as_batch(reads: list[bytes], mates: NDArray[np.uint8] | None = None) -> SequenceBatch:
-    bases, offsets = join_bytes(reads)
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(reads) + 1, np.int64), bases, offsets, mates=mates)
+    return (reverse_complement(letters) if rng.random() < 0.5 else letters), contig, start
 
 
 def make_reads(contigs: list[NDArray[np.uint8]], seed: int, count: int, longest: int) -> SequenceBatch:
@@ -82,7 +54,7 @@ def make_reads(contigs: list[NDArray[np.uint8]], seed: int, count: int, longest:
     ]
     reads += [b"", b"A", b"ACGT", b"N" * 60, bytes(LETTERS[rng.integers(0, 4, 120)])]
     chimera = bytes(contigs[0][100:160]) + bytes(contigs[4][500:560])
-    return as_batch([*reads, chimera, *[bytes(contigs[1][2000 + i : 2120 + i]) for i in range(20)]])
+    return batch_of([*reads, chimera, *[bytes(contigs[1][2000 + i : 2120 + i]) for i in range(20)]])
 
 
 def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
@@ -93,7 +65,7 @@ def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> Seque
     for _ in range(count):
         insert = int(rng.normal(300, 30))
         fragment, _, _ = read_from(contigs[:1] * 4 + contigs[4:], rng, max(120, insert), 0.01)
-        ends = [fragment[:100], fragment[-100:].translate(COMPLEMENT)[::-1]]
+        ends = [fragment[:100], reverse_complement(fragment[-100:])]
         kind = rng.random()
         if kind < 0.1:
             spoilt = np.frombuffer(ends[1], np.uint8).copy()
@@ -109,22 +81,13 @@ def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> Seque
         else:
             reads += ends
             mates += [1, 2]
-    return as_batch(reads, np.array(mates, np.uint8))
+    return batch_of(reads, np.array(mates, np.uint8))
 
 
 @pytest.fixture(scope="module")
 def world() -> tuple[MinimizerIndex, list[NDArray[np.uint8]]]:
-    reference, contigs = make_reference(3)
+    reference, contigs = repetitive_reference(3)
     return build_index(reference, IndexParams(15, 8)), contigs
-
-
-def assert_same(
-    found: DeviceRecords, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
-) -> None:
-    merged = found.alignments(batch, params, pairs is not None, lambda left: map_batch(index, left, params, pairs))
-    expected = map_batch(index, batch, params, pairs)
-    for field in fields(expected):
-        assert np.array_equal(getattr(merged, field.name), getattr(expected, field.name)), field.name
 
 
 CASES = {
@@ -134,11 +97,6 @@ CASES = {
     "few hits": MapParams.of_preset(max_hits=20, max_candidates=3, secondary=2),
     "many hits": MapParams.of_preset("sr-sensitive"),
     "scores": MapParams.of_preset(match=2, mismatch=3, gap_open=1, gap_extend=1, clip_penalty=0),
-}
-PAIRS = {
-    "fr": PairModel(mean=300, sd=30, min=150, max=450),
-    "ff": PairModel(mean=300, sd=30, min=150, max=450, orientation="ff"),
-    "rf, no price": PairModel(mean=300, sd=30, min=150, max=450, orientation="rf", unpaired_penalty=0),
 }
 
 
@@ -170,8 +128,8 @@ def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) ->
         else:
             read = np.concatenate([read[:at], LETTERS[rng.integers(0, 4, int(rng.integers(1, 5)))], read[at:]])
         letters = bytes(read)
-        reads.append(letters if rng.random() < 0.5 else letters.translate(COMPLEMENT)[::-1])
-    return as_batch(reads)
+        reads.append(letters if rng.random() < 0.5 else reverse_complement(letters))
+    return batch_of(reads)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +157,7 @@ def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
 
 def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]) -> None:
     index, contigs = world
-    batch = as_batch([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
+    batch = batch_of([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
     found = map_on_one_lane(index, batch, MapParams())
     assert found.left.tolist() == [0, 1, 1]
     assert_same(found, index, batch, MapParams(), None)
@@ -214,7 +172,7 @@ def test_what_the_device_does_not_map() -> None:
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
 def test_templates(paired: bool, firsts: list[int]) -> None:
-    item = MapBatch.of(as_batch([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
+    item = MapBatch.of(batch_of([b"A"] * 5, np.array([1, 2, 0, 1, 2], np.uint8)), paired)
     templates = item.addresses(0)["templates"]
     assert item.block[templates : templates + 4 * len(firsts)].view(np.uint32).tolist() == firsts
     assert item.templates == len(firsts) - 1
@@ -318,8 +276,7 @@ class TestOnGpu:
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
 
-        data = Path(__file__).resolve().parent.parent.parent / "examples" / "data"
-        files = MapFiles(str(data / "genomes.fa"), str(data / "SRR059298_25k.fastq.gz"))
+        files = MapFiles(str(GENOMES), str(READS))
         texts = []
         for number, (device, batch) in enumerate(
             [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.helpers.map_files import GENOMES, random_genome, read_fasta, write_fasta, write_fastq
+from tests.helpers.files import read_fasta, write_fasta, write_fastq
+from tests.helpers.paths import GENOMES
 from tests.helpers.sam_rules import broken_rules
-from tests.reference.minimizers import reverse_complement
+from tests.helpers.sequences import random_genome, reverse_complement, substitute
 
 Cli = Callable[..., tuple[int, bytes, str]]
 Reads = dict[tuple[str, int], tuple[str, str]]
@@ -70,9 +71,9 @@ def genome() -> dict[str, str]:
     return {"one": one[:3000] + "N" * 30 + one[3030:], "two": random_genome(42, 4000)}
 
 
-def mutated(rng: random.Random, text: str) -> str:
+def with_changes(rng: random.Random, text: str) -> str:
     """About 3 % of mismatches, one gap in every third."""
-    letters = [rng.choice("ACGTN") if rng.random() < 0.03 else base for base in text]
+    letters = list(substitute(rng, text, 0.03))
     at = rng.randrange(10, len(text) - 10)
     if rng.random() < 1 / 6:
         letters[at] += random_genome(at, 4)
@@ -102,7 +103,7 @@ def hard_cases(genome: dict[str, str]) -> list[tuple[str, str]]:
             left, right = random_genome(i, 30) + left[:90], random_genome(i + 1, 40) + right
         elif kind == 6:
             left, right = (random_genome(i, 100), "") if i % 16 == 6 else (random_genome(i, 80), random_genome(-i, 80))
-        ends = [mutated(rng, end) if len(end) > 30 else end for end in (left, right)]
+        ends = [with_changes(rng, end) if len(end) > 30 else end for end in (left, right)]
         pairs.append((ends[i % 2], ends[1 - i % 2]))
     return pairs
 

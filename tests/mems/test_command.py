@@ -13,10 +13,9 @@ import pysam
 import pytest
 
 from gpualign.cli import main
+from tests.helpers.paths import EXAMPLES, TESTS
 
-HERE = Path(__file__).parent.parent
-GOLDEN = HERE / "data" / "mems"
-EXAMPLES = HERE.parent / "examples" / "data"
+GOLDEN = TESTS / "data" / "mems"
 
 REF = ">r1 first\nACGTACGTTGCATTTTNNNNNNNNACGATCGATTACG\n>ref_two\nttttacgatcgattacgggrrrryyyycc\n"
 QUERY = ">q1 x\nacgatcgattacgnnnnnnnnnnACGTACGTTGCAT\n>empty\n\n>q3\nTTACGggrrrryyyyccAAAACGTAATCGATCGTAAAA\n"

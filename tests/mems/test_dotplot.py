@@ -19,8 +19,10 @@ from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
-from tests.mems.test_mems import DeviceStandIn, write_fasta
-from tests.reference.mems import matches, reverse_complement
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import reverse_complement
+from tests.helpers.stand_ins import DeviceStandIn
+from tests.reference.mems import matches
 
 SVG = "{http://www.w3.org/2000/svg}"
 Run = Callable[..., tuple[int, bytes, str]]
@@ -58,8 +60,8 @@ def test_the_longest_matches_are_kept_at_their_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, on_device: bool, most: int, batch: int
 ) -> None:
     contigs, queries = sequences()
-    write_fasta(tmp_path / "ref.fa", "c", contigs)
-    write_fasta(tmp_path / "query.fa", "q", queries)
+    write_fasta(tmp_path / "ref.fa", contigs, prefix="c")
+    write_fasta(tmp_path / "query.fa", queries, prefix="q")
     drawn: list[DotPlot] = []
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
     monkeypatch.setattr(mems_search, "MOST_DOTS", most)
@@ -79,8 +81,8 @@ def test_the_longest_matches_are_kept_at_their_places(
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     contigs, queries = sequences()
-    write_fasta(tmp_path / "ref.fa", "c", contigs)
-    write_fasta(tmp_path / "query.fa", "q", queries)
+    write_fasta(tmp_path / "ref.fa", contigs, prefix="c")
+    write_fasta(tmp_path / "query.fa", queries, prefix="q")
     return tmp_path / "ref.fa", tmp_path / "query.fa"
 
 
@@ -113,8 +115,8 @@ def test_svg(cli: Run, files: tuple[Path, Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("records", [0, 1, 600])
 def test_png_of_few_and_many_records(cli: Run, tmp_path: Path, records: int) -> None:
-    write_fasta(tmp_path / "ref.fa", "c", ["ACGTTGCAAC"])
-    write_fasta(tmp_path / "query.fa", "q\x01" * 30, ["ACGTTGCA"] * records)
+    write_fasta(tmp_path / "ref.fa", ["ACGTTGCAAC"], prefix="c")
+    write_fasta(tmp_path / "query.fa", ["ACGTTGCA"] * records, prefix="q\x01" * 30)
     code, _, error = cli(
         "mems",
         "-l",
@@ -131,7 +133,7 @@ def test_png_of_few_and_many_records(cli: Run, tmp_path: Path, records: int) -> 
 
 
 def test_a_control_character_in_a_name_leaves_the_svg_readable(cli: Run, tmp_path: Path) -> None:
-    write_fasta(tmp_path / "ref.fa", "c\x01$x$", ["ACGTTGCAAC"])
+    write_fasta(tmp_path / "ref.fa", ["ACGTTGCAAC"], prefix="c\x01$x$")
     arguments = ["-l", "5", "--device", "cpu", tmp_path / "ref.fa", tmp_path / "ref.fa"]
     assert cli("mems", "--dotplot", tmp_path / "x.svg", *arguments)[0] == 0
     root = ElementTree.fromstring((tmp_path / "x.svg").read_text())

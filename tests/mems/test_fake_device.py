@@ -23,7 +23,8 @@ from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
 from tests.helpers.fake_cuda import Allocation, FakeDriver
-from tests.mems.test_gpu import mutate, random_text, reverse_complement, write
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import random_text, reverse_complement, substitute
 
 #: matches of a tile that its own warp finds, and of each further part
 OWN, OF_PART = 5, 3
@@ -218,8 +219,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     folder = tmp_path_factory.mktemp("genome")
     text = random_text(generator, 3000)
     contigs = [text + "AC" * 60 + "NNN" + text[500:900], random_text(generator, 500), "A" * 60]
-    queries = [mutate(generator, text, 0.02), "A" * 70, "", reverse_complement(text)[:1500], "AC" * 30]
-    return (write(folder / "ref.fa", contigs), write(folder / "long.fa", queries))
+    queries = [substitute(generator, text, 0.02), "A" * 70, "", reverse_complement(text)[:1500], "AC" * 30]
+    return (str(write_fasta(folder / "ref.fa", contigs)), str(write_fasta(folder / "long.fa", queries)))
 
 
 def run(files: tuple[str, ...], folder: Path, device: str, params: MemsParams, **options: Any) -> bytes:

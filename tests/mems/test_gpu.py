@@ -13,25 +13,10 @@ from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.mems.self_test import self_test
 from gpualign.params import RunOptions
-from tests.reference.mems import reverse_complement
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import random_text, reverse_complement, substitute
 
 pytestmark = pytest.mark.gpu
-
-
-def random_text(generator: np.random.Generator, length: int, letters: str = "ACGT") -> str:
-    return "".join(generator.choice(list(letters), length))
-
-
-def mutate(generator: np.random.Generator, text: str, rate: float) -> str:
-    letters = np.array(list(text))
-    places = generator.random(len(letters)) < rate
-    letters[places] = generator.choice(list("ACGTN"), int(places.sum()))
-    return "".join(letters)
-
-
-def write(path: Path, records: list[str]) -> str:
-    path.write_text("".join(f">{path.stem}{i}\n{record}\n" for i, record in enumerate(records)))
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +27,20 @@ def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     unit, element = random_text(generator, 171), random_text(generator, 300)
     parts = [random_text(generator, 40_000)]
     for _ in range(60):
-        parts += [mutate(generator, element, 0.1), random_text(generator, 500)]
+        parts += [substitute(generator, element, 0.1), random_text(generator, 500)]
     parts += [unit * 80, "N" * 500, "A" * 700, random_text(generator, 30_000), "AC" * 400, "R", "TTTTTTTTT"]
     big = "".join(parts)
     contigs = [big, *(random_text(generator, int(n)) for n in generator.integers(1, 90, 40)), big[1000:6000]]
-    related = mutate(generator, big, 0.01) + big[20_000:60_000] + reverse_complement(big)[:50_000] + "ACGT" * 50
+    related = substitute(generator, big, 0.01) + big[20_000:60_000] + reverse_complement(big)[:50_000] + "ACGT" * 50
     reads = []
     for _ in range(3000):
         at, size = int(generator.integers(0, len(big) - 160)), int(generator.integers(0, 160))
-        read = mutate(generator, big[at : at + size], 0.02)
+        read = substitute(generator, big[at : at + size], 0.02)
         reads.append(reverse_complement(read) if generator.random() < 0.5 else read)
     return (
-        write(folder / "ref.fa", contigs),
-        write(folder / "long.fa", [related, "", "A" * 900]),
-        write(folder / "reads.fa", reads),
+        str(write_fasta(folder / "ref.fa", contigs)),
+        str(write_fasta(folder / "long.fa", [related, "", "A" * 900])),
+        str(write_fasta(folder / "reads.fa", reads)),
     )
 
 
@@ -86,8 +71,8 @@ def test_frequent_strings_are_left_out_alike(genome: tuple[str, str, str], tmp_p
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6])
 def test_tiny_lengths(tmp_path: Path, length: int) -> None:
     generator = np.random.default_rng(length)
-    reference = write(tmp_path / "ref.fa", [random_text(generator, 400, "ACGTN"), "ACGTACG"])
-    query = write(tmp_path / "query.fa", [random_text(generator, 300, "ACGTN") for _ in range(4)])
+    reference = str(write_fasta(tmp_path / "ref.fa", [random_text(generator, 400, "ACGTN"), "ACGTACG"]))
+    query = str(write_fasta(tmp_path / "query.fa", [random_text(generator, 300, "ACGTN") for _ in range(4)]))
     params = MemsParams(min_length=length, kind="maxmatch", strands="both", only_acgt=True)
     files = (reference, query)
     assert run(files, tmp_path, "cuda:0", params) == run(files, tmp_path, "cpu", params)
@@ -137,8 +122,8 @@ def test_long_matches(tmp_path: Path) -> None:
     generator = np.random.default_rng(5)
     text = random_text(generator, 300_000)
     broken = text[:1000] + "N" + text[1001:]
-    reference = write(tmp_path / "ref.fa", ["ACG", text + text[:777], broken])
-    query = write(tmp_path / "query.fa", [text, text[:-1] + "N", reverse_complement(text)])
+    reference = str(write_fasta(tmp_path / "ref.fa", ["ACG", text + text[:777], broken]))
+    query = str(write_fasta(tmp_path / "query.fa", [text, text[:-1] + "N", reverse_complement(text)]))
     params = MemsParams(min_length=40, kind="maxmatch", strands="both", only_acgt=True)
     files = (reference, query)
     expected = run(files, tmp_path, "cpu", params)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,18 +12,19 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.engine import opening
-from gpualign.engine.stage import Stage
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.index.sorted_positions import SortedPositions, sort_positions
 from gpualign.mems import loop
-from gpualign.mems.cpu import Columns, Matches, Piece, Search, sort_tiles
+from gpualign.mems.cpu import Columns, Piece, Search, sort_tiles
 from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.reference import Reference
-from tests.reference.mems import Match, matches, reverse_complement
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import make_reference, reverse_complement
+from tests.helpers.stand_ins import DeviceStandIn
+from tests.reference.mems import Match, matches
 
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
 #: kinds of matches, with the most occurrences
@@ -36,16 +35,8 @@ KINDS = st.sampled_from(
 STREAMED = KINDS.filter(lambda kind: kind[0] != "mum")
 
 
-def make_reference(contigs: list[str]) -> Reference:
-    packer = _native.ReferencePacker()
-    for contig in contigs:
-        packer.append(np.frombuffer(contig.encode(), np.uint8))
-    offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
-    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())
-
-
 def search_for(contigs: list[str], params: MemsParams, k: int | None = None, w: int | None = None) -> Search:
-    reference = make_reference(contigs)
+    reference = make_reference(*contigs)
     index = choose_index(params.min_length, reference.bases) if k is None or w is None else IndexParams(k, w)
     return Search(build_index(reference, index), params)
 
@@ -117,7 +108,7 @@ def test_pieces_and_pauses_change_nothing(
 
 
 def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
-    search = Search(index_for(make_reference(contigs), params), params)
+    search = Search(index_for(make_reference(*contigs), params), params)
     assert isinstance(search.index, SortedPositions)
     return search
 
@@ -159,7 +150,7 @@ def check_by_start(search: Search, queries: list[str]) -> None:
 def test_sorted_positions_do_not_depend_on_threads() -> None:
     generator = np.random.default_rng(4)
     text = "".join(generator.choice(list("ACGT"), 300_000))
-    reference = make_reference([text, "N" * 9, text[:2000] * 3, "ACGT"])
+    reference = make_reference(text, "N" * 9, text[:2000] * 3, "ACGT")
     for k in (1, 4, 9):
         one, three = sort_positions(reference, k, 1), sort_positions(reference, k, 3)
         assert np.array_equal(one.offsets, three.offsets)
@@ -198,8 +189,8 @@ def test_the_whole_command_against_the_definition(
 ) -> None:
     contigs, queries, least, _, _ = problem
     folder = tmp_path_factory.mktemp("mems")
-    write_fasta(folder / "ref.fa", "c", contigs)
-    write_fasta(folder / "query.fa", "q", queries)
+    write_fasta(folder / "ref.fa", contigs, prefix="c")
+    write_fasta(folder / "query.fa", queries, prefix="q")
     params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands=strands, table=True, header=False)
     options = RunOptions(output=str(folder / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 64)
     run_mems(str(folder / "ref.fa"), (str(folder / "query.fa"),), params, options)
@@ -211,10 +202,6 @@ def test_the_whole_command_against_the_definition(
         query_columns = (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
         expected.append((*query_columns, f"c{m.contig}", m.position + 1, m.position + m.length, m.length))
     assert rows == [[str(field) for field in row] for row in expected]
-
-
-def write_fasta(path: Path, prefix: str, sequences: list[str]) -> None:
-    path.write_text("".join(f">{prefix}{i}\n{sequence}\n" for i, sequence in enumerate(sequences)))
 
 
 def test_matches_stop_at_record_borders_and_at_other_letters() -> None:
@@ -292,39 +279,13 @@ def test_packed_text(sequences: list[str], strands: int) -> None:
         if strands & 1:
             expected += sequence.upper() + "|"
         if strands & 2:
-            expected += reverse_complement(sequence) + "|"
+            expected += reverse_complement(sequence.upper()) + "|"
     assert packed.length == len(expected)
     for i, letter in enumerate(expected):
         broken = int(packed.breaks[i // 64]) >> (i % 64) & 1
         assert broken == (letter not in "ACGT")
         if not broken:
             assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == letter
-
-
-class DeviceStandIn:
-    """A backend that takes the devices' way through the workflow, with the CPU's search."""
-
-    name, on_gpu = "stand-in", True
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-
-    def run(self, items: Iterable[Piece], stage: Stage[Piece, Matches]) -> Iterator[Matches]:
-        search: Search = stage.cpu.__self__.search  # type: ignore[attr-defined]
-        for item in items:
-            yield search.find(item, 0, self.limit)
-
-    def report(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        pass
-
-    def __enter__(self) -> DeviceStandIn:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -337,8 +298,8 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     piece: int,
 ) -> None:
     contigs, queries, least, _, _ = problem
-    write_fasta(tmp_path / "ref.fa", "c", contigs)
-    write_fasta(tmp_path / "query.fa", "q", queries)
+    write_fasta(tmp_path / "ref.fa", contigs, prefix="c")
+    write_fasta(tmp_path / "query.fa", queries, prefix="q")
     files = (str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),))
     params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands="both", strings=True, only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 16)

@@ -18,7 +18,9 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.identity import IdentityBound, band_of, score_from_edits
 from gpualign.sequences.matrices import match_mismatch
-from tests.pairwise.test_pairwise import align, mutate, rows_of, run, write_fasta
+from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.pairwise_cases import align, run
+from tests.helpers.sequences import mutate
 
 
 def one(values: int) -> np.ndarray:

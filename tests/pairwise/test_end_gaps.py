@@ -19,20 +19,13 @@ from gpualign.errors import UsageError
 from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
 from gpualign.sequences.matrices import match_mismatch
-from tests.pairwise.test_pairwise import (
-    align,
-    check_alignments,
-    cigar_text,
-    mutate,
-    parasail_matrix,
-    rows_of,
-    run,
-    score_of,
-    write_fasta,
-)
+from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.pairwise_cases import align, check_alignments, parasail_matrix, run, score_of
+from tests.helpers.paths import AMPLICONS
+from tests.helpers.sam import cigar_text
+from tests.helpers.sequences import mutate
 from tests.reference.pairwise import end_gap_score, replay
 
-AMPLICONS = Path(__file__).parent.parent.parent / "examples" / "data" / "amplicons.fa"
 VSEARCH = "--match 2 --mismatch -4 --gapopen 20I/2E --gapext 2I/1E --iddef 2".split()  # noqa: SIM905
 
 
@@ -99,7 +92,7 @@ def test_long_pairs(inside: tuple[int, int]) -> None:
         by_lane = align(as_matrix, [query], [target], *inside, end_gaps=ends)
         for got, other in zip(by_wave, by_lane, strict=True):
             assert np.array_equal(got, other)
-        path = cigar_text(by_wave[3], by_wave[4], 0)
+        path = cigar_text(by_wave[3].tolist())
         assert by_wave[0][0] == expected
         assert replay(query, target, path, score_of(scoring), *inside, ends) == (expected, len(query), len(target))
         assert align(scoring, [query], [target], *inside, traced=False, end_gaps=ends)[0][0] == expected

@@ -13,8 +13,9 @@ import pytest
 
 from gpualign.cli import main
 from gpualign.pairwise.device import kernel as kernels
-from tests.pairwise.test_pairwise import mutate, replay, rows_of, write_fasta
-from tests.reference.pairwise import end_gap_score
+from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.sequences import mutate
+from tests.reference.pairwise import end_gap_score, replay
 
 pytestmark = pytest.mark.gpu
 

@@ -18,7 +18,7 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 from gpualign.sequences.pairs import PairBlock
-from tests.pairwise.test_pairwise import mutate
+from tests.helpers.sequences import mutate
 
 
 class Slot:

@@ -20,7 +20,7 @@ from gpualign.pairwise.device import long, plan, tasks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
-from tests.pairwise.test_pairwise import replay
+from tests.reference.pairwise import replay
 
 MATCH, INSERT, DELETE = 0, 1, 2
 NEVER = -(1 << 40)

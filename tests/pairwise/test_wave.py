@@ -18,7 +18,10 @@ import pytest
 from gpualign.cli import main
 from gpualign.pairwise.run import warn_of_giants
 from gpualign.sequences.matrices import match_mismatch
-from tests.pairwise.test_pairwise import align, mutate, rows_of, write_fasta
+from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.pairwise_cases import align
+from tests.helpers.sam import cigar_text
+from tests.helpers.sequences import mutate
 from tests.reference.pairwise import replay
 
 SCORING = match_mismatch(5, -4)
@@ -68,7 +71,7 @@ def test_scores_and_paths(gaps: str) -> None:
         for table in (1 << 28, 64 * max(len(query), len(target))):  # the smaller one splits parts again
             found = align(SCORING, [query], [target], gap_open, gap_extend, table=table)
             assert found[0][0] == expected, name
-            cigar = "".join(f"{run >> 4}{'MID'[run & 15]}" for run in found[3].tolist())
+            cigar = cigar_text(found[3].tolist())
             replayed = replay(query, target, cigar, letter_scores, gap_open, gap_extend)
             assert replayed == (expected, len(query), len(target)), name
 

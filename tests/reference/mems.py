@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_COMPLEMENT = str.maketrans("ACGT", "TGCA")
+from tests.helpers.sequences import reverse_complement
 
 
 class Match(NamedTuple):
@@ -16,10 +16,6 @@ class Match(NamedTuple):
     contig: int
     position: int
     length: int
-
-
-def reverse_complement(sequence: str) -> str:
-    return sequence.upper().translate(_COMPLEMENT)[::-1]
 
 
 def _runs(target: str, query: str, least: int) -> list[tuple[int, int, int]]:
@@ -56,7 +52,7 @@ def matches(
     found = []
     for number, query in enumerate(queries):
         for strand in strands:
-            text = query.upper() if strand == "+" else reverse_complement(query)
+            text = query.upper() if strand == "+" else reverse_complement(query.upper())
             block = [
                 Match(number, strand, start, contig, position, length)
                 for contig, target in enumerate(contigs)

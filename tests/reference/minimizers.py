@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def reverse_complement(text: str) -> str:
-    return text.translate(COMPLEMENT)[::-1]
+from tests.helpers.sequences import reverse_complement
 
 
 def minimizer_positions(text: str, k: int, w: int, hash_of: Callable[[str], int]) -> list[int]:
@@ -34,3 +30,12 @@ def minimizer_positions(text: str, k: int, w: int, hash_of: Callable[[str], int]
 def packed(kmer: str) -> int:
     """The k-mer as an integer, its first base in the lowest two bits."""
     return sum("ACGT".index(base) << (2 * i) for i, base in enumerate(kmer))
+
+
+def mix(k: int, value: int) -> int:
+    """The documented hash: xor-shifts by k and odd multipliers on 2k bits."""
+    mask = (1 << 2 * k) - 1
+    for multiplier in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93):
+        value ^= value >> k
+        value = value * multiplier & mask
+    return value ^ value >> k

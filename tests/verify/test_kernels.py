@@ -13,6 +13,7 @@ from gpualign.engine.cpu import CpuBackend
 from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
 from gpualign.verify.stage import STAGE
+from tests.helpers.sequences import make_reference
 from tests.helpers.verify_cases import (
     LENGTHS,
     LONG_LENGTHS,
@@ -246,15 +247,11 @@ def test_a_plan_names_the_modules_that_its_launches_take(mode, passes):
 
 
 def test_windows_of_a_reference_too_large_for_the_device():
-    from gpualign import _native
-    from gpualign.sequences.reference import Reference
     from gpualign.verify.device.kernel import window_text
 
     rng = random.Random(3)
     text = random_text(rng, 700) + "N" * 50 + random_text(rng, 300)
-    packer = _native.ReferencePacker()
-    packer.append(np.frombuffer(text.encode(), np.uint8))
-    reference = Reference(["r"], np.array([0, len(text)], np.int64), *packer.finish())
+    reference = make_reference(text)
     begin = [0, 31, 32, 33, 640, 690, len(text) - 65, len(text) - 1, 5, 5]
     columns = [1, 64, 65, 31, 200, 100, 65, 1, 900, 900]
     tasks = np.array([begin, columns, range(10), range(10)], np.uint32).T.copy()

@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 from gpualign.cli import main
-from tests.helpers.verify_cases import mutate, random_text, reverse_complement
+from tests.helpers.sequences import mutate, random_text, reverse_complement
 
 HEADER = "query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 
@@ -78,7 +78,7 @@ def expected(data, rate):
     return out
 
 
-def rows_of(text):
+def fields_of(text):
     lines = text.splitlines()
     assert lines[0].startswith(HEADER)
     return [line.split("\t") for line in lines[1:]]
@@ -88,7 +88,7 @@ def test_tsv_candidates_against_edlib(data, run):
     folder, _, queries, _ = data
     out, err = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-e", 0.12)
     wanted = [row for row in expected(data, 0.12) if row]
-    got = rows_of(out)
+    got = fields_of(out)
     assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in got] == wanted
     for row in got:
         length = len(queries[row[0]])
@@ -101,7 +101,7 @@ def test_tsv_candidates_against_edlib(data, run):
 def test_all_writes_a_line_for_every_candidate(data, run):
     folder, _, _, rows = data
     out, _ = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "--all", "-p")
-    got = rows_of(out)
+    got = fields_of(out)
     assert [(row[0], row[1]) for row in got] == [(row[0], row[1]) for row in rows]
     for row, wanted in zip(got, expected(data, 0.1), strict=True):
         if wanted is None:
@@ -113,7 +113,7 @@ def test_all_writes_a_line_for_every_candidate(data, run):
 def test_the_alignments_replay(data, run):
     folder, targets, queries, _ = data
     out, _ = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-e", 0.2, "--cigar")
-    for name, target, strand, start, end, _, distance, _, cigar in rows_of(out):
+    for name, target, strand, start, end, _, distance, _, cigar in fields_of(out):
         query = reverse_complement(queries[name]) if strand == "-" else queries[name]
         text = targets[target][int(start) - 1 : int(end)]
         i = j = errors = 0
@@ -178,7 +178,7 @@ def test_best_ranks_within_a_query(data, run):
     for row in expected(data, 1.0):
         if row and (row[0] not in wanted or row[5] < wanted[row[0]][5]):
             wanted[row[0]] = row
-    got = rows_of(out)
+    got = fields_of(out)
     assert [(r[0], int(r[6])) for r in got] == [(name, row[5]) for name, row in wanted.items()]
     for batch in (60, 100, 1000):  # groups never break at a chunk's border
         again, _ = run(
@@ -187,7 +187,7 @@ def test_best_ranks_within_a_query(data, run):
         assert again == out
 
     two, _ = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-e", 1.0, "-n", 2)
-    distances = [(row[0], int(row[6])) for row in rows_of(two)]
+    distances = [(row[0], int(row[6])) for row in fields_of(two)]
     assert len(distances) == 120
     assert all(a[0] != b[0] or a[1] <= b[1] for a, b in itertools.pairwise(distances))
 
@@ -207,7 +207,7 @@ def test_paf_places_are_widened(data, run, tmp_path):
         )
     (tmp_path / "c.paf").write_text("".join(lines))
     out, _ = run(folder / "ref.fa", folder / "q.fa", "-c", tmp_path / "c.paf")
-    assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in rows_of(out)] == wanted
+    assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in fields_of(out)] == wanted
 
 
 def test_alignments_give_their_places(data, run, tmp_path):
@@ -230,7 +230,7 @@ def test_alignments_give_their_places(data, run, tmp_path):
             unmapped.query_name, unmapped.query_sequence, unmapped.flag = "q0", "ACGT", 4
             out.write(unmapped)
         text, _ = run(folder / "ref.fa", folder / "q.fa", "-c", path)
-        assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in rows_of(text)] == wanted
+        assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in fields_of(text)] == wanted
 
 
 def test_candidates_from_standard_input(data, run, monkeypatch):
@@ -248,13 +248,13 @@ def test_records_paired_line_by_line(run, tmp_path):
     (tmp_path / "t.fa").write_text(">a\nTTACGTACGTTT\n>b\n\n>c\nACGT\n")
     (tmp_path / "q.fq").write_text("@x\nACGTACGT\n+\nIIIIIIII\n@y\nAC\n+\nII\n@z\nTTTT\n+\nIIII\n")
     out, _ = run(tmp_path / "t.fa", tmp_path / "q.fq", "-k", -1, "--all", "-p")
-    assert rows_of(out) == [
+    assert fields_of(out) == [
         ["x", "a", "+", "3", "10", "8", "0", "100.00", "8="],
         ["y", "b", "+", "1", "0", "2", "2", "0.00", "2I"],
         ["z", "c", "+", "1", "4", "4", "3", "25.00", "3X1="],
     ]
     out, _ = run(tmp_path / "t.fa", tmp_path / "q.fq", "-k", 4, "-m", "global", "--strand", "both")
-    assert rows_of(out) == [
+    assert fields_of(out) == [
         ["x", "a", "+", "1", "12", "8", "4", "66.67"],
         ["y", "b", "+", "1", "0", "2", "2", "0.00"],
         ["z", "c", "+", "1", "4", "4", "3", "25.00"],

@@ -18,8 +18,9 @@ from gpualign.errors import GpualignError
 from gpualign.io.fastx import Chunk
 from gpualign.pairwise import run as pairwise
 from gpualign.sequences.encoded import EncodedSequences
-from tests.conftest import EXAMPLES
-from tests.engine.cluster.conftest import KILLED, Cluster, squares, without_program_line
+from tests.helpers.cluster import KILLED, Cluster, squares
+from tests.helpers.paths import EXAMPLES
+from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
@@ -55,7 +56,7 @@ def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str
     words = [str(inputs.get(word, word)) for word in COMMANDS[name].split()]
     alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
-    assert without_program_line(alone[1]) == without_program_line(on_cluster[1])
+    assert without_program(alone[1]) == without_program(on_cluster[1])
     assert len(alone[1]) > 0
     assert f"cluster {cluster.address}, 2 workers, 2 threads" in on_cluster[2]
 
@@ -66,7 +67,7 @@ def test_saved_index_is_read_by_the_workers(
     index = tmp_path / "genomes.gpi"
     alone = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--save-index", index)
     on_cluster = cli("map", index, inputs["reads.fq"], "--cluster", cluster.address, "--batch-size", "30K")
-    assert without_program_line(alone[1]) == without_program_line(on_cluster[1])
+    assert without_program(alone[1]) == without_program(on_cluster[1])
 
 
 def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: 
     program = [sys.executable, "-m", "gpualign"]
     alone = subprocess.run([*program, *words], capture_output=True, check=True)
     local = subprocess.run([*program, *words, "--cluster", "local:1"], capture_output=True, check=True)
-    assert without_program_line(alone.stdout) == without_program_line(local.stdout)
+    assert without_program(alone.stdout) == without_program(local.stdout)
     # what is said is ours alone
     assert all(line.startswith(b"gpualign map: ") for line in local.stderr.splitlines())
 

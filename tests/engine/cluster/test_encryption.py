@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.cluster.conftest import DASK, PATIENCE_S, QUIET, without_program_line
+from tests.helpers.cluster import DASK, PATIENCE_S, QUIET
+from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
@@ -63,7 +64,7 @@ def test_same_bytes(address: str, ours: dict[str, str], inputs: dict[str, Path],
     command = [*GPUALIGN, *words, "--cluster", address]
     on_cluster = subprocess.run(command, env=ours, capture_output=True, timeout=PATIENCE_S)
     assert on_cluster.returncode == 0, on_cluster.stderr
-    assert without_program_line(on_cluster.stdout) == without_program_line(cli(*words)[1])
+    assert without_program(on_cluster.stdout) == without_program(cli(*words)[1])
 
 
 def test_strangers_are_refused(address: str, inputs: dict[str, Path], tmp_path: Path) -> None:

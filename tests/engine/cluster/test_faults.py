@@ -17,7 +17,8 @@ import pytest
 
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
-from tests.engine.cluster.conftest import DASK, KILLED, PATIENCE_S, QUIET, Cluster, squares, without_program_line
+from tests.helpers.cluster import DASK, KILLED, PATIENCE_S, QUIET, Cluster, squares
+from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
@@ -54,7 +55,7 @@ def test_command_with_killed_workers_gives_the_same_bytes(
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "4K"]
     alone, on_cluster = cli(*words), cli(*words, "--cluster", cluster.address)
     assert on_cluster[0] == 0, on_cluster[2]
-    assert without_program_line(alone[1]) == without_program_line(on_cluster[1])
+    assert without_program(alone[1]) == without_program(on_cluster[1])
 
 
 @pytest.mark.parametrize("worker", [0, 1])
@@ -143,7 +144,7 @@ def test_scheduler_file_and_a_scheduler_that_goes(
     monkeypatch.setattr(connect, "PATIENCE_S", PATIENCE_S)
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "10K", "--cluster", file]
     alone = cli(*words[:-2])
-    assert without_program_line(cli(*words)[1]) == without_program_line(alone[1])
+    assert without_program(cli(*words)[1]) == without_program(alone[1])
     run = ClusterBackend.run
 
     def interrupted(self: ClusterBackend, items: Any, stage: Any) -> Iterator[Any]:

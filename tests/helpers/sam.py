@@ -1,24 +1,17 @@
-"""Files for the tests of `map`: inputs written, records read."""
+"""SAM and BAM: records read, files made."""
 
 from __future__ import annotations
 
-import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import pysam
 
 from gpualign.io.fastx import read_batches
-from tests.conftest import EXAMPLES
-
-GENOMES = EXAMPLES / "genomes.fa"
-READS = EXAMPLES / "SRR059298_25k.fastq.gz"
-
-
-def read_fasta(path: Path) -> dict[str, str]:
-    return {batch.name(i): batch.sequence(i).decode() for batch in read_batches(str(path)) for i in range(len(batch))}
 
 
 def records(sam: bytes) -> list[list[str]]:
+    """The fields of each."""
     return [line.split("\t") for line in sam.decode().splitlines() if not line.startswith("@")]
 
 
@@ -27,21 +20,13 @@ def tags(record: list[str]) -> dict[str, str]:
 
 
 def without_program(sam: bytes) -> bytes:
+    """Without @PG, which names the command line."""
     return b"".join(line for line in sam.splitlines(keepends=True) if not line.startswith(b"@PG"))
 
 
-def random_genome(seed: int, length: int) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=length))
-
-
-def write_fasta(path: Path, **sequences: str) -> Path:
-    path.write_text("".join(f">{name}\n{text}\n" for name, text in sequences.items()))
-    return path
-
-
-def write_fastq(path: Path, *reads: tuple[str, str, str]) -> Path:
-    path.write_text("".join(f"@{name}\n{bases}\n+\n{quality}\n" for name, bases, quality in reads))
-    return path
+def cigar_text(words: Iterable[int]) -> str:
+    """Of operations as BAM has them."""
+    return "".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in words)
 
 
 def to_bam(sam: Path, bam: Path) -> None:

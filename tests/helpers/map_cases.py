@@ -1,0 +1,57 @@
+"""A reference that is hard to map to, and how records of two programs are compared."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map.cpu import map_batch
+from gpualign.map.device.kernel import DeviceRecords
+from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from tests.helpers.files import Record
+from tests.helpers.sequences import make_reference, reverse_complement
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+PAIRS = {
+    "fr": PairModel(mean=300, sd=30, min=150, max=450),
+    "ff": PairModel(mean=300, sd=30, min=150, max=450, orientation="ff"),
+    "rf, no price": PairModel(mean=300, sd=30, min=150, max=450, orientation="rf", unpaired_penalty=0),
+}
+
+
+def repetitive_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]:
+    """Contigs of several lengths: random, with copies of a piece with changes, a tandem repeat and runs of N."""
+    rng = np.random.default_rng(seed)
+    contigs = [LETTERS[rng.integers(0, 4, size)] for size in (40_000, 9_000, 300, 60, 12_000)]
+    piece = contigs[0][1000:2500]
+    for at in range(5000, 30_000, 2500):
+        copy = piece.copy()
+        changed = rng.random(len(copy)) < 0.01
+        copy[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+        contigs[0][at : at + len(copy)] = copy
+    contigs[1][2000:6000] = np.tile(contigs[1][2000:2020], 200)
+    contigs[4][3000:3100] = ord("N")
+    contigs[4][7000] = ord("N")
+    return make_reference(*map(bytes, contigs)), contigs
+
+
+def assert_same(
+    found: DeviceRecords, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+) -> None:
+    merged = found.alignments(batch, params, pairs is not None, lambda left: map_batch(index, left, params, pairs))
+    expected = map_batch(index, batch, params, pairs)
+    for field in fields(expected):
+        assert np.array_equal(getattr(merged, field.name), getattr(expected, field.name)), field.name
+
+
+def pair(genome: str, start: int, insert: int, name: str, length: int = 100) -> tuple[Record, Record]:
+    """Ends of the fragment [start, start + insert), facing each other."""
+    left = genome[start : start + length]
+    right = reverse_complement(genome[start + insert - length : start + insert])
+    return (f"{name}/1", left, "I" * len(left)), (f"{name}/2", right, "5" * len(right))

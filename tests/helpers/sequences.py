@@ -1,0 +1,99 @@
+"""Random sequences, what becomes of them, and sequences as native code takes them.
+
+Generators are Python's or NumPy's: all that is drawn from them is ``random()``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import AnyStr, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.reference import Reference
+
+_COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+_T = TypeVar("_T")
+
+
+class Generator(Protocol):
+    def random(self) -> float: ...
+
+
+def reverse_complement(text: AnyStr) -> AnyStr:
+    """Of A, C, G, T; other letters stay."""
+    if isinstance(text, bytes):
+        return text.translate(bytes.maketrans(b"ACGTN", b"TGCAN"))[::-1]
+    return text.translate(_COMPLEMENT)[::-1]
+
+
+def _pick(rng: Generator, values: Sequence[_T]) -> _T:
+    return values[int(rng.random() * len(values))]
+
+
+def random_text(rng: Generator, length: int, letters: str = "ACGT") -> str:
+    return "".join(_pick(rng, letters) for _ in range(length))
+
+
+def random_genome(seed: int, length: int) -> str:
+    return random_text(random.Random(seed), length)
+
+
+def random_codes(rng: np.random.Generator, length: int, symbols: int) -> bytes:
+    """Bytes below ``symbols``."""
+    return rng.integers(0, symbols, length).astype(np.uint8).tobytes()
+
+
+def mutate(rng: Generator, text: AnyStr, rate: float, letters: AnyStr | None = None) -> AnyStr:
+    """Deletions, insertions and substitutions of one letter, a third of ``rate`` each."""
+    alphabet = list(letters if letters is not None else "ACGT")
+    out = []
+    for letter in text:
+        kind = rng.random()
+        if kind < rate / 3:
+            continue
+        if kind < 2 * rate / 3:
+            out += [letter, _pick(rng, alphabet)]
+        elif kind < rate:
+            out.append(_pick(rng, [other for other in alphabet if other != letter] or alphabet))
+        else:
+            out.append(letter)
+    return bytes(out) if isinstance(text, bytes) else "".join(out)
+
+
+def with_errors(seed: int, text: str, rate: float) -> str:
+    return mutate(random.Random(seed), text, rate)
+
+
+def substitute(rng: Generator, text: str, rate: float, letters: str = "ACGTN") -> str:
+    """Every letter is drawn anew with the probability ``rate``."""
+    return "".join(_pick(rng, letters) if rng.random() < rate else letter for letter in text)
+
+
+def with_edits(rng: Generator, text: str, count: int, sizes: Sequence[int] = (1,)) -> str:
+    """So many substitutions, insertions and deletions, each of one of ``sizes`` letters; a letter at least is left."""
+    out = list(text)
+    for _ in range(count):
+        at, size = _pick(rng, range(len(out) + 1)), _pick(rng, sizes)
+        old, new = _pick(rng, ((size, size), (0, size), (size, 0)))
+        out[at : at + old] = random_text(rng, new)
+    return "".join(out) or "A"
+
+
+def batch_of(sequences: Iterable[bytes], mates: NDArray[np.uint8] | None = None) -> SequenceBatch:
+    """Records without names."""
+    bases, offsets = join_bytes(list(sequences))
+    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
+
+
+def make_reference(*contigs: str | bytes) -> Reference:
+    """Contigs c0, c1, …; they may be empty."""
+    packer = _native.ReferencePacker()
+    for contig in contigs:
+        packer.append(np.frombuffer(contig.encode() if isinstance(contig, str) else contig, np.uint8))
+    offsets = np.cumsum([0, *map(len, contigs)], dtype=np.int64)
+    return Reference([f"c{i}" for i in range(len(contigs))], offsets, *packer.finish())

@@ -1,0 +1,40 @@
+"""A library of pairs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.files import Record, write_fasta, write_fastq
+from tests.helpers.map_cases import pair
+from tests.helpers.sequences import random_genome
+
+
+@pytest.fixture(scope="module")
+def genome() -> str:
+    return random_genome(21, 60_000)
+
+
+@pytest.fixture(scope="module")
+def library(genome: str) -> list[tuple[Record, Record]]:
+    """400 pairs with insert sizes of 300 ± 20; every other fragment from the reverse strand."""
+    rng = random.Random(5)
+    pairs = []
+    for i in range(400):
+        ends = pair(genome, rng.randrange(0, 59_000), int(rng.gauss(300, 20)), f"p{i}")
+        if i % 2:
+            first, second = ends[1], ends[0]
+            ends = (f"p{i}/1", *first[1:]), (f"p{i}/2", *second[1:])
+        pairs.append(ends)
+    return pairs
+
+
+@pytest.fixture
+def files(tmp_path: Path, genome: str, library: list[tuple[Record, Record]]) -> tuple[Path, Path, Path]:
+    return (
+        write_fasta(tmp_path / "r.fa", g=genome),
+        write_fastq(tmp_path / "1.fq", *(a for a, _ in library)),
+        write_fastq(tmp_path / "2.fq", *(b for _, b in library)),
+    )
