@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.cli import main
+from tests.helpers.commands import on_device
 from tests.helpers.paths import EXAMPLES
 
 
@@ -40,15 +41,12 @@ def _restore_sigterm() -> Iterator[None]:
 def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, bytes, str]]:
     """Run the command line in this process: (exit code, standard output, standard error).
 
-    `map` runs on the CPU unless told otherwise: what it says is compared word for word, and without a GPU it says so.
+    Commands run on the CPU, or on ``device``, or where their words say (helpers/commands.py).
     """
 
-    def run(*arguments: object) -> tuple[int, bytes, str]:
-        words = [str(argument) for argument in arguments]
-        if words[:1] == ["map"] and not {"--device", "--cluster", "--help"} & set(words):
-            words += ["--device", "cpu"]
+    def run(*arguments: object, device: str | None = "cpu") -> tuple[int, bytes, str]:
         with pytest.raises(SystemExit) as caught:
-            main(words)
+            main(on_device(*arguments, device=device))
         captured = capfdbinary.readouterr()
         assert isinstance(caught.value.code, int)
         return caught.value.code, captured.out, captured.err.decode()

@@ -9,13 +9,13 @@ import gzip
 import hashlib
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gpualign import _native
+from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES, READS
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -70,7 +70,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def words(command: str, inputs: dict[str, Path]) -> list[str]:
-    return [*COMMANDS[command].format(**inputs).split(), "--device", "cpu", "-q"]
+    return [*COMMANDS[command].format(**inputs).split(), "-q"]
 
 
 def digest(output: bytes) -> str:
@@ -112,7 +112,7 @@ def test_threads_and_batches(
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str], command: str, level: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gpualign", *words(command, inputs), "-t", "2"],
+        program(*words(command, inputs), "-t", "2"),
         env={**os.environ, "GPUALIGN_ISA": level},
         capture_output=True,
         timeout=120,
@@ -134,7 +134,7 @@ DEVICES = {
 @pytest.mark.parametrize("command", list(COMMANDS))
 @pytest.mark.parametrize("way", list(DEVICES))
 def test_devices(cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str) -> None:
-    code, output, error = cli(*words(command, inputs), *DEVICES[way])  # the last --device holds
+    code, output, error = cli(*words(command, inputs), *DEVICES[way])
     assert code == 0, error
     assert digest(output) == expected(command)
 

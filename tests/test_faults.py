@@ -21,14 +21,15 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import bad_input, good_input
+from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
 from tests.helpers.paths import TESTS
 
 #: each command, and the input whose opening arms the faults
-COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
-COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --device cpu --save-index {out}/saved.gpi"
-COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --device cpu --resume {out}/tiles"
-COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --device cpu --output-format bam"
+COMMANDS = dict(bad_input.COMMANDS)
+COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
+COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
+COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 
 
@@ -49,16 +50,7 @@ class Place:
 
     def words(self, command: str) -> list[str]:
         words = COMMANDS[command].format(folder=self.folder, out=self.out).split()
-        return [
-            sys.executable,
-            "-m",
-            "gpualign",
-            *words,
-            "-t",
-            "2",
-            "-d" if command == "index" else "-o",
-            str(self.out / "output"),
-        ]
+        return program(*words, "-t", 2, "-d" if command == "index" else "-o", self.out / "output")
 
     def run(self, command: str, fault: str = "", least: int = 4096, **more: object) -> Done:
         """Run a command with a fault; whatever it gives, it must leave no temporary file and print no traceback."""
@@ -208,7 +200,8 @@ def test_full_device(place: Place, soaking: bool, command: str, way: str, unbuff
     if way == "--json":
         words += ["--json", "/dev/full"]
     else:
-        words = [*words[:-2], *([words[-2], "/dev/full"] if way == "-o" else [])]
+        at = words.index(str(place.out / "output")) - 1
+        words[at : at + 2] = [words[at], "/dev/full"] if way == "-o" else []
     shutil.rmtree(place.out)
     place.out.mkdir()
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
@@ -243,19 +236,7 @@ def many_reads(place: Place) -> dict[str, str]:
 def start(place: Place, text: str, *more: str, **pipes: object) -> subprocess.Popen[bytes]:
     shutil.rmtree(place.out, ignore_errors=True)
     place.out.mkdir()
-    words = [
-        sys.executable,
-        "-m",
-        "gpualign",
-        *text.split(),
-        "--device",
-        "cpu",
-        "--batch-size",
-        "32K",
-        "-t",
-        "2",
-        *more,
-    ]
+    words = program(*text.split(), "--batch-size", "32K", "-t", 2, *more)
     return subprocess.Popen(words, stderr=subprocess.PIPE, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
@@ -352,7 +333,7 @@ def test_two_runs_to_one_file(place: Place) -> None:
         assert output
         outputs.append(output)
     start_first = start(place, commands["verify"], "-o", str(place.out / "output"))
-    words = [sys.executable, "-m", "gpualign", *commands["mems"].split(), "-o", str(place.out / "output")]
+    words = program(*commands["mems"].split(), "-o", place.out / "output")
     second = subprocess.run(words, capture_output=True, timeout=DEADLINE_S)
     _, error = start_first.communicate(timeout=DEADLINE_S)
     assert (start_first.returncode, second.returncode) == (0, 0)

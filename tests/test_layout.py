@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import on_device
 from tests.helpers.paths import TESTS
 
 SHARED = [*(TESTS / "helpers").glob("*.py"), *(TESTS / "reference").glob("*.py")]
@@ -40,3 +42,25 @@ def test_no_helper_is_written_again(path: Path) -> None:
     defined = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert defined & HELPERS == set()
     assert "__file__" not in {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+
+
+@pytest.mark.parametrize("command", ["map", "mems", "verify", "pairwise", "lcs-filter"])
+def test_commands_run_on_the_cpu_unless_told_otherwise(command: str) -> None:
+    assert on_device(command, "x") == [command, "x", "--device", "cpu"]
+    assert on_device(command, "x", device="cuda:0") == [command, "x", "--device", "cuda:0"]
+    for words in ((command, "x", "--device", "cuda"), (command, "x", "--cluster", "local:1"), (command, "--help")):
+        assert on_device(*words) == list(words)
+    assert on_device(command, "x", device=None) == [command, "x"]
+
+
+@pytest.mark.parametrize("words", [("index", "x"), ("devices",), ("--version",), (), ("nonsense", "x")])
+def test_commands_without_a_device_are_left_alone(words: tuple[str, ...]) -> None:
+    assert on_device(*words) == list(words)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_processes_are_run_with_a_device_of_their_own(path: Path) -> None:
+    """By helpers/commands.py, which names one."""
+    lists = [node.elts for node in ast.walk(tree(path)) if isinstance(node, ast.List)]
+    words = [[item.value for item in items if isinstance(item, ast.Constant)] for items in lists]
+    assert not any(("-m", "gpualign") in pairwise(each) for each in words)

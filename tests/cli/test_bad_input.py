@@ -84,7 +84,6 @@ def run(cli: Cli) -> Run:
             words += ["-d", str(output)]
         else:
             words += ["-o", str(output), "--json", str(report)]
-            words += [] if "--device" in words else ["--device", "cpu"]
         code, text, error = cli(*words, "-t", 1)
         assert text == b""
         assert os.listdir(here / "out") == (["output"] if code == 0 else [])

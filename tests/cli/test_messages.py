@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from gpualign.errors import counted
 from tests.helpers import bad_input, good_input
+from tests.helpers.commands import program
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_genome
 
@@ -53,8 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(words: list[str], stderr: int) -> subprocess.CompletedProcess[bytes]:
-    words = [sys.executable, "-m", "gpualign", *words]
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=stderr, timeout=DEADLINE_S)
+    return subprocess.run(program(*words), stdout=subprocess.PIPE, stderr=stderr, timeout=DEADLINE_S)
 
 
 def result(words: list[str], index: Path | None, stderr: int) -> tuple[int, bytes]:
@@ -105,7 +104,7 @@ def test_one_is_singular(number: int, shown: str) -> None:
 def test_summaries_count(cli: Cli, tmp_path: Path, arguments: str, said: str) -> None:
     one = write_fasta(tmp_path / "one.fa", only=random_genome(1, 200))
     words = arguments.format(one=one, out=tmp_path / "out").split()
-    words += [] if "-d" in words else ["-o", str(tmp_path / "out"), "--device", "cpu"]
+    words += [] if "-d" in words else ["-o", str(tmp_path / "out")]
     assert said in cli(*words)[2]
     (tmp_path / "out").unlink()
     assert cli(*words, "-q") == (0, b"", "")
@@ -114,7 +113,7 @@ def test_summaries_count(cli: Cli, tmp_path: Path, arguments: str, said: str) ->
 @pytest.mark.parametrize("command", ["map {one}", "mems {one}", "verify {one}", "lcs-filter -Q {one}"])
 def test_quiet_says_nothing_of_empty_input(cli: Cli, tmp_path: Path, command: str) -> None:
     one, empty = write_fasta(tmp_path / "one.fa", only="ACGT" * 50), write_fasta(tmp_path / "empty.fa")
-    words = [*command.format(one=one).split(), empty, "--device", "cpu", "-o", tmp_path / "out"]
+    words = [*command.format(one=one).split(), empty, "-o", tmp_path / "out"]
     if command.startswith("verify"):
         words += ["-c", empty]
     assert "warning" in cli(*words)[2]

@@ -25,7 +25,7 @@ ODD = "a b\n\tc é 語 'q' \"d\" $(touch x); *? %s {0}"
 def run(cli: Cli, command: str, folder: Path, output: Path) -> tuple[int, str]:
     words = bad_input.COMMANDS[command].split()
     words = [word.format(folder=folder) for word in words]  # formatted behind split: the folder has spaces
-    words += ["-d", str(output)] if command == "index" else ["-o", str(output), "--device", "cpu"]
+    words += ["-d", str(output)] if command == "index" else ["-o", str(output)]
     code, text, error = cli(*words)
     assert text == b""
     return code, error
@@ -134,7 +134,7 @@ def test_names_come_out_as_they_went_in(cli: Cli, tmp_path: Path, command: str, 
     files["read"].write_text(f">read\n{contig[100:200]}\n")
     files["places"].write_text(f"read\t{name}\t90\t210\n", "utf-8")
     assert cli("index", files["ref"], "-d", files["index"])[0] == 0
-    code, output, error = cli(*command.format(**files).split(), "--device", "cpu")
+    code, output, error = cli(*command.format(**files).split())
     assert code == 0, error
     assert name.encode() in output
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.helpers.commands import program
 
 #: for a machine that is busy with other things; each command would go on for much longer
 DEADLINE = 8.0
@@ -74,8 +75,8 @@ def test_a_signal_ends_any_work(tmp_path: Path, work: str, number: signal.Signal
     make, options = WORK[work]
     out = tmp_path / "out"
     out.mkdir()
-    (arguments := make(tmp_path, *options)).extend(["-o", out / "result", "-t", "2", "--device", "cpu", "--quiet"])
-    with subprocess.Popen([sys.executable, "-m", "gpualign", *arguments], stderr=subprocess.PIPE) as process:
+    (arguments := make(tmp_path, *options)).extend(["-o", out / "result", "-t", "2", "--quiet"])
+    with subprocess.Popen(program(*arguments), stderr=subprocess.PIPE) as process:
         time.sleep(2)
         if process.poll() is not None:
             pytest.fail(f"it had nothing to do: {process.stderr.read().decode() if process.stderr else ''}")

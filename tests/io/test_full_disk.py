@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.helpers import good_input
+from tests.helpers.commands import program
 
 DEADLINE_S = 60
 #: in a mount namespace of its own, where no privilege is needed: a small file system at $2, the command, what it left
@@ -61,10 +61,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_full_disk(inputs: Path, command: str) -> None:
     """One sentence, exit code 1, and nothing of the command's own is left; finished tiles are for the next run."""
     words = COMMANDS[command].format(disk=inputs / "disk").split()
-    if words[0] != "index":
-        words += ["--device", "cpu"]
     done = subprocess.run(
-        [*NAMESPACE, "4k", inputs / "disk", sys.executable, "-m", "gpualign", *words],
+        [*NAMESPACE, "4k", inputs / "disk", *program(*words)],
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,

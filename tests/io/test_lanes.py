@@ -95,9 +95,7 @@ def test_interleaved_lanes(cli: Cli, here: Path) -> None:
 )
 def test_lanes_of_other_commands(cli: Cli, here: Path, lane: str, one: str, many: str) -> None:
     (here / "places.tsv").write_text("lane2_3\tchr\t1\t400\t+\nlane0_39\tchr\t100\t9000\t.\n")
-    (code, found, error), (_, expected, _) = (
-        cli(*lane.format(files).split(), "--device", "cpu") for files in (many, one)
-    )
+    (code, found, error), (_, expected, _) = (cli(*lane.format(files).split()) for files in (many, one))
     assert code == 0, error
     assert found == expected
     assert found.count(b"\n") > 1
@@ -108,7 +106,7 @@ def test_a_file_with_a_comma_goes_before_a_list(cli: Cli, here: Path, command: s
     os.rename("L0_1.fq", "a,b.fq")
     os.rename("1.fq", "x.fq")
     os.link("a,b.fq", "1.fq")
-    code, _, error = cli(*command.split(), "--device", "cpu")
+    code, _, error = cli(*command.split())
     assert code == 0, error
     assert f"{COUNTS[0]} " in error
 

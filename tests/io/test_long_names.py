@@ -70,7 +70,7 @@ def test_mates_of_long_names(cli: Cli, files: tuple[Path, Path], tmp_path: Path)
 def test_tables_have_whole_names(cli: Cli, files: tuple[Path, Path], tmp_path: Path, command: str, column: int) -> None:
     one = write_fasta(tmp_path / "one.fa", q=GENOME)
     words = command.format(reads=files[1], one=one).split()
-    code, table, _ = cli(*words, "--no-header", "--device", "cpu")
+    code, table, _ = cli(*words, "--no-header")
     assert code == 0
     found = [line.split(b"\t")[column].decode() for line in table.splitlines()]
     assert set(found) == set(NAMES[1:] if command.startswith("pairwise") else NAMES)

@@ -40,7 +40,7 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(cli: Cli, folder: Path, text: str, *more: object) -> tuple[int, str]:
-    code, out, error = cli(*text.format(folder=folder).split(), "--device", "cpu", *more)
+    code, out, error = cli(*text.format(folder=folder).split(), *more)
     assert out == b""
     return code, error
 

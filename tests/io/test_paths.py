@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import bad_input, good_input
+from tests.helpers.commands import program
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GPUALIGN = [sys.executable, "-m", "gpualign"]
 DEADLINE_S = 30
 
 
@@ -141,8 +140,8 @@ def test_empty_names(cli: Cli, tmp_path: Path, folder: Path, command: str) -> No
 def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) -> None:
     """What is read of a pipe is gone, so it is opened once; as with <(zcat …) in a shell."""
     if not (folder / "reads.bam").exists():
-        words = f"map {folder}/ref.fa {folder}/reads.fq -o {folder}/reads.bam --device cpu".split()
-        subprocess.run([*GPUALIGN, *words], check=True, capture_output=True)
+        words = f"map {folder}/ref.fa {folder}/reads.fq -o {folder}/reads.bam".split()
+        subprocess.run(program(*words), check=True, capture_output=True)
     pipe, output = tmp_path / "pipe", tmp_path / "output"
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes((folder / name).read_bytes()), daemon=True)
@@ -150,7 +149,7 @@ def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) ->
     outputs = []
     for path in (pipe, folder / name):
         words = arguments.format(input=path, folder=folder, output=output).split()
-        done = subprocess.run([*GPUALIGN, *words], capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(program(*words), capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr
         lines = output.read_bytes().split(b"\n")
         outputs.append([line for line in lines if not line.startswith(b"@PG\t")])
@@ -171,7 +170,7 @@ def test_named_pipes(tmp_path: Path, folder: Path, arguments: str, name: str) ->
 def test_closed_streams(tmp_path: Path, folder: Path, closing: str, arguments: str, code: int, sentence: str) -> None:
     output = tmp_path / "output"
     words = arguments.format(folder=folder, output=output).split()
-    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *GPUALIGN, *words]
+    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *program(*words)]
     done = subprocess.run(shell, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
@@ -183,8 +182,8 @@ def test_closed_streams(tmp_path: Path, folder: Path, closing: str, arguments: s
 def test_alignments_from_a_pipe_end_as_they_should(tmp_path: Path, folder: Path, form: str) -> None:
     """What a pipe gives is whole, or refused: cut where htslib sees no fault, in front of the end-of-file marker."""
     whole = tmp_path / f"whole.{form.removesuffix('.gz')}"
-    options = ["--device", "cpu", "-q"]
-    map_it = [*GPUALIGN, "map", folder / "ref.fa", *options]
+    options = ["-q"]
+    map_it = program("map", folder / "ref.fa", *options)
     subprocess.run([*map_it, folder / "reads.fq", "-o", whole], check=True)
     data = gzip.compress(whole.read_bytes()) if form == "sam.gz" else whole.read_bytes()
     for content, code in (

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from rapidfuzz.distance import LCSseq
 from gpualign.cli import main
 from gpualign.errors import UsageError
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
+from tests.helpers.commands import program
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.paths import AMPLICONS
 from tests.helpers.sequences import random_text, reverse_complement
@@ -306,7 +306,7 @@ def test_bad_input_names_file_and_line(tmp_path: Path, capsys: pytest.CaptureFix
 def test_standard_input_and_output(dna_files: tuple[Path, Path, str, list[tuple[str, str]]]) -> None:
     query_path, subjects_path, query, subjects = dna_files
     done = subprocess.run(
-        [sys.executable, "-m", "gpualign", "lcs-filter", "-Q", query_path, "-n", "1", "--device", "cpu", "-"],
+        program("lcs-filter", "-Q", query_path, "-n", "1", "-"),
         input=subjects_path.read_bytes(),
         capture_output=True,
         check=True,

@@ -7,18 +7,17 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES, READS
 from tests.helpers.sam import to_bam
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GPUALIGN = [sys.executable, "-m", "gpualign"]
 
 GOOD = b"@r1\nACGT\n+\nIIII\n"
 LONG = b"".join(b"@r%d\n%s\n+\n%s\n" % (i, b"ACGTTGCA" * 10, b"I" * 80) for i in range(500))
@@ -98,7 +97,7 @@ def test_programs_that_name_each_other_as_predecessor(cli: Cli, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["text", "cut in the qualities", "truncated gzip", "wrong CRC"])
 def test_bad_reads_on_standard_input(name: str) -> None:
     content, sentence = BAD_READS[name]
-    done = subprocess.run([*GPUALIGN, "map", str(GENOMES), "-", "--device", "cpu"], input=content, capture_output=True)
+    done = subprocess.run(program("map", GENOMES, "-"), input=content, capture_output=True)
     assert done.returncode == 3
     assert done.stderr.decode().startswith("gpualign map: error: standard input:")
     assert sentence in done.stderr.decode()
@@ -203,7 +202,7 @@ def test_missing_arguments(cli: Cli) -> None:
 def test_signals_leave_no_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
     """The reads come from a pipe that stays open, so the run is in its middle when the signal arrives."""
     process = subprocess.Popen(
-        [*GPUALIGN, "map", str(GENOMES), "-", "-o", str(tmp_path / "out.sam")],
+        program("map", GENOMES, "-", "-o", tmp_path / "out.sam"),
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

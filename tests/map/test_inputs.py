@@ -6,7 +6,6 @@ import bz2
 import gzip
 import lzma
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 import zstandard
 
 from gpualign.io.fastx import read_batches
+from tests.helpers.commands import program
 from tests.helpers.files import read_fasta
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records, tags, to_bam, unaligned_bam, without_program
@@ -107,7 +107,7 @@ def test_aligned_bam_is_turned_back_to_reads(cli: Cli, tmp_path: Path, fifty: Pa
 def test_standard_input(tmp_path: Path, fifty: Path, cli: Cli, dress: Callable[[bytes], bytes]) -> None:
     _, expected, _ = cli("map", GENOMES, fifty)
     done = subprocess.run(
-        [sys.executable, "-m", "gpualign", "map", str(GENOMES), "-"],
+        program("map", GENOMES, "-"),
         input=dress(fifty.read_bytes()),
         capture_output=True,
     )
@@ -118,9 +118,7 @@ def test_standard_input(tmp_path: Path, fifty: Path, cli: Cli, dress: Callable[[
 def test_bam_on_standard_input(tmp_path: Path, fifty: Path, cli: Cli) -> None:
     source = unaligned_bam(tmp_path / "reads.bam", fifty)
     _, expected, _ = cli("map", GENOMES, source)
-    done = subprocess.run(
-        [sys.executable, "-m", "gpualign", "map", str(GENOMES), "-"], input=source.read_bytes(), capture_output=True
-    )
+    done = subprocess.run(program("map", GENOMES, "-"), input=source.read_bytes(), capture_output=True)
     assert done.returncode == 0, done.stderr
     assert without_program(done.stdout) == without_program(expected)
 

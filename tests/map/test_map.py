@@ -9,7 +9,6 @@ import math
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pytest
 import gpualign
 from gpualign import _native
 from gpualign.io.fastx import read_batches
+from tests.helpers.commands import program
 from tests.helpers.files import read_fasta, write_fasta, write_fastq
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records, tags, without_program
@@ -254,7 +254,7 @@ def test_every_instruction_set_gives_the_same_bytes(fifty: Path, some_reads: Pat
     outputs = set()
     for level in _native.available_levels():
         done = subprocess.run(
-            [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(some_reads)],
+            program("map", GENOMES, some_reads),
             env={**os.environ, "GPUALIGN_ISA": level},
             capture_output=True,
             check=True,
@@ -265,7 +265,7 @@ def test_every_instruction_set_gives_the_same_bytes(fifty: Path, some_reads: Pat
 
 def test_unknown_instruction_set_is_refused(fifty: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(fifty)],
+        program("map", GENOMES, fifty),
         env={**os.environ, "GPUALIGN_ISA": "z80"},
         capture_output=True,
         text=True,

@@ -7,7 +7,6 @@ import io
 import os
 import signal
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
+from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records
 
@@ -276,8 +276,8 @@ def test_an_output_that_fails_ends_the_command(tmp_path: Path) -> None:
 def test_a_stopped_run_leaves_nothing(tmp_path: Path, some_reads: Path, number: int) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    options = ["--sort", "-t", "2", "-o", out / "x.bam", "--device", "cpu"]
-    command = [sys.executable, "-m", "gpualign", "map", GENOMES, "-", *options]
+    options = ["--sort", "-t", "2", "-o", out / "x.bam"]
+    command = program("map", GENOMES, "-", *options)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(some_reads.read_bytes() * 20)  # more than it reads ahead: it maps, and waits for more
@@ -291,7 +291,7 @@ def test_a_stopped_run_leaves_nothing(tmp_path: Path, some_reads: Path, number: 
 
 
 def test_a_reader_that_goes_away(some_reads: Path) -> None:
-    command = [sys.executable, "-m", "gpualign", "map", str(GENOMES), str(some_reads), "--bam"]
+    command = program("map", GENOMES, some_reads, "--bam")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()

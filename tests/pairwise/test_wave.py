@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ import pytest
 from gpualign.cli import main
 from gpualign.pairwise.run import warn_of_giants
 from gpualign.sequences.matrices import match_mismatch
+from tests.helpers.commands import program
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align
 from tests.helpers.sam import cigar_text
@@ -153,7 +153,7 @@ def test_a_signal_ends_what_would_take_a_minute(tmp_path: Path, records: int, nu
     out = tmp_path / "out"
     out.mkdir()
     options = ["-t", str(threads), "--device", "cpu", "-q", "-o", out / "x.tsv"]
-    command = [sys.executable, "-m", "gpualign", "pairwise", tmp_path / "a.fa", *options]
+    command = program("pairwise", tmp_path / "a.fa", *options)
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not list(out.iterdir()):
             time.sleep(0.05)

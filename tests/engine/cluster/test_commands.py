@@ -19,6 +19,7 @@ from gpualign.io.fastx import Chunk
 from gpualign.pairwise import run as pairwise
 from gpualign.sequences.encoded import EncodedSequences
 from tests.helpers.cluster import KILLED, Cluster, squares
+from tests.helpers.commands import program
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.sam import without_program
 
@@ -72,9 +73,8 @@ def test_saved_index_is_read_by_the_workers(
 
 def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: Path) -> None:
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "50K"]
-    program = [sys.executable, "-m", "gpualign"]
-    alone = subprocess.run([*program, *words], capture_output=True, check=True)
-    local = subprocess.run([*program, *words, "--cluster", "local:1"], capture_output=True, check=True)
+    alone = subprocess.run(program(*words), capture_output=True, check=True)
+    local = subprocess.run(program(*words, "--cluster", "local:1"), capture_output=True, check=True)
     assert without_program(alone.stdout) == without_program(local.stdout)
     # what is said is ours alone
     assert all(line.startswith(b"gpualign map: ") for line in local.stderr.splitlines())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cluster import DASK, PATIENCE_S, QUIET
+from tests.helpers.commands import program
 from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
 Cli = Callable[..., tuple[int, bytes, str]]
-GPUALIGN = [sys.executable, "-m", "gpualign"]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -61,7 +60,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, ours: dict[str, str]) -> I
 def test_same_bytes(address: str, ours: dict[str, str], inputs: dict[str, Path], cli: Cli) -> None:
     assert address.startswith("tls://")
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--batch-size", "20K"]
-    command = [*GPUALIGN, *words, "--cluster", address]
+    command = program(*words, "--cluster", address)
     on_cluster = subprocess.run(command, env=ours, capture_output=True, timeout=PATIENCE_S)
     assert on_cluster.returncode == 0, on_cluster.stderr
     assert without_program(on_cluster.stdout) == without_program(cli(*words)[1])
@@ -69,7 +68,7 @@ def test_same_bytes(address: str, ours: dict[str, str], inputs: dict[str, Path],
 
 def test_strangers_are_refused(address: str, inputs: dict[str, Path], tmp_path: Path) -> None:
     strangers = environment(tmp_path / "strangers")
-    command = [*GPUALIGN, "map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", address]
+    command = program("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", address)
     command += ["-o", tmp_path / "out.sam"]
     refused = subprocess.run(command, env=strangers, capture_output=True, text=True, timeout=PATIENCE_S)
     assert refused.returncode == 1

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from gpualign.engine.stage import Stage
 from gpualign.errors import GpualignError
 from tests.helpers.cluster import DASK, KILLED, PATIENCE_S, QUIET, Cluster, squares
+from tests.helpers.commands import program
 from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
@@ -189,7 +189,7 @@ def test_what_is_no_address_is_refused_at_once(
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": address}))
     words = ["map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", str(file) if in_file else address]
-    done = subprocess.run([sys.executable, "-m", "gpualign", *words], capture_output=True, timeout=PATIENCE_S)
+    done = subprocess.run(program(*words), capture_output=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (2, b"")
     assert re.search(f"{address} .*{why}", done.stderr.decode())
 
