@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
 # installed in place: a change of Python code needs no new install, a change of these does
-NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo -type f)
+NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
 .PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel man kernels lint bench report clean
@@ -26,7 +26,7 @@ $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	touch $@
 
 $(VENV)/developing: $(NATIVE) | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[dev]'
+	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON --editable '.[dev]'
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
@@ -91,7 +91,8 @@ sanitize: $(VENV)/developing
 	    ls -d $(abspath $(VENV))/lib/python*/site-packages > $$site/packages.pth; done
 	$(SANITIZED)/bin/python -m pip install --quiet --no-deps --config-settings=build-dir=$(SANITIZED)/native \
 	    --config-settings=cmake.define.GPUALIGN_SANITIZE=$(SANITIZER) \
-	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) .
+	    --config-settings=cmake.define.GPUALIGN_ISA_LEVELS=$(SANITIZED_LEVEL) \
+	    --config-settings=cmake.define.GPUALIGN_TESTS=ON .
 	rm -rf $(SANITIZED)/run && mkdir -p $(SANITIZED)/run/reports
 	cp -r tests fuzz examples benchmarks docs packaging pyproject.toml $(SANITIZED)/run
 	cd $(SANITIZED)/run && export $(SANITIZER_OPTIONS) && \
@@ -129,7 +130,7 @@ lint: $(VENV)/developing
 	$(BIN)/lint-imports
 	$(PIP_INSTALL) nanobind cmake ninja
 	$(BIN)/cmake -S . -B build/lint -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON > /dev/null
+	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON -DGPUALIGN_TESTS=ON > /dev/null
 	$(BIN)/cmake --build build/lint
 
 # Beside other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpualign import _native
 from tests.helpers.commands import on_device
+from tests.helpers.native import native_tests
 from tests.helpers.paths import TESTS
 
 SHARED = [*(TESTS / "helpers").glob("*.py"), *(TESTS / "reference").glob("*.py")]
@@ -64,3 +66,9 @@ def test_processes_are_run_with_a_device_of_their_own(path: Path) -> None:
     lists = [node.elts for node in ast.walk(tree(path)) if isinstance(node, ast.List)]
     words = [[item.value for item in items if isinstance(item, ast.Constant)] for items in lists]
     assert not any(("-m", "gpualign") in pairwise(each) for each in words)
+
+
+def test_what_only_tests_call_is_not_in_the_shipped_module() -> None:
+    names = {name for name in dir(native_tests) if not name.startswith("_")}
+    assert names == {"align_affine", "chain_anchors", "scan_minimizers"}
+    assert not any(hasattr(_native._module, name) for name in names)

@@ -18,12 +18,13 @@ from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
 from tests.helpers.environment import SANITIZED
+from tests.helpers.native import native_tests
 from tests.helpers.sequences import make_reference, reverse_complement
 from tests.reference.minimizers import minimizer_positions, mix, packed
 
 
 def scan(text: str, k: int, w: int) -> tuple[list[int], list[int]]:
-    hashes, positions, _ = _native.scan_minimizers(np.frombuffer(text.encode(), np.uint8), k, w)
+    hashes, positions, _ = native_tests.scan_minimizers(np.frombuffer(text.encode(), np.uint8), k, w)
     return hashes.tolist(), positions.tolist()
 
 

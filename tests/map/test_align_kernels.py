@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign import _native
 from gpualign.sequences.batch import join_bytes
+from tests.helpers.native import native_tests
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference, with_edits
 from tests.reference.alignment import affine_score, affine_with_clips, replay
@@ -17,7 +17,7 @@ SCORES = (1, 4, 6, 1, 5)
 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES):
     letters, offsets = join_bytes([query.encode() for query in queries])
-    score, begin, cigar, cigar_offsets = _native.align_affine(
+    score, begin, cigar, cigar_offsets = native_tests.align_affine(
         make_reference(reference).native, letters, offsets, np.array(diagonals, np.int64), band, scores
     )
     texts = [

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign import _native
 from gpualign.map.chaining import LONG_READS, Chaining
+from tests.helpers.native import native_tests
 from tests.helpers.sequences import make_reference
 
 K = 15
@@ -23,7 +23,7 @@ ChainList = list[tuple[int, int, bool, list[tuple[int, int]]]]
 def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> ChainList:
     """Of anchors (reverse, query position, reference position): (score, contig, reverse, [(query, reference)])."""
     reverse, query, reference = zip(*anchors, strict=True)
-    result: ChainList = _native.chain_anchors(
+    result: ChainList = native_tests.chain_anchors(
         TWO_CONTIGS.native,
         K,
         np.array(reverse, np.uint8),

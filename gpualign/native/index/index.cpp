@@ -139,20 +139,6 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
     return "";
 }
 
-nb::tuple scan_minimizers(Input<uint8_t> letters, int k, int w) {
-    std::vector<uint8_t> codes(letters.size());
-    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
-    std::vector<uint64_t> hashes;
-    std::vector<uint32_t> positions;
-    std::vector<uint8_t> reverse;
-    MinimizerScanner(k, w).scan(codes.data(), int64_t(codes.size()), [&](const Minimizer& m) {
-        hashes.push_back(m.hash);
-        positions.push_back(m.position);
-        reverse.push_back(uint8_t(m.reverse));
-    });
-    return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
-}
-
 nb::bytes reference_letters(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
     if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
     std::string text(end - begin, 'N');
@@ -177,8 +163,6 @@ void bind_index(nb::module_& m) {
           "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
-    m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),
-          "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
     m.def("reference_letters", &reference_letters, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 

@@ -60,27 +60,6 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
     return records.arrays();
 }
 
-// Chains of given anchors; for the tests.
-nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
-                       Input<int32_t> query_positions, nb::dict chaining) {
-    const ReferenceView view = reference.view();
-    std::vector<Anchor> anchors;
-    for (size_t i = 0; i < reverse.size(); i++)
-        anchors.emplace_back(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
-    std::sort(anchors.begin(), anchors.end());
-    Chainer chainer(view, k, chain_params_of(chaining));
-    std::vector<Chain> chains;
-    chainer.run(anchors, chains);
-    nb::list out;
-    for (const Chain& chain : chains) {
-        nb::list points;
-        for (uint32_t a = chain.first; a < chain.last; a++)
-            points.append(nb::make_tuple(chainer.anchors()[a].query(), chainer.anchors()[a].reference()));
-        out.append(nb::make_tuple(chain.score, chain.contig, chain.reverse, points));
-    }
-    return out;
-}
-
 }  // namespace
 
 void bind_long_reads(nb::module_& m) {
@@ -88,8 +67,6 @@ void bind_long_reads(nb::module_& m) {
           nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(),
           nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
           "The fields of records.Alignments of reads mapped by chaining.");
-    m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
-          nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
 }
 
 }  // namespace gpualign

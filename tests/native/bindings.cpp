@@ -1,0 +1,89 @@
+// What only tests call, in a module beside gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
+#include <algorithm>
+
+#include "arrays.hpp"
+#include "common/myers_profiles.hpp"
+#include "index/builder.hpp"
+#include "index/reference_arrays.hpp"
+#include "map/chain_arguments.hpp"
+#include "map/mapper.hpp"
+
+namespace gpualign {
+namespace {
+
+// Affine alignment of each pattern against the text of its diagonals.
+nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets, Input<int64_t> diagonal,
+                       int band, nb::tuple scores) {
+    const ReferenceView view = reference.view();
+    const size_t n = offsets.size() - 1;
+    if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
+    std::vector<uint8_t> codes(letters.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+    std::vector<AffineTask> tasks(n);
+    for (size_t i = 0; i < n; i++)
+        tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band, diagonal.data()[i],
+                    0, int64_t(view.bases)};
+    std::vector<AffineResult> results;
+    AffineBatch(view, scores_of(scores)).run(tasks, results);
+    std::vector<int32_t> score;
+    std::vector<int64_t> begin, cigar_offsets{0};
+    std::vector<uint32_t> cigar;
+    for (const AffineResult& r : results) {
+        score.push_back(r.score);
+        begin.push_back(r.begin);
+        cigar.insert(cigar.end(), r.cigar.begin(), r.cigar.end());
+        cigar_offsets.push_back(int64_t(cigar.size()));
+    }
+    return nb::make_tuple(to_numpy(std::move(score)), to_numpy(std::move(begin)), to_numpy(std::move(cigar)),
+                          to_numpy(std::move(cigar_offsets)));
+}
+
+// Chains of given anchors.
+nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
+                       Input<int32_t> query_positions, nb::dict chaining) {
+    const ReferenceView view = reference.view();
+    std::vector<Anchor> anchors;
+    for (size_t i = 0; i < reverse.size(); i++)
+        anchors.emplace_back(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
+    std::sort(anchors.begin(), anchors.end());
+    Chainer chainer(view, k, chain_params_of(chaining));
+    std::vector<Chain> chains;
+    chainer.run(anchors, chains);
+    nb::list out;
+    for (const Chain& chain : chains) {
+        nb::list points;
+        for (uint32_t a = chain.first; a < chain.last; a++)
+            points.append(nb::make_tuple(chainer.anchors()[a].query(), chainer.anchors()[a].reference()));
+        out.append(nb::make_tuple(chain.score, chain.contig, chain.reverse, points));
+    }
+    return out;
+}
+
+// Minimizers of a sequence.
+nb::tuple scan_minimizers(Input<uint8_t> letters, int k, int w) {
+    std::vector<uint8_t> codes(letters.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+    std::vector<uint64_t> hashes;
+    std::vector<uint32_t> positions;
+    std::vector<uint8_t> reverse;
+    MinimizerScanner(k, w).scan(codes.data(), int64_t(codes.size()), [&](const Minimizer& m) {
+        hashes.push_back(m.hash);
+        positions.push_back(m.position);
+        reverse.push_back(uint8_t(m.reverse));
+    });
+    return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
+}
+
+}  // namespace
+}  // namespace gpualign
+
+NB_MODULE(GPUALIGN_MODULE, m) {
+    using namespace gpualign;
+    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
+          nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
+          "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
+    m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
+          nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+    m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),
+          "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+}
