@@ -11,6 +11,7 @@ import pytest
 
 from gpualign.cli import main
 from tests.helpers.commands import on_device
+from tests.helpers.implementations import DEVICES
 from tests.helpers.paths import EXAMPLES
 
 
@@ -52,6 +53,12 @@ def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, b
         return caught.value.code, captured.out, captured.err.decode()
 
     return run
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    """Where a command runs."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

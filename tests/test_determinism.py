@@ -16,6 +16,7 @@ import pytest
 
 from gpualign import _native
 from tests.helpers.commands import program
+from tests.helpers.implementations import LEVELS
 from tests.helpers.paths import GENOMES, READS
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -108,7 +109,7 @@ def test_threads_and_batches(
     assert digest(output) == expected(command)
 
 
-@pytest.mark.parametrize("level", [level for level in _native.available_levels() if level != _native.isa])
+@pytest.mark.parametrize("level", [level for level in LEVELS if level != _native.isa])
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str], command: str, level: str) -> None:
     done = subprocess.run(

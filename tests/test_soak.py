@@ -60,11 +60,6 @@ def column(output: bytes, name: str) -> list[int]:
     return [int(line.split("\t")[at]) for line in lines[1:]]
 
 
-@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def run(cli: Cli, tmp_path: Path, device: str) -> Callable[..., bytes]:
     def one(pairs: list[Pair], *options: object) -> bytes:

@@ -16,10 +16,10 @@ import edlib
 import pytest
 
 import gpualign
-from gpualign import _native
 from gpualign.io.fastx import read_batches
 from tests.helpers.commands import program
 from tests.helpers.files import read_fasta, write_fasta, write_fastq
+from tests.helpers.implementations import LEVELS
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import random_genome, reverse_complement
@@ -252,7 +252,7 @@ def test_output_does_not_depend_on_threads_or_batches(cli: Cli, some_reads: Path
 
 def test_every_instruction_set_gives_the_same_bytes(fifty: Path, some_reads: Path) -> None:
     outputs = set()
-    for level in _native.available_levels():
+    for level in LEVELS:
         done = subprocess.run(
             program("map", GENOMES, some_reads),
             env={**os.environ, "GPUALIGN_ISA": level},

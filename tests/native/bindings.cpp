@@ -5,20 +5,20 @@
 #include "common/myers_profiles.hpp"
 #include "index/builder.hpp"
 #include "index/reference_arrays.hpp"
-#include "map/chain_arguments.hpp"
+#include "map/arguments.hpp"
 #include "map/mapper.hpp"
 
 namespace gpualign {
 namespace {
 
 // Affine alignment of each pattern against the text of its diagonals.
-nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> letters, Input<int64_t> offsets, Input<int64_t> diagonal,
+nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets, Input<int64_t> diagonal,
                        int band, nb::tuple scores) {
     const ReferenceView view = reference.view();
     const size_t n = offsets.size() - 1;
     if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
-    std::vector<uint8_t> codes(letters.size());
-    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+    std::vector<uint8_t> codes(bases.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(bases.data()[i]);
     std::vector<AffineTask> tasks(n);
     for (size_t i = 0; i < n; i++)
         tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band, diagonal.data()[i],
@@ -60,9 +60,9 @@ nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> r
 }
 
 // Minimizers of a sequence.
-nb::tuple scan_minimizers(Input<uint8_t> letters, int k, int w) {
-    std::vector<uint8_t> codes(letters.size());
-    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(letters.data()[i]);
+nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
+    std::vector<uint8_t> codes(bases.size());
+    for (size_t i = 0; i < codes.size(); i++) codes[i] = base_code(bases.data()[i]);
     std::vector<uint64_t> hashes;
     std::vector<uint32_t> positions;
     std::vector<uint8_t> reverse;
@@ -79,11 +79,11 @@ nb::tuple scan_minimizers(Input<uint8_t> letters, int k, int w) {
 
 NB_MODULE(GPUALIGN_MODULE, m) {
     using namespace gpualign;
-    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("letters"), nb::arg("offsets"), nb::arg("diagonal"),
+    m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
     m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
-    m.def("scan_minimizers", &scan_minimizers, nb::arg("letters"), nb::arg("k"), nb::arg("w"),
+    m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
 }

@@ -13,6 +13,7 @@ from gpualign.engine.cpu import CpuBackend
 from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
 from gpualign.verify.stage import STAGE
+from tests.helpers.implementations import DEVICES, on_gpu
 from tests.helpers.sequences import make_reference
 from tests.helpers.verify_cases import (
     LENGTHS,
@@ -28,7 +29,7 @@ from tests.helpers.verify_cases import (
 MODES = ("infix", "prefix", "global")
 
 
-@pytest.fixture(scope="module", params=["cpu", *(pytest.param(x, marks=pytest.mark.gpu) for x in ("cuda", "windows"))])
+@pytest.fixture(scope="module", params=[*DEVICES, *on_gpu("windows")])
 def backend(request):
     if request.param == "cpu":
         with CpuBackend(1) as cpu:

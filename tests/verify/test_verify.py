@@ -19,11 +19,6 @@ from tests.helpers.sequences import mutate, random_text, reverse_complement
 HEADER = "query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
 
 
-@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request):
-    return request.param
-
-
 @pytest.fixture
 def run(device, capsys):
     def run_main(*arguments, expect=0):
