@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -15,6 +16,9 @@ from tests.helpers.commands import program
 
 #: for a machine that is busy with other things; each command would go on for much longer
 DEADLINE = 8.0
+#: of processor time: starting and reading take half of it
+WORKING_S = 1.2
+DEADLINE_TO_WORK_S = 30.0
 
 
 def _letters(seed: int, count: int) -> bytes:
@@ -69,6 +73,19 @@ WORK = {
 }
 
 
+def wait_until_it_works(process: subprocess.Popen[bytes]) -> None:
+    """A time that goes with the load of the machine, unlike a sleep."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    start = time.monotonic()
+    if not stat.exists():
+        time.sleep(2)
+    while stat.exists() and process.poll() is None and time.monotonic() - start < DEADLINE_TO_WORK_S:
+        used = sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13]))  # user and system time in ticks
+        if used > WORKING_S * os.sysconf("SC_CLK_TCK"):
+            return
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_any_work(tmp_path: Path, work: str, number: signal.Signals) -> None:
@@ -77,7 +94,7 @@ def test_a_signal_ends_any_work(tmp_path: Path, work: str, number: signal.Signal
     out.mkdir()
     (arguments := make(tmp_path, *options)).extend(["-o", out / "result", "-t", "2", "--quiet"])
     with subprocess.Popen(program(*arguments), stderr=subprocess.PIPE) as process:
-        time.sleep(2)
+        wait_until_it_works(process)
         if process.poll() is not None:
             pytest.fail(f"it had nothing to do: {process.stderr.read().decode() if process.stderr else ''}")
         process.send_signal(number)
