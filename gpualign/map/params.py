@@ -139,7 +139,7 @@ class MapParams:
         chaining: how.
     """
 
-    error_rate: float = 0.08
+    error_rate: float = 0.085
     end_to_end: bool = False
     long_reads: bool = False
     seeding: Seeding = field(default_factory=Seeding)

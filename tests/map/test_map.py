@@ -41,7 +41,7 @@ def test_reported_distance_is_the_true_best_of_brute_force(cli: Cli, some_reads:
         forward = record[9] if not int(record[1]) & 16 else reverse_complement(record[9])
         forward = forward.replace("N", "n")  # edlib's N would match the genome's
         backward = reverse_complement(forward)
-        limit = math.floor(0.08 * len(forward) + 1e-9)
+        limit = math.floor(0.085 * len(forward) + 1e-9)
         found = [
             edlib.align(query, genome, mode="HW", task="distance", k=limit)["editDistance"]
             for genome in genomes.values()
