@@ -36,7 +36,7 @@ COMMANDS = {
     "map-strata": "map -N 20 --strata 1 -U {ref} {reads}",
     "map-end-to-end": "map --end-to-end -A 2 -B 5 -O 8 -E 2 -R @RG\\tID:a\\tSM:b {ref} {reads}",
     "map-sensitive": "map -x sr-sensitive -C {ref} {reads}",
-    "map-full": "map --sensitivity full -k 11 -w 1 {ref} {few}",
+    "map-full": "map --sensitivity full {ref} {few}",
     "map-paf": "map --paf {ref} {reads}",
     "map-bam": "map --bam {ref} {reads}",
     "map-cram": "map --output-format cram {ref} {reads}",
