@@ -33,6 +33,7 @@ class UniqueMemsKernel(MemsKernel):
     def submit(self, slot: Slot, item: Piece) -> None:
         if not self.fits:
             return
+        reference = self._reference()  # the first time much is copied: not between this batch's events
         slot.upload_once("text words", item.source.text.words, item.source)
         slot.upload_once("text breaks", item.source.text.breaks, item.source)
         first, last = self._tiles(item)
@@ -44,7 +45,7 @@ class UniqueMemsKernel(MemsKernel):
         slot.launch(
             self._count_unique, -(-units // self.shape.warps), mems.WARP * self.shape.warps,
             slot.device_array("text words", 0), slot.device_array("text breaks", 0),
-            np.uint64(item.source.text.length), *self._reference(),
+            np.uint64(item.source.text.length), *reference,
             np.uint32(first), np.uint32(tiles), counts, totals, found, left_over,
         )  # fmt: skip
         self._number_and_place(slot, tiles, units, capacity, 0)
