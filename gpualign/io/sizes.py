@@ -98,11 +98,9 @@ def _letters(path: str) -> float | None:
 
 
 def _factor(path: str) -> float:
-    path = path.lower()
-    factor = _EXPANDED.get(os.path.splitext(path)[1], 1.0)
-    for end in (".gz", ".bgz", ".bz2", ".xz"):
-        path = path.removesuffix(end)
-    return factor * (_QUALITIES_SHARE if path.endswith(_QUALITIES) else 1.0)
+    stem, end = os.path.splitext(path.lower())
+    named = stem if end in _EXPANDED and end not in _QUALITIES else stem + end  # without what says how it is compressed
+    return _EXPANDED.get(end, 1.0) * (_QUALITIES_SHARE if named.endswith(_QUALITIES) else 1.0)
 
 
 def _bytes_of(path: str) -> float | None:

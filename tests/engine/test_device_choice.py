@@ -158,6 +158,9 @@ def test_letters_of_files(tmp_path):
     assert letters_of(str(fastq), None) == pytest.approx(4000, rel=0.2)
     assert letters_of(str(fasta), str(fastq)) == pytest.approx(8000, rel=0.2)
     assert letters_of(str(packed)) == pytest.approx(4000, rel=0.3)  # as if half of it were qualities
+    for name, letters in (("c.fq.zst", 4.5 * 0.45 * 1000), ("c.fa.zst", 4500), ("c.bam", 4 * 0.45 * 1000)):
+        (tmp_path / name).write_bytes(bytes(1000))
+        assert letters_of(str(tmp_path / name)) == pytest.approx(letters)
     assert letters_of(str(fasta), str(tmp_path / "absent")) is None
     assert letters_in(["ACGT", b"AC"], str(fasta)) == pytest.approx(4006, rel=0.2)
     assert letters_in(iter(["ACGT"])) is None
