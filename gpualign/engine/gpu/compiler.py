@@ -18,7 +18,6 @@ import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from pathlib import Path
 
 from gpualign.ending import undone_at_the_end
@@ -40,8 +39,8 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 def source_root() -> Path:
     """The folder of the CUDA sources: in the package when installed, in the repository otherwise."""
-    packaged = Path(str(files("gpualign"))) / "cuda"
-    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[3] / "cuda"
+    package = Path(__file__).resolve().parents[2]
+    return package / "cuda" if (package / "cuda").is_dir() else package.parent / "cuda"
 
 
 def modules() -> list[str]:
