@@ -41,7 +41,7 @@ def shortest_piece(params: MapParams, lengths: NDArray[np.int64]) -> int:
     Of limit + 1 pieces of a read one is free of edits (the pigeonhole principle). Where that is too little for a seed,
     the read is looked for all over the reference and needs none.
     """
-    pieces = params.pieces(lengths[params.promised(lengths) & (lengths > 0)])
+    pieces = params.pieces(lengths[~params.chained_as_long(lengths) & (lengths > 0)])
     return max(_MIN_PIECE, int(pieces.min()) if len(pieces) else 0)
 
 

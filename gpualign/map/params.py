@@ -14,6 +14,7 @@ from gpualign.index.minimizers import IndexParams
 from gpualign.map.chaining import SHORT_READS, Chaining
 from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.map.presets import PRESETS
+from gpualign.sequences.identity import edits_within
 
 #: more secondary alignments than there are
 ALL_LOCI = (1 << 31) - 1
@@ -169,17 +170,15 @@ class MapParams:
 
     def limits(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Edits allowed in reads of these lengths, as the native mapper computes them."""
-        return np.asarray(np.floor(self.error_rate * lengths + 1e-9), np.int64)
+        return edits_within(self.error_rate, lengths)
 
     def pieces(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Bases that each locus of reads of these lengths, within the limit, has in a row without an edit."""
         return np.asarray(lengths // (self.limits(lengths) + 1))
 
-    def promised(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether ``full`` finds every locus of reads of these lengths: not of those that are chained."""
-        return ~self.chained_as_long(lengths)
-
     def chained_as_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole."""
+        """Which reads a preset of short reads maps as long ones, as they are too long to be aligned whole. Of these
+        ``full`` does not find every locus.
+        """
         too_long: NDArray[np.bool_] = lengths > int(_native.LONGEST_WHOLE)
         return too_long & (not self.long_reads and not self.end_to_end)

@@ -93,7 +93,7 @@ def run_map(
                 progress.update(of_batch.reads)
         report.stage("mapping")
     if not options.quiet:
-        _warn(files, statistics)
+        _warn(files, params.seeding.full, statistics)
     report |= backend.report() | statistics.report()
     report |= {"sample": _sample(files, records), "k": index.params.k, "w": index.params.w}
     report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
@@ -210,7 +210,7 @@ def _sample(files: MapFiles, records: RecordOptions) -> str:
     return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
 
-def _warn(files: MapFiles, statistics: MapStatistics) -> None:
+def _warn(files: MapFiles, full: bool, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
         warn("map", f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
@@ -219,10 +219,10 @@ def _warn(files: MapFiles, statistics: MapStatistics) -> None:
             f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
             "with the scores of short reads (-x hifi and -x ont have those of long ones)",
         )
-    if statistics.not_guaranteed:
+    if full and statistics.long_reads:
         warn(
             "map",
-            f"not every place was looked for of {counted(statistics.not_guaranteed, 'read')} of more than "
+            f"not every place was looked for of {counted(statistics.long_reads, 'read')} of more than "
             f"{_native.LONGEST_WHOLE:,} bases",
         )
     if statistics.invalid_comments:

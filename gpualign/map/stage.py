@@ -80,11 +80,9 @@ class Mapping:
         statistics = statistics_of(batch, alignments, formatter.pairs)
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
-        unsure = ~params.promised(batch.lengths) if params.seeding.full else np.zeros(0, np.bool_)
         return text, replace(
             statistics,
             invalid_comments=invalid_comments,
-            not_guaranteed=int(np.count_nonzero(unsure)),
             long_reads=int(np.count_nonzero(params.chained_as_long(batch.lengths))),
             on_gpu=on_gpu,
             seconds=clock.seconds,

@@ -52,7 +52,6 @@ class MapStatistics:
         bases: of all reads.
         properly_paired, secondary, supplementary: records with that flag; the first counts primary ones alone.
         invalid_comments: comments that are no SAM tags, where tags were wanted.
-        not_guaranteed: reads for which ``MapParams.full`` promises nothing.
         long_reads: reads that a preset of short reads chains as the long ones they are.
         mapqs: reads by the quality of their primary record, mapped ones.
         distances: reads by their edit distance, where they were found by it; edits and edited_bases sum over these.
@@ -69,7 +68,6 @@ class MapStatistics:
     secondary: int = 0
     supplementary: int = 0
     invalid_comments: int = 0
-    not_guaranteed: int = 0
     long_reads: int = 0
     edits: int = 0
     edited_bases: int = 0

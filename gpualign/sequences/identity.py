@@ -20,6 +20,11 @@ UNBOUNDED = np.iinfo(np.int32).max
 _SLACK = 1e-9
 
 
+def edits_within(rate: float, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Most edits of sequences of these lengths, as a share of the length: ``-e`` of every command, rounded down."""
+    return np.asarray(np.floor(rate * lengths + _SLACK), np.int64)
+
+
 def fraction(
     definition: int,
     matches: NDArray[np.int64],

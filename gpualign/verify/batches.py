@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.identity import edits_within
 from gpualign.sequences.reference import Reference
 from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
@@ -87,9 +88,7 @@ def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.in
     """int32 (n,): most errors of queries of these lengths."""
     if params.max_errors is not None:
         return np.full(len(lengths), NO_LIMIT if params.max_errors < 0 else params.max_errors, np.int32)
-    # 0.07 of 100 is 7, although 0.07 * 100 in binary is a little more
-    limits: NDArray[np.int32] = np.floor(params.error_rate * lengths + 1e-9).astype(np.int32)
-    return limits
+    return edits_within(params.error_rate, lengths).astype(np.int32)
 
 
 def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch:

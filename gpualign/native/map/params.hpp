@@ -29,7 +29,7 @@ struct MapParams {
 
     bool is_long(int64_t length) const { return local && length > kLongestWhole; }
 
-    // Edits allowed in a read: the rate of its length, rounded up. The tiny subtrahend keeps 0.07 * 100 at 7.
+    // Edits allowed in a read: the rate of its length, rounded down. The tiny summand keeps 0.29 * 100 at 29.
     int32_t limit(int64_t length) const { return int32_t(std::floor(error_rate * double(length) + 1e-9)); }
 
     // Bits that a mate says beyond those that name its locus in the windows near the other mate.
