@@ -60,7 +60,7 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
     const int64_t per_task = int64_t(32 / lanes) * Pairs::pairs;
     const int64_t tasks = (launch.batch.pairs + per_task - 1) / per_task;
     for (int64_t task = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32; task < tasks; task += warps) {
-        Warp<Pairs, width, lanes, STRICT> warp(launch.batch, model, work, scoring, task);
+        WarpTask<Pairs, width, lanes, STRICT> warp(launch.batch, model, work, scoring, task);
         if constexpr (Trace) warp.align_and_trace(launch.batch.gap_list, launch.batch.start);
         else warp.template align<false>();
         if (warp.rank == 0) warp.pairs.write(launch.batch, model, Trace);

@@ -81,6 +81,13 @@ __device__ __forceinline__ void wait_for(const int* progress, int at, int rows) 
     __threadfence();
 }
 
+// Tells who waits for the strip `at` that so many rows are written; called by the whole warp.
+__device__ __forceinline__ void publish(int* progress, int at, int rows) {
+    __threadfence();
+    __syncwarp();
+    if (threadIdx.x % warp_size == 0) *reinterpret_cast<volatile int*>(progress + at) = rows;
+}
+
 // What is around the strips: the borders of a whole pair, which need no memory.
 struct WholePair {
     static constexpr bool inside = false;
@@ -166,11 +173,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if (lane == warp_size - 1) __stcg(right + row, make_int2(h, e));
         }
         last_code = code;
-        if (step % warp_size == warp_size - 1) {  // rows up to step - 31 are written
-            __threadfence();
-            __syncwarp();
-            if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = step - (warp_size - 2);
-        }
+        if (step % warp_size == warp_size - 1) publish(progress, ticket, step - (warp_size - 2));
     }
     const int at = m - 1 - (task.strip * warp_size * K + lane * K);
     if (at >= 0 && at < K) {
@@ -180,9 +183,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if (k == at) value = state.h[k];
         scores[task.pair] = value - scheme.bias - scheme.shift * (n + m);
     }
-    __threadfence();
-    __syncwarp();
-    if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = done;
+    publish(progress, ticket, done);
 }
 
 }  // namespace nw

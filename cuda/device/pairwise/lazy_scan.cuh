@@ -8,6 +8,7 @@
 #pragma once
 #include "abi/pairwise.hpp"
 #include "device/int16x2.cuh"
+#include "device/warp.cuh"
 
 namespace gpualign {
 
@@ -25,12 +26,6 @@ namespace nw {
 constexpr int warp_size = 32;
 constexpr int row_step = 16;     // rows between kept rows
 constexpr int no_letter = 255;   // past the end of a target
-
-// The largest value of a warp, on all lanes; called by all of them.
-__device__ __forceinline__ int warp_max(int value) {
-    for (int other = warp_size / 2; other; other /= 2) value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
-    return value;
-}
 
 template <class Word>
 struct WordOf;

@@ -156,7 +156,7 @@ __device__ __forceinline__ void trace_strip(const TraceTask& task, int strip, in
     using W = WordOf<Word>;
     const TraceSpan span = trace_span<K>(task, strip, rows), before = trace_span<K>(task, strip - 1, rows);
     const Word minus_open = W::both(-scheme.opening);
-    const int32_t low = scheme.bias - scheme.opening, far = low - 2 * scheme.opening - 1;
+    const int32_t low = scheme.bias - scheme.opening, far = low - 2 * scheme.opening - 1;  // far: below all in the band
     const Word border = W::both(low), border_e = W::both(low - scheme.opening), outside = W::both(far);
     const bool top = span.first == 0, first = strip == 0;
     Strip<Word, K, Affine> state;
