@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.sequences import identity
+from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Alignments:
         offsets = None
         each = [part.cigar_offsets for part in parts if part.cigar_offsets is not None]
         if len(each) == len(parts):
-            runs = np.cumsum([0, *(one[-1] for one in each)])
-            offsets = np.concatenate([each[0][:1], *(one[1:] + at for one, at in zip(each, runs, strict=False))])
+            offsets = join_offsets(each)
         return Alignments(**{name: joined(name) for name in names}, cigar_offsets=offsets)  # type: ignore[arg-type]
 
 
@@ -81,10 +81,7 @@ def _take_ragged(
     values: NDArray[np.uint32], offsets: NDArray[np.int64], index: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     lengths = np.diff(offsets)[index]
-    taken = np.zeros(len(index) + 1, np.int64)
-    np.cumsum(lengths, out=taken[1:])
-    where = np.repeat(offsets[index] - taken[:-1], lengths) + np.arange(taken[-1])
-    return values[where], taken
+    return values[positions_of(offsets[index], lengths)], offsets_of(lengths)
 
 
 class Measures:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.matrices import UNKNOWN, Scoring
+from gpualign.sequences.offsets import offsets_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,6 @@ def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None 
         names.extend(batch.name(i) for i in range(len(batch)))
         codes.append(translated)
         lengths.append(batch.lengths)
-    offsets = np.zeros(len(names) + 1, np.int64)
-    if names:
-        np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    return EncodedSequences(names, np.concatenate(codes) if codes else np.zeros(0, np.uint8), offsets)
+    if not codes:
+        return EncodedSequences([], np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    return EncodedSequences(names, np.concatenate(codes), offsets_of(np.concatenate(lengths)))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.sequences.offsets import cut_by_size, positions_of
+
 #: pairs of a block at most, and cells of its tables at most (unless one pair has more)
 MOST_PAIRS = 1 << 16
 MOST_CELLS = 1 << 33
@@ -41,9 +43,7 @@ class PairBlock:
 
 def _of_runs(queries: NDArray[np.int32], targets: NDArray[np.int32], lengths: NDArray[np.int64]) -> PairBlock:
     """Runs of ``lengths`` pairs that begin with these."""
-    ends = np.cumsum(lengths)
-    within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-    return PairBlock(np.repeat(queries, lengths), (np.repeat(targets, lengths) + within).astype(np.int32))
+    return PairBlock(np.repeat(queries, lengths), positions_of(targets, lengths).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,8 @@ class PairSource:
             yield block
             return
         cells = (self.query_lengths[block.queries] + 1) * (self.target_lengths[block.targets] + 1)
-        part = (np.cumsum(cells) - 1) // most_cells
-        edges = np.flatnonzero(np.diff(part)) + 1
-        for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(block)], strict=True):
-            yield PairBlock(block.queries[start:end], block.targets[start:end])
+        for start, stop in cut_by_size(cells, most_cells):
+            yield block.take(slice(start, stop))
 
 
 def _join(blocks: list[PairBlock]) -> PairBlock:

@@ -30,6 +30,7 @@ from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
+from gpualign.sequences.offsets import cut_by_size, offsets_of
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 
@@ -280,13 +281,11 @@ class PairwiseKernel:
         block = candidates.block
         n, m = self.problem.lengths(block).T
         kept = plan.direction_bytes(n, m)
-        part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
-        edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
-        order = np.arange(len(block))
         done = [
-            self.launcher.trace_strips(slot, block.take(order[start:stop]), strand) for start, stop in pairwise(edges)
+            self.launcher.trace_strips(slot, block.take(slice(start, stop)), strand)
+            for start, stop in cut_by_size(kept, self._trace_bytes() // 2)
         ]
-        return self._alignments(block, order, done, strand)
+        return self._alignments(block, np.arange(len(block)), done, strand)
 
     def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """TiledDScan and the traceback, a pair at a time: each fills the device."""
@@ -300,8 +299,6 @@ class PairwiseKernel:
     def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
         """Results of batches in ``order`` as alignments in the block's order."""
         results = np.concatenate([result for result, _ in done])
-        offsets = np.zeros(len(block) + 1, np.int64)
-        np.cumsum(results["runs"], out=offsets[1:])
         lengths = self.problem.lengths(block)[order]
         spans = np.zeros((len(block), 4), np.int32)
         spans[:, 1], spans[:, 3] = lengths.T
@@ -314,6 +311,6 @@ class PairwiseKernel:
             spans,
             np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1),
             np.concatenate([joined for _, joined in done]),
-            offsets,
+            offsets_of(results["runs"]),
         )
         return aligned.take(np.argsort(order))

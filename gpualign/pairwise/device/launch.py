@@ -15,6 +15,7 @@ from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
 
 THREADS = 64
@@ -239,7 +240,7 @@ class PairwiseLauncher:
         """DScan: full tables with directions, and the traceback. Waits for the device."""
         starts = self.submit_strips(slot, block, strand, kept=True)
         n, m = self.problem.lengths(block).T
-        runs_at = _starts(n + m + 1)
+        runs_at = offsets_of(n + m + 1)
         walk, _ = self.function("dscan_walk", 0)
         slot.launch(
             walk,
@@ -274,7 +275,7 @@ class PairwiseLauncher:
         count, letters = len(batch.tasks), len(self.problem.scoring)
         name = self._gaps + ("" if words.lanes == 2 else "_wide")
         shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
-        runs_at = _starts(max_operations)
+        runs_at = offsets_of(max_operations)
         task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
         gapped = bool(words.opening)
         borders = [
@@ -313,7 +314,7 @@ class PairwiseLauncher:
         downloaded = slot.download("trace results", (pairs, tasks.TRACE_RESULT.itemsize), np.uint8)
         slot.wait()
         results = downloaded.copy().view(tasks.TRACE_RESULT).reshape(-1)
-        joined_at = _starts(results["runs"])
+        joined_at = offsets_of(results["runs"])
         total = int(joined_at[-1])
         gather, _ = self.function("gather_runs", 0)
         slot.launch(
@@ -335,9 +336,3 @@ def ring_of(blocks: int, rows: int, strips: int, room: int) -> tuple[int, int]:
     """Blocks for so many strips, and borders of so many rows that they use in turn, in ``room`` bytes, if possible."""
     ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, room // (8 * rows), strips + 1))
     return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring
-
-
-def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.pairwise.tuning import PAIRWISE
+from gpualign.sequences.offsets import offsets_of, positions_of
 
 #: columns of a strip of TiledDScan and of DScan
 TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
@@ -165,10 +166,9 @@ def strip_tasks(
     """
     strips = -(-m // columns)
     words = strips * (n + 31) * (DIRECTION_BYTES // 4)
-    starts = np.zeros(len(n) + 1, np.int64)
-    np.cumsum(words, out=starts[1:])
+    starts = offsets_of(words)
     pair = np.repeat(np.arange(len(n)), strips)
-    strip = np.arange(len(pair)) - np.repeat(np.cumsum(strips) - strips, strips)
+    strip = positions_of(0, strips)
     tasks = np.zeros(len(pair), task)
     tasks["query"], tasks["target"] = queries[pair], targets[pair]
     tasks["strip"], tasks["pair"] = strip, pair
