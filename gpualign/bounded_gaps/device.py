@@ -70,17 +70,17 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
     for order, by_warp in ((by_warps, True), (by_threads, False)):
         if not len(order):
             continue
-        m_most, n_most = longest.tolist()[0 if by_warp else 2 :][:2]
+        max_m, max_n = longest.tolist()[0 if by_warp else 2 :][:2]
         if model.traceback:
             kernel, width, per_thread = f"gapsmis_trace_{'warp' if by_warp else 'thread'}", launch.width_trace, 1
-        elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, m_most, n_most):
+        elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, max_m, max_n):
             other = bool((block.patterns.codes > 3).any())
             kernel, width, per_thread = f"gapsmis_packed{'_other' if other else ''}", launch.width_packed, 2
         else:
             kernel, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", 1
             width = launch.width_warp if by_warp else launch.width_scores
         lanes = 32 if by_warp else 1
-        plans.append(Plan(kernel, order, 32 // lanes * per_thread, m_most, n_most, width, lanes))
+        plans.append(Plan(kernel, order, 32 // lanes * per_thread, max_m, max_n, width, lanes))
     return plans
 
 

@@ -74,7 +74,7 @@ def batches_of(
 ) -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
-    Nothing but the batch under way is held of a file or an iterator.
+    Nothing but the batch at hand is held of a file or an iterator.
     """
     first = 0
     for batch in _unnumbered(sequences, bases, letters):

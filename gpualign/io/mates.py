@@ -170,7 +170,7 @@ def _first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
 
 
 def _not_adjacent(name: str, path: str) -> InputError:
-    """What is wrong where the mate of ``name`` does not stand beside it."""
+    """What is wrong where the mate of ``name`` does not stand next to it."""
     return InputError(
         f"mates are not adjacent: '{name}' does not stand beside its mate (sort by name or run samtools collate)", path
     )

@@ -98,7 +98,7 @@ class PairProblem:
             return None
         longest = max(self.query_lengths.max(initial=0), self.target_lengths.max(initial=0))
         lengths = np.arange(longest + 1, dtype=np.int64)
-        return self.bound.most_edits(lengths, lengths).astype(np.int32)
+        return self.bound.max_edits(lengths, lengths).astype(np.int32)
 
     def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """int32 (p,) each: letters of query and of target."""
@@ -207,7 +207,7 @@ def candidates_by_score(problem: PairProblem, block: PairBlock, scores: NDArray[
     """The pairs whose scores (p,) reach the bound L."""
     assert problem.bound is not None
     n, m = problem.lengths(block).T
-    near = np.flatnonzero(scores >= problem.bound.least_score(n, m, problem.scoring, problem.gap_open))
+    near = np.flatnonzero(scores >= problem.bound.min_score(n, m, problem.scoring, problem.gap_open))
     return candidates_scored(problem, block, near, scores[near])
 
 

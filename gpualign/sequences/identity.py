@@ -71,7 +71,7 @@ class IdentityBound:
     definition: int
     local: bool = False
 
-    def most_edits(self, n: NDArray[np.int64], m: NDArray[np.int64]) -> NDArray[np.int64]:
+    def max_edits(self, n: NDArray[np.int64], m: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64 (p,): the largest edit distance that the identity allows; ``UNBOUNDED`` where it proves nothing.
 
         Definitions 1, 4: M >= id C, and the C - M columns that are no match are at most M (1 - id) / id of them, with
@@ -110,7 +110,7 @@ class IdentityBound:
             return -gapped, gapped - g, -mismatched, mismatched - g
         return None
 
-    def least_score(
+    def min_score(
         self, n: NDArray[np.int64], m: NDArray[np.int64], scoring: Scoring, gap_open: int
     ) -> NDArray[np.int64]:
         """int64 (p,): what :meth:`score_lines` says of these lengths; the smallest int32 where that is nothing."""

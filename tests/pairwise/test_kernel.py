@@ -67,7 +67,7 @@ class Launcher:
         if lines is not None:
             assert self.problem.bound is not None
             n, m = self.problem.lengths(block)[order].T
-            least = self.problem.bound.least_score(n, m, self.problem.scoring, self.problem.gap_open)
+            least = self.problem.bound.min_score(n, m, self.problem.scoring, self.problem.gap_open)
             near = np.flatnonzero(scores >= least)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 

@@ -33,7 +33,7 @@ _PLAIN_SHARED = 48 << 10
 #: subjects up to this length never get a warp each on account of their length
 _LONG = 1 << 14
 #: codes travel as bytes and one of them is "absent"
-MOST_SYMBOLS = 255
+MAX_SYMBOLS = 255
 
 _serial = itertools.count()
 
@@ -193,7 +193,7 @@ class LcsKernel:
 
     @staticmethod
     def _on_gpu(query: LcsQuery) -> bool:
-        return len(query) > 0 and query.symbols <= MOST_SYMBOLS
+        return len(query) > 0 and query.symbols <= MAX_SYMBOLS
 
     # -- the steps, apart for benchmarks
 

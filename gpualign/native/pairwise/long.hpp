@@ -13,7 +13,7 @@ namespace nw {
 template <bool Affine>
 class LongPair {
 public:
-    // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have room.
+    // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have space.
     static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
         const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
         return !scheme.local && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&

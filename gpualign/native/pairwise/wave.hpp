@@ -92,7 +92,7 @@ private:
 
     int64_t block_end(int64_t block) const { return part_.n * (block + 1) / (groups_ * lanes); }
 
-    // Which blocks' last rows are kept, and room for them.
+    // Which blocks' last rows are kept, and space for them.
     void lay_out() {
         kept_row_.assign(size_t(groups_ * lanes), -1);
         if (!kept_) return;

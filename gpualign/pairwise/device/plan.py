@@ -109,7 +109,7 @@ def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
     Args:
         memory: bytes of directions that the device holds.
     """
-    by_thread = work.cells <= PAIRWISE.most_cells_per_thread
+    by_thread = work.cells <= PAIRWISE.max_cells_per_thread
     strips = aligns_by_strips(work, forced) | ~by_thread
     strips &= direction_bytes(work.n, work.m) <= memory
     # a core computes no more than the band
