@@ -70,11 +70,11 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
 template <int width, int lanes, bool Trace>
 __device__ __forceinline__ void run_single(const Launch& launch) {
     extern __shared__ int32_t table[];
-    for (int k = threadIdx.x; k < launch.letters * launch.letters; k += blockDim.x) table[k] = launch.table[k];
+    for (int k = threadIdx.x; k < launch.symbols * launch.symbols; k += blockDim.x) table[k] = launch.table[k];
     __syncthreads();
     Single<width> scoring;
     scoring.table = table;
-    scoring.letters = launch.letters;
+    scoring.symbols = launch.symbols;
     run<Single<width>, width, lanes, Trace>(launch, scoring);
 }
 

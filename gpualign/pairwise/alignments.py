@@ -21,10 +21,10 @@ class Alignments:
         minus: bool (p,), the query's reverse complement was aligned.
         score: int32 (p,).
         spans: int32 (p, 4), query start and end, target start and end, half-open, on the strand that was aligned.
-        counts: int32 (p, 4), matches, mismatches, gaps, gap letters.
+        counts: int32 (p, 4), matches, mismatches, gaps, gap symbols.
         cigar: uint32, BAM words of all pairs joined.
         cigar_offsets: int64 (p + 1,).
-        lengths: int64 (p, 2), letters of query and target.
+        lengths: int64 (p, 2), symbols of query and target.
 
     Without a traceback, spans, counts and the CIGARs are None.
     """
@@ -120,7 +120,7 @@ class Measures:
         )
 
     def _terminal_gaps(self) -> NDArray[np.int64]:
-        """int64 (p,): gap letters before the first and after the last aligned pair."""
+        """int64 (p,): gap symbols before the first and after the last aligned pair."""
         cigar, offsets = self._all.cigar, self._all.cigar_offsets
         assert cigar is not None
         assert offsets is not None

@@ -25,10 +25,10 @@ class PairProblem:
     Attributes:
         queries: plus strands, and for both strands the reverse complements after them.
         targets: the other set, or the same.
-        scoring: letters and their scores.
+        scoring: symbols and their scores.
         gap_open, gap_extend: penalties in the scoring's units.
         mode: "global", "semi-global" or "local".
-        free_ends: query start, query end, target start, target end: letters there are left out.
+        free_ends: query start, query end, target start, target end: symbols there are left out.
         traced: alignments are wanted, not only scores.
         identity: the threshold, or None.
         definition: of the identity.
@@ -36,7 +36,7 @@ class PairProblem:
         kernel: the GPU kernel that is forced, or "auto".
         threads: of the host, for what a device leaves to them.
         pair_threads: that one long pair may have, where there are fewer pairs than threads.
-        end_gaps: penalties of a gap's first and further letters at each of the same ends, at most as high as elsewhere;
+        end_gaps: penalties of a gap's first and further symbols at each of the same ends, at most as high as elsewhere;
             empty: as elsewhere.
     """
 
@@ -101,11 +101,11 @@ class PairProblem:
         return self.bound.max_edits(lengths, lengths).astype(np.int32)
 
     def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """int32 (p,) each: letters of query and of target."""
+        """int32 (p,) each: symbols of query and of target."""
         return self.query_lengths[block.queries], self.target_lengths[block.targets]
 
     def lengths(self, block: PairBlock) -> NDArray[np.int64]:
-        """int64 (p, 2): letters of query and target."""
+        """int64 (p, 2): symbols of query and target."""
         n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
         return np.stack([n, m], axis=1).astype(np.int64)
 
@@ -165,7 +165,7 @@ MAX_EDITS = 254
 
 
 def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
-    """int32 (p,): edits that the identity allows pairs of n and m letters; None where it proves nothing for some."""
+    """int32 (p,): edits that the identity allows pairs of n and m symbols; None where it proves nothing for some."""
     table = problem.edits_by_length
     if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
         return None
@@ -191,7 +191,7 @@ def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int6
     """Pairs with the band that global alignments of at least these scores (p,) have."""
     n, m = problem.lengths(block).T
     gaps = problem.gap_open, problem.gap_extend
-    if any(problem.cheap_ends):  # no letter of a gap costs less
+    if any(problem.cheap_ends):  # no symbol of a gap costs less
         gaps = (min(extend for _, extend in problem.costs_at_ends),) * 2
     return Candidates(block, *band_of(scores, n, m, problem.scoring, *gaps))
 
@@ -258,7 +258,7 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
         band_low=band_low,
         band_high=band_high,
         scores=scoring.scores.ravel(),
-        letters=len(scoring),
+        symbols=len(scoring),
         identical=scoring.identical,
         match_mismatch=scoring.name == "match/mismatch",
         open=problem.gap_open,

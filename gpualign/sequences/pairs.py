@@ -51,7 +51,7 @@ class PairSource:
     """All pairs of a run.
 
     Attributes:
-        query_lengths, target_lengths: int64, letters of each sequence.
+        query_lengths, target_lengths: int64, symbols of each sequence.
         first_target: int64 (queries,): each query's first target; it and all after it are paired.
         listed: the pairs of a list instead, or None.
     """

@@ -59,11 +59,11 @@ class PairwiseKernel:
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
 
     Args:
-        part_letters: rows and columns of the parts of long pairs' tables.
+        part_symbols: rows and columns of the parts of long pairs' tables.
     """
 
-    def __init__(self, device: Device, problem: PairProblem, part_letters: int = PAIRWISE.part_letters) -> None:
-        self.device, self.problem, self._part_letters = device, problem, part_letters
+    def __init__(self, device: Device, problem: PairProblem, part_symbols: int = PAIRWISE.part_symbols) -> None:
+        self.device, self.problem, self._part_symbols = device, problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
@@ -158,7 +158,7 @@ class PairwiseKernel:
     # -- the edit filter
 
     def _filter_words(self, longest: int) -> int:
-        """Words of the masks of a query of at most ``longest`` letters."""
+        """Words of the masks of a query of at most ``longest`` symbols."""
         return (longest + 2 * _FILTER_MARGIN) // 64 + 6
 
     def _filter_shared_bytes(self, words: int) -> int:
@@ -266,7 +266,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         max_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
         batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, max_words)
-        # a gap is at least a letter, and all gaps together have no more letters than the band is wide
+        # a gap is at least a symbol, and all gaps together have no more symbols than the band is wide
         max_operations = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
         done = []
         for batch in batches:
@@ -291,7 +291,7 @@ class PairwiseKernel:
         """TiledDScan and the traceback, a pair at a time: each fills the device."""
         block = candidates.block
         done = [
-            LongAlignment(self.launcher, slot, query, target, strand, self._part_letters).run()
+            LongAlignment(self.launcher, slot, query, target, strand, self._part_symbols).run()
             for query, target in zip(block.queries.tolist(), block.targets.tolist(), strict=True)
         ]
         return self._alignments(block, np.arange(len(block)), done, strand)

@@ -22,7 +22,7 @@ THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
 _MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
-#: letters that kernels may look beyond the last one
+#: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
@@ -48,9 +48,9 @@ class PairwiseLauncher:
     def _load_for_traceback(self) -> None:
         """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
         gaps = self._gaps
-        letters = ("nucleotides", "letters")
+        symbols = ("nucleotides", "symbols")
         names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
-        names += [f"dscan_{gaps}_{kind}" for kind in letters]
+        names += [f"dscan_{gaps}_{kind}" for kind in symbols]
         for name in (*names, "dscan_walk", "gather_runs", "keep_scores"):
             self.function(name, 0)
 
@@ -73,7 +73,7 @@ class PairwiseLauncher:
         return filled(
             "LazyScheme",
             scores=self._scores,
-            letters=len(problem.scoring),
+            symbols=len(problem.scoring),
             shift=words.shift,
             opening=words.opening,
             bias=words.bias,
@@ -120,7 +120,7 @@ class PairwiseLauncher:
         """Enqueue the scores of a block, in ``order``, into the array "scores STRAND".
 
         Args:
-            most: letters of the block's longest query and target.
+            most: symbols of the block's longest query and target.
             lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
         """
         longest, columns = most
@@ -188,8 +188,8 @@ class PairwiseLauncher:
         if not affine and scoring.name == "match/mismatch":
             return f"{name}_nucleotides", 0
         columns = 32 if affine and len(scoring) <= 8 else 16
-        letters = "nucleotides" if columns == 32 else "letters"
-        return f"{name}_{letters}", len(scoring) * columns * 2 * THREADS
+        symbols = "nucleotides" if columns == 32 else "symbols"
+        return f"{name}_{symbols}", len(scoring) * columns * 2 * THREADS
 
     # -- TiledDScan and DScan
 
@@ -197,7 +197,7 @@ class PairwiseLauncher:
         """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
         scoring = self.problem.scoring
         nucleotides = scoring.name == "match/mismatch" and words.small_scores
-        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}", 4 * len(scoring) ** 2
+        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
         """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
@@ -272,9 +272,9 @@ class PairwiseLauncher:
         max_operations: NDArray[np.int64],
     ) -> Traced:
         """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
-        count, letters = len(batch.tasks), len(self.problem.scoring)
+        count, symbols = len(batch.tasks), len(self.problem.scoring)
         name = self._gaps + ("" if words.lanes == 2 else "_wide")
-        shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
+        shared = symbols * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * symbols**2
         runs_at = offsets_of(max_operations)
         task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
         gapped = bool(words.opening)

@@ -63,7 +63,7 @@ def arithmetic(
     if fits and small:
         return Arithmetic(2, 0 if local else -32768 - low, shift, opening, small)
     if high >= 1 << 31 or low < -(1 << 31):
-        raise OverflowError(f"scores of {n} x {m} letters exceed 32 bits")
+        raise OverflowError(f"scores of {n} x {m} symbols exceed 32 bits")
     return Arithmetic(1, 0, shift, opening, small)
 
 
