@@ -132,7 +132,7 @@ def _checked_index(header: dict[str, Any], data: NDArray[np.uint8], path: str, t
     if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
         raise ValueError("contig names")
     if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
-        raise ValueError("a letter that is no nucleotide code")
+        raise ValueError("a symbol that is no nucleotide code")
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
         raise ValueError(problem)
@@ -172,7 +172,7 @@ def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: in
     size, sums = header["bytes"], header["checksums"]
     stored = os.fstat(file.fileno()).st_size - start
     if size != stored:
-        raise ValueError(f"{stored:,} bytes behind the header instead of {size:,}")
+        raise ValueError(f"{stored:,} bytes after the header instead of {size:,}")
     if len(sums) != -(-size // _PIECE):
         raise ValueError("number of checksums")
     room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)

@@ -53,7 +53,7 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     """Sequences of any accepted form as a batch; those without a name get their number.
 
     Raises:
-        InputError: an unreadable file, or a letter that is no nucleotide code where nucleotides are wanted.
+        InputError: an unreadable file, or a symbol that is no nucleotide code where nucleotides are wanted.
         UsageError: what is given are no sequences.
     """
     if isinstance(sequences, SequenceBatch):

@@ -25,7 +25,7 @@ def read_reference(path: str) -> Reference:
     """Read and pack a reference.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a letter that is no nucleotide code, damaged input.
+        InputError: no sequence, an empty or duplicate record, a symbol that is no nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []

@@ -179,7 +179,7 @@ def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[Pa
         return paired_parts(first, second, _BATCH)
     ends = as_batch(reads), as_batch(mates)
     if len(ends[0]) != len(ends[1]):
-        raise UsageError(f"{len(ends[0])} first ends but {len(ends[1])} second ends")
+        raise UsageError(f"{len(ends[0])} reads but {len(ends[1])} mates")
     joined = _native.join_pairs(ends[0].native, ends[1].native, 0, 0, len(ends[0]), False)
     return iter([SequenceBatch(*joined)])
 

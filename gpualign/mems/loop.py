@@ -84,7 +84,7 @@ class Counts:
         self._progress.update(size.bases)
         if not self._quiet and size.other_letters:
             self._quiet = True
-            warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
+            warn("mems", "bases other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
 
 
 class Job(NamedTuple):

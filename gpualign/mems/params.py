@@ -27,7 +27,7 @@ class MemsParams:
         max_occ: with "maxmatch", leave out matches whose string occurs more often than this in the reference; 1 is
             "mumreference". None: however often.
         strands: "forward", "reverse" or "both" strands of the queries.
-        only_acgt: say nothing when letters other than A, C, G and T, which never match here, would in MUMmer.
+        only_acgt: say nothing when bases other than A, C, G and T, which never match here, would in MUMmer.
         four_columns: name the reference record on every line; always so with several of them.
         lengths: print the query's length in its header.
         strings: print the matching string below each match.

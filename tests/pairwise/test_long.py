@@ -289,5 +289,5 @@ def test_a_small_pair_is_one_part() -> None:
 
 
 def test_no_room_for_borders_is_said() -> None:
-    with pytest.raises(DeviceMemoryExceeded, match="leave no room"):
+    with pytest.raises(DeviceMemoryExceeded, match="leave no memory"):
         align(problem_of("AC" * 20, "AC" * 20, 6, 1), 12 * 80 + 100, 4)

@@ -45,7 +45,7 @@ public:
         rest_ = line;
         out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less space than its value at most
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
-        if (name.size() > kLongestName) refuse("a name has more letters than BAM holds");
+        if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
         parse_cigar(field());
         const std::string_view mate_contig = field(), mate_position = field(), span = field(), letters = field();
         const std::string_view qualities = last_field();
@@ -168,7 +168,7 @@ private:
             std::memset(out, 0xff, length);
             return;
         }
-        if (qualities.size() != length) refuse("a SAM line's letters and qualities differ in number");
+        if (qualities.size() != length) refuse("a SAM line's bases and qualities differ in number");
         for (size_t i = 0; i < length; i++) out[i] = char(qualities[i] - 33);
     }
 

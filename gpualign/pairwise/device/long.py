@@ -136,7 +136,7 @@ class LongAlignment:
         room = int(self._memory * PAIRWISE.kept_share / 2**depth)
         spacing = plan.part_spacing(part.n, part.m, room, self._symbols)
         if spacing is None:
-            raise DeviceMemoryExceeded(f"{part.n} x {part.m} symbols leave no room for borders")
+            raise DeviceMemoryExceeded(f"{part.n} x {part.m} symbols leave no memory for borders")
         row_bytes, column_bytes = plan.kept_bytes(part.n, part.m, spacing)
         rows = self.slot.device_array(f"kept rows {depth}", row_bytes)
         columns = self.slot.device_array(f"kept columns {depth}", column_bytes)
