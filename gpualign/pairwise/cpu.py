@@ -129,7 +129,7 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
 def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
     """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
     both = Alignments.join(plus, minus)
-    place = np.concatenate([both.query.astype(np.int64) << 32 | both.target])
+    place = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
     order = np.lexsort((np.arange(len(place)), place, both.minus))
     repeat = np.zeros(len(place), np.int64)
@@ -228,16 +228,8 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
         scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
         return candidates_by_score(problem, block, scored.score)
     queries, targets = problem.queries[strand], problem.targets
-    distances = _native.edit_distances(
-        queries.codes,
-        queries.offsets,
-        targets.codes,
-        targets.offsets,
-        block.queries,
-        block.targets,
-        limits,
-        problem.scoring.identical,
-    )
+    sequences = (queries.codes, queries.offsets, targets.codes, targets.offsets)
+    distances = _native.edit_distances(*sequences, block.queries, block.targets, limits, problem.scoring.identical)
     near = np.flatnonzero(distances >= 0)
     return candidates_within(problem, block, near, distances[near])
 
