@@ -24,7 +24,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.map.pairs import PairModel, estimate_pairs
-from gpualign.map.params import NO_LONG_PAIRS, MapParams
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
@@ -163,8 +163,7 @@ class Mapper:
             batches = interleaved_batches(source, _BATCH)
         else:
             batches = _paired(reads, mates, stack)
-        if params.long_reads:
-            raise UsageError(NO_LONG_PAIRS)
+        params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, batches
         model, batches = estimate_pairs(
@@ -180,7 +179,7 @@ def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[Pa
         return paired_parts(first, second, _BATCH)
     ends = as_batch(reads), as_batch(mates)
     if len(ends[0]) != len(ends[1]):
-        raise UsageError(f"{len(ends[0])} first ends but {len(ends[1])} second ends")
+        raise UsageError(f"{len(ends[0])} reads but {len(ends[1])} mates")
     joined = _native.join_pairs(ends[0].native, ends[1].native, 0, 0, len(ends[0]), False)
     return iter([SequenceBatch(*joined)])
 
