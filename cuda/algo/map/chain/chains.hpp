@@ -35,9 +35,10 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     return nodes;
 }
 
-// Linear part 0.01 * 0.8 * k a base, as minimap2's. The logarithm to base 2 is linear between powers of two, which is what the
-// bits of a floating-point number below 2^24 say; vectors of numbers have no other.
-GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t k) {
+// Linear part 0.01 * 0.8 * k a base, as minimap2's: a chain's score units, in 1/256. The logarithm to base 2 is linear between
+// powers of two, which is what the bits of a floating-point number below 2^24 say; vectors of numbers have no other.
+GPUALIGN_HD int32_t chain_gap_rate(int32_t k) { return k * kChainUnit * 256 / 125; }
+GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
     const float n = float(difference + 1);
     int32_t bits;
 #if defined(__CUDA_ARCH__)
@@ -45,8 +46,7 @@ GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t k) {
 #else
     std::memcpy(&bits, &n, sizeof bits);
 #endif
-    const int32_t logarithm = (bits >> 17) - (127 << 6);
-    return difference * k * kChainUnit / 125 + logarithm / 2;
+    return (difference * rate >> 8) + ((bits >> 17) - (127 << 6) >> 1);
 }
 
 // The last kLookBack anchors, spread over the lanes.
@@ -61,20 +61,18 @@ public:
 
     // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
     GPUALIGN_HD void best(const ChainRules& rules, int32_t run, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
-        const int32_t alone = rules.k * kChainUnit;
-        int32_t mine = alone;
+        const int32_t alone = rules.k * kChainUnit, k = rules.k, rate = chain_gap_rate(k);
+        const int32_t max_gap = rules.max_gap, max_difference = rules.max_difference;
         int32_t scores[kPerLane];
-        for (uint32_t p = 0; p < kPerLane; p++) {
+        for (uint32_t p = 0; p < kPerLane; p++) {  // without branches, so that the CPU has vectors of it
             const int32_t on_reference = int32_t(reference - reference_[p]), on_query = query - query_[p];
-            const int32_t apart = max(on_reference, on_query) - min(on_reference, on_query);
-            const int32_t difference = min(apart, rules.max_difference + 1);
-            const int32_t nearer = min(on_reference, on_query), added = min(nearer, rules.k);
-            const bool joins = run_[p] == run && on_reference > 0 && on_query > 0 && max(on_reference, on_query) <= rules.max_gap &&
-                               difference <= rules.max_difference;
-            const int32_t score = score_[p] + added * kChainUnit - chain_gap_cost(difference, rules.k);
-            scores[p] = joins ? score : 0;
-            mine = max(mine, scores[p]);
+            const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
+            const bool joins = (run_[p] == run) & (nearer > 0) & (further <= max_gap) & (apart <= max_difference);
+            const int32_t score = score_[p] + max(min(nearer, k), 0) * kChainUnit - chain_gap_cost(min(apart, max_difference), rate);
+            scores[p] = score & -int32_t(joins);
         }
+        int32_t mine = alone;
+        for (uint32_t p = 0; p < kPerLane; p++) mine = max(mine, scores[p]);
         best = group_.largest(mine);
         predecessor = -1;
         if (best == alone) return;
