@@ -14,7 +14,7 @@ template <class Item>
 struct Arena {
     Item* items;
     uint32_t* used;
-    uint32_t capacity;
+    uint64_t capacity;
 };
 
 struct ChainRules {
@@ -119,10 +119,20 @@ struct RankedAlignment {
     uint8_t mapq;
 };
 
+// What is reported of an alignment.
+struct ChainOutput {
+    uint32_t contig, position;  // 0-based, in the contig
+    int32_t score;
+    uint32_t cigar, operations;
+    uint16_t flag;
+    uint8_t mapq;
+};
+
 struct ChainRead {
     uint32_t first_chosen, chosen;
     uint32_t first_ranked, ranked;
-    uint8_t flipped;  // its reverse complement is mapped
+    uint32_t first_output, outputs;
+    uint32_t flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T
 };
 
 struct ChainBatch {
@@ -130,6 +140,7 @@ struct ChainBatch {
     const uint8_t* bases;
     const int64_t* offsets;  // of each read in the bases
     uint32_t reads;
+    int32_t max_secondary;   // reported of each read
     uint64_t* words;         // of packed reads
     uint32_t* not_acgt;
     ChainRead* state;        // of each read
@@ -144,6 +155,21 @@ struct ChainBatch {
     Arena<uint32_t> cigars;
     Arena<ChainAlignment> alignments;
     Arena<RankedAlignment> ranked;
+    Arena<ChainOutput> outputs;
+    Arena<uint32_t> output_cigars;
 };
+
+// What a kernel of cuda/map_chains.cu is launched with.
+struct ChainLaunch {
+    MapTarget target;
+    ChainBatch batch;
+    uint8_t* workspace;  // of each warp that aligns: so many bytes, for dynamic programs that need more than the least
+    uint64_t workspace_bytes, least_bytes;
+    uint32_t* next;      // read or task
+    int64_t round;       // of tasks
+};
+
+static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 96 && sizeof(ChainRead) == 28 && sizeof(ChainOutput) == 24,
+              "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -64,7 +64,9 @@ def run_map(
     report = Report("map", options)
     check_paths((files.reference, *files.files), (options.output, options.json, *files.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map", work_of(files.read_files, files.mate_files)))
+        opening = stack.enter_context(
+            Opening(options, "map", work_of(files.read_files, files.mate_files, params.long_reads))
+        )
         source = _Source(files, records, stack, options, opening)
         index, reads = _index(files, params, source, options)
         if files.save_index is not None:
@@ -108,7 +110,7 @@ def run_map(
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "long reads, --all and more than 16 secondary places are mapped"
+    what = "--all, --sensitivity full and more than 16 secondary alignments are mapped"
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 

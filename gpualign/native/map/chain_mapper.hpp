@@ -87,7 +87,7 @@ private:
         std::vector<Item> items = std::vector<Item>(1 << 10);
         uint32_t used = 0;
 
-        Arena<Item> arena() { return {items.data(), &used, uint32_t(items.size())}; }
+        Arena<Item> arena() { return {items.data(), &used, items.size()}; }
     };
 
     template <class Visit>
@@ -129,7 +129,7 @@ private:
             const ChainRequest& read = reads_[r];
             const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
             const bool clean = pack(read, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
-            state_[r].flipped = uint8_t(flipped | clean << 1);
+            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
             if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
     }

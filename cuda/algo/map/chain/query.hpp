@@ -23,6 +23,16 @@ GPUALIGN_HD uint32_t reverse_bits(uint32_t x) {
 #endif
 }
 
+struct TargetText {
+    const MapTarget& target;
+
+    GPUALIGN_HD uint64_t bases(int64_t i) const { return packed_window(target.text, uint64_t(i)); }
+    GPUALIGN_HD uint32_t acgt(int64_t i) const { return acgt_window(target, uint64_t(i)); }
+    GPUALIGN_HD uint8_t code(int64_t i) const { return code_at(target, i); }
+    GPUALIGN_HD uint32_t contig_of(int64_t i) const { return gpualign::contig_of(target, i); }
+    GPUALIGN_HD int64_t contig_begin(uint32_t contig) const { return target.contig_offsets[contig]; }
+};
+
 struct ChainQuery {
     MapRead read;
     bool flipped;
@@ -96,7 +106,7 @@ GPUALIGN_HD bool lacks_room(const Arena<Item>& arena) {
 GPUALIGN_HD bool lacks_room(const ChainBatch& b) {
     return lacks_room(b.hashes) || lacks_room(b.seeds) || lacks_room(b.anchors) || lacks_room(b.candidates) || lacks_room(b.chains) ||
            lacks_room(b.points) || lacks_room(b.tasks[0]) || lacks_room(b.tasks[1]) || lacks_room(b.runs) || lacks_room(b.cigars) ||
-           lacks_room(b.alignments) || lacks_room(b.ranked);
+           lacks_room(b.alignments) || lacks_room(b.ranked) || lacks_room(b.outputs) || lacks_room(b.output_cigars);
 }
 
 }  // namespace gpualign
