@@ -50,11 +50,11 @@ class Seeding:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Affine scores: a gap of length l costs gap_open + l * gap_extend, or long_gap_open + l * long_gap_extend where that
-    is less; an end is clipped where that gains at least clip_penalty. All but match are penalties.
+    """Affine scores: a gap of length l costs gap_open + l * gap_extend, or long_gap_open + l * long_gap_extend where
+    that is less; an end is clipped where that gains at least clip_penalty. All but match are penalties.
 
     Attributes:
-        long_gap_open, long_gap_extend: both 0: there is no second price. They hold for reads that are mapped by chaining.
+        long_gap_open, long_gap_extend: both 0: there is no second price. They hold for the presets of long reads.
     """
 
     match: int = 1

@@ -64,9 +64,8 @@ def run_map(
     report = Report("map", options)
     check_paths((files.reference, *files.files), (options.output, options.json, *files.written))
     with ExitStack() as stack:
-        opening = stack.enter_context(
-            Opening(options, "map", work_of(files.read_files, files.mate_files, params.long_reads))
-        )
+        work = work_of(files.read_files, files.mate_files, params.long_reads)
+        opening = stack.enter_context(Opening(options, "map", work))
         source = _Source(files, records, stack, options, opening)
         index, reads = _index(files, params, source, options)
         if files.save_index is not None:
