@@ -1,5 +1,5 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read and aligns a
-// stretch; a thread cuts and finishes a chain, and reports a read.
+// stretch; a lane cuts and finishes a chain, and reports a read.
 //
 // LONG_GAPS: 1 where gaps have a second price.
 #include "algo/map/chain/band.hpp"
@@ -19,8 +19,15 @@ __device__ uint32_t take_next(const Warp& group, uint32_t* next, uint32_t n) {
     return group.from(group.lane() == 0 ? atomicAdd(next, n) : 0u, 0);
 }
 
-__device__ uint32_t thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ uint32_t threads() { return gridDim.x * blockDim.x; }
+__device__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / Warp::kLanes; }
+
+// Calls step(i) for i below `count`, each in a warp of its own, as no two of them take the same way: side by side in one warp
+// they would wait for each other.
+template <class Step>
+__device__ void one_lane_each(uint32_t count, Step&& step) {
+    if (Warp().lane() != 0) return;
+    for (uint32_t i = warp_number(); i < count; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
+}
 
 }  // namespace
 
@@ -38,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_c
     if (lacks_room(launch.batch)) return;
     const Warp group;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, warp = thread_number() / Warp::kLanes;
+    const uint32_t count = *tasks.used, warp = warp_number();
     const TargetText text{launch.target};
     uint8_t* const memory = launch.workspace + warp * launch.workspace_bytes;
     while (true) {
@@ -57,20 +64,20 @@ extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_c
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {
     if (lacks_room(launch.batch)) return;
-    for (uint32_t c = thread_number(); c < *launch.batch.chains.used; c += threads()) cut_chain(launch.batch, c);
+    one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { cut_chain(launch.batch, c); });
 }
 
 extern "C" __global__ void finish_chains(const __grid_constant__ ChainLaunch launch) {
     if (lacks_room(launch.batch)) return;
     const TargetText text{launch.target};
-    for (uint32_t c = thread_number(); c < *launch.batch.chains.used; c += threads()) finish_chain(launch.batch, text, c);
+    one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
 }
 
 extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch launch) {
     if (lacks_room(launch.batch)) return;
     const TargetText text{launch.target};
-    for (uint32_t r = thread_number(); r < launch.batch.reads; r += threads()) {
+    one_lane_each(launch.batch.reads, [&](uint32_t r) {
         report_read(launch.batch, r);
         write_outputs(launch.batch, text, r);
-    }
+    });
 }

@@ -40,6 +40,7 @@ from gpualign.sequences.reference import Reference
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 _DEVICE_BATCH = 2
+_LONG_READ_BATCH = 8
 Reads = Chunk | PairedParts | SequenceBatch
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
@@ -75,7 +76,8 @@ def run_map(
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory(one_heap=True)
         report.stage("device")
-        batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
+        larger = _LONG_READ_BATCH if params.long_reads else _DEVICE_BATCH
+        batch_bases = options.batch_size * (larger if backend.on_gpu else 1)
         reads = source.items(batch_bases, options.threads) if reads is None else reads
         pairs, items = _pairs(index, reads, source.paired, params, options)
         report.stage("insert sizes")

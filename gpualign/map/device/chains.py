@@ -213,11 +213,11 @@ class LongReadKernel:
         """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
         least = 0
         budget = int(_WORKSPACE_SHARE * self.device.budget)
-        for nbytes, warps in tuning.ALIGN_PASSES:
-            of_block = tuning.CHAIN_WARPS * nbytes
-            wanted = round(warps * self._multiprocessors / tuning.CHAIN_WARPS)
-            at_once = max(1, min(wanted, budget // of_block))
-            memory = int(slot.device_array(f"workspace {nbytes}", at_once * of_block))
+        for nbytes, share in tuning.ALIGN_PASSES:
+            warps = max(1, min(round(share * self._multiprocessors), budget // nbytes))
+            of_block = min(warps, tuning.CHAIN_WARPS)
+            blocks = warps // of_block
+            memory = int(slot.device_array(f"workspace {nbytes}", blocks * of_block * nbytes))
             with_memory = launch.copy()
             for name, value in {
                 "workspace": memory,
@@ -227,13 +227,13 @@ class LongReadKernel:
                 "round": number,
             }.items():
                 with_memory[name] = value
-            self._run(slot, "align_stretches", with_memory, at_once)
+            self._run(slot, "align_stretches", with_memory, blocks, of_block)
             least, turn = nbytes, turn + 4
         return turn
 
-    def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int) -> None:
+    def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:
         function = self.device.function("map_chains", kernel, self._variant)
-        slot.launch(function, blocks, 32 * tuning.CHAIN_WARPS, launch)
+        slot.launch(function, blocks, 32 * warps, launch)
 
 
 def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
