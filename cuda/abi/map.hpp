@@ -8,6 +8,7 @@ namespace gpualign {
 
 struct AffineScores {
     int32_t match = 1, mismatch = 4, gap_open = 6, gap_extend = 1, clip_penalty = 5;  // all but match are penalties
+    int32_t long_gap_open = 0, long_gap_extend = 0;  // of gaps for which that is less; 0, 0: there is no second price
 };
 
 enum class Orientation : int32_t { forward_reverse = 0, reverse_forward = 1, same_strand = 2 };
@@ -75,7 +76,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_trace;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 80 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 88 && sizeof(MapBatch) == 208,
+static_assert(sizeof(MapRecord) == 80 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 96 && sizeof(MapBatch) == 216,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -47,6 +47,14 @@ struct Warp {
         return largest_by_halves(value);
 #endif
     }
+    __device__ __forceinline__ int32_t largest_up_to(int32_t value) const {
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            const int32_t other = __shfl_up_sync(kAll, value, step);
+            if (lane() >= step) value = other > value ? other : value;
+        }
+        return value;
+    }
     template <class T>
     __device__ __forceinline__ T from(T value, uint32_t source) const {
         return __shfl_sync(kAll, value, source);

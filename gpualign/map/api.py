@@ -22,7 +22,8 @@ from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, to
 from gpualign.io.reads import ReadSource
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
+from gpualign.map.device.chains import DeviceAlignments
+from gpualign.map.device.kernel import DeviceRecords, make_kernel, runs_on_gpu
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -61,7 +62,7 @@ class Mapper:
     Args:
         reference: nucleotide sequences, or a file of them or of a saved index.
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; long reads are mapped on the CPU whatever it says.
+        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
         threads: host threads; 0: all cores.
         parameters: of :class:`gpualign.map.params.MapParams` and its groups, on top of the preset: ``error_rate``,
             ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``,
@@ -128,14 +129,14 @@ class Mapper:
         def on_cpu(batch: SequenceBatch) -> Alignments:
             return map_batch(index, batch, params, pairs)
 
-        def after(batch: SequenceBatch, found: Alignments | DeviceRecords) -> Part:
-            if isinstance(found, DeviceRecords):
+        def after(batch: SequenceBatch, found: Alignments | DeviceAlignments | DeviceRecords) -> Part:
+            if not isinstance(found, Alignments):
                 found = found.alignments(batch, params, pairs is not None, on_cpu)
             return len(batch), _rows(found.with_read_flags(batch.flags))
 
         return HostedStage(
             cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
-            make_kernel=lambda device: MapKernel(device, index, params, pairs),
+            make_kernel=lambda device: make_kernel(device, index, params, pairs),
             before=before,
             staged=lambda batch, lend: MapBatch.of(batch, pairs is not None, lend),
             cpu_kernel=lambda item: on_cpu(item.batch),

@@ -48,8 +48,8 @@ SHORT_READS = Chaining()
 #: ``Seeding.max_hits`` of long reads
 LONG_READ_HITS = 200
 LONG_READS = Chaining(
-    max_gap=5000,
-    max_difference=2000,
+    max_gap=20_000,
+    max_difference=12_000,
     min_chain_score=40,
     min_anchors=3,
     max_suboptimal=5,

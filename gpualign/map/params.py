@@ -49,8 +49,11 @@ class Seeding:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Affine scores: a gap of length l costs gap_open + l * gap_extend; an end is clipped where that gains at least
-    clip_penalty. All but match are penalties.
+    """Affine scores: a gap of length l costs gap_open + l * gap_extend, or long_gap_open + l * long_gap_extend where
+    that is less; an end is clipped where that gains at least clip_penalty. All but match are penalties.
+
+    Attributes:
+        long_gap_open, long_gap_extend: both 0: there is no second price. They hold for the presets of long reads.
     """
 
     match: int = 1
@@ -58,11 +61,13 @@ class Scoring:
     gap_open: int = 6
     gap_extend: int = 1
     clip_penalty: int = 5
+    long_gap_open: int = 0
+    long_gap_extend: int = 0
 
     def __post_init__(self) -> None:
         if self.match < 1:
             raise UsageError(f"match score must be at least 1, not {self.match}")
-        for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty"):
+        for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty", "long_gap_open", "long_gap_extend"):
             if not 0 <= getattr(self, name) <= 100:
                 words = name.removesuffix("_penalty").replace("_", " ")
                 raise UsageError(f"{words} penalty must be between 0 and 100")

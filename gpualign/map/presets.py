@@ -8,7 +8,8 @@ from typing import Any
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 
 #: Scores of the long-read presets weigh a gap less against a mismatch than those of short reads: most errors of such
-#: reads are gaps. Ends are clipped without a penalty, as adapters and foreign sequence are common there.
+#: reads are gaps. A long gap has a price of its own, that of one event (minimap2's). Ends are clipped for nothing,
+#: as adapters and foreign sequence are common there.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sr": {},
     "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},
@@ -19,6 +20,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "mismatch": 4,
         "gap_open": 6,
         "gap_extend": 2,
+        "long_gap_open": 26,
+        "long_gap_extend": 1,
         "clip_penalty": 0,
         "max_hits": LONG_READ_HITS,
         "long_reads": True,
@@ -31,6 +34,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "mismatch": 4,
         "gap_open": 4,
         "gap_extend": 2,
+        "long_gap_open": 24,
+        "long_gap_extend": 1,
         "clip_penalty": 0,
         "max_hits": LONG_READ_HITS,
         "long_reads": True,

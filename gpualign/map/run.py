@@ -39,6 +39,7 @@ from gpualign.sequences.reference import Reference
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 _DEVICE_BATCH = 2
+_LONG_READ_BATCH = 8
 Reads = Chunk | PairedParts | SequenceBatch
 #: threads that parse each file of pairs, which must be side by side before they are mapped
 _PARSERS = 4
@@ -60,7 +61,7 @@ def run_map(
     layout, records = (layout or AlignmentLayout()).of(options.output), records or RecordOptions()
     run = RunContext("map", options, (files.reference, *files.files), files.written)
     report = run.report
-    with run.opening(work_of(files.read_files, files.mate_files)) as opening, ExitStack() as stack:
+    with run.opening(work_of(files.read_files, files.mate_files, params.long_reads)) as opening, ExitStack() as stack:
         source = _Source(files, records, stack, options, opening)
         if source.paired:
             params.check_pairs()
@@ -72,7 +73,8 @@ def run_map(
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory(one_heap=True)
         report.stage("device")
-        batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
+        larger = _LONG_READ_BATCH if params.long_reads else _DEVICE_BATCH
+        batch_bases = options.batch_size * (larger if backend.on_gpu else 1)
         reads = source.items(batch_bases, options.threads) if reads is None else reads
         pairs, items = _pairs(index, reads, source.paired, params, run)
         report.stage("insert sizes")
@@ -105,7 +107,7 @@ def run_map(
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "long reads, --all and more than 16 secondary alignments are mapped"
+    what = "--all, --sensitivity full and more than 16 secondary alignments are mapped"
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 

@@ -13,7 +13,8 @@ from gpualign.io.fastx import Chunk
 from gpualign.io.mates import PairedParts, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, MapKernel
+from gpualign.map.device.chains import DeviceAlignments, LongReadKernel
+from gpualign.map.device.kernel import DeviceRecords, MapKernel, make_kernel
 from gpualign.map.output import MappedText, RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
@@ -53,8 +54,8 @@ class Mapping:
     def staged(self, batch: SequenceBatch, lend: Lend) -> MapBatch:
         return MapBatch.of(batch, self.formatter.pairs is not None, lend)
 
-    def make_kernel(self, device: Device) -> MapKernel:
-        return MapKernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
+    def make_kernel(self, device: Device) -> MapKernel | LongReadKernel:
+        return make_kernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
 
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
@@ -62,7 +63,9 @@ class Mapping:
     def map_staged(self, item: MapBatch) -> Alignments:
         return self.map_on_cpu(item.batch)
 
-    def write(self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceRecords) -> Mapped:
+    def write(
+        self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceAlignments | DeviceRecords
+    ) -> Mapped:
         """What a device found, or a CPU thread, as text."""
         batch, clock = parsed
         clock.ended("wait")

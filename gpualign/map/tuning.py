@@ -39,13 +39,30 @@ def map_shape(longest: int) -> MapShape:
     return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
 
 
-VARIANTS: tuple[Variant, ...] = tuple(("map", shape.defines) for shape in _MAP)
+#: of the kernels that chain reads: warps a block, and blocks a multiprocessor
+CHAIN_WARPS = 4
+CHAIN_BLOCKS = 8
+#: passes over the dynamic programs of a batch: those that take up to so many bytes, by so many warps a multiprocessor
+ALIGN_PASSES = ((1 << 15, 28.0), (1 << 18, 16.0), (1 << 21, 4.0), (80 << 20, 0.06))
+
+
+def chain_defines(long_gaps: bool) -> dict[str, str]:
+    """Of the kernels that map by chaining, with one price for gaps or two."""
+    return {"LONG_GAPS": str(int(long_gaps))}
+
+
+VARIANTS: tuple[Variant, ...] = (
+    *(("map", shape.defines) for shape in _MAP),
+    *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
+)
 
 #: a core's rate is of bases of reads
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], mates: Sequence[str]) -> Work:
-    """The work on files of reads."""
+def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool) -> Work:
+    """The work on files of reads, which are mapped by chaining or not."""
     work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
+    if chained:
+        return replace(work, modules=(("map_chains", chain_defines(True)),))
     return replace(work, modules=(("map", map_shape(longest).defines),) if longest else ())

@@ -16,6 +16,7 @@ void bind_index(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_map_counts(nanobind::module_& m);
 void bind_map_device(nanobind::module_& m);
+void bind_chain_device(nanobind::module_& m);
 void bind_long_reads(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);

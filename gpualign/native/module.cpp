@@ -21,6 +21,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_map(m);
     gpualign::bind_map_counts(m);
     gpualign::bind_map_device(m);
+    gpualign::bind_chain_device(m);
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
     gpualign::bind_paf(m);

@@ -136,16 +136,16 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     monkeypatch.setattr(compiler, "compile_modules", compile_modules)
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
-    given = work_of([str(reads)], [])
+    given = work_of([str(reads)], [], False)
     assert given.modules == (("map", map_shape(250).defines),)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
     assert compiled == [("map", map_shape(250).defines)]
-    assert work_of([random_file(tmp_path / "f.fa", 3, 100)], []).modules == (("map", map_shape(100).defines),)
+    assert work_of([random_file(tmp_path / "f.fa", 3, 100)], [], False).modules == (("map", map_shape(100).defines),)
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
-    assert work_of([str(folded)], []).modules == ()
-    assert work_of(["-"], []).modules == ()
+    assert work_of([str(folded)], [], False).modules == ()
+    assert work_of(["-"], [], False).modules == ()
 
 
 def test_letters_of_files(tmp_path):

@@ -187,6 +187,9 @@ class FakeDriver:
         assert not pointer.freed
         array[...] = pointer.data[: array.nbytes].view(array.dtype).reshape(array.shape)
 
+    def memcpy_dtoh(self, array, pointer):
+        self.memcpy_dtoh_async(array, pointer, None)
+
     def memset_d8_async(self, pointer, value, size, stream):
         pointer.data[:size] = value
 

@@ -17,6 +17,7 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.inputs import MapFiles
@@ -44,12 +45,29 @@ class MapReads:
         _native.map_on_one_lane(batch.tobytes(), 16)
 
 
+class NoKernel:
+    """A kernel whose work another one does."""
+
+    def __call__(self, launch, grid, block, shared, stream):
+        assert grid[0] > 0
+        assert block[0] % 32 == 0
+
+
+class MapChains(NoKernel):
+    """All kernels of map_chains.cu in place of the last one."""
+
+    def __call__(self, launch, grid, block, shared, stream):
+        super().__call__(launch, grid, block, shared, stream)
+        _native.map_chains_on_one_lane(launch.tobytes())
+
+
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
 
     def install(driver: FakeDriver) -> FakeDriver:
-        driver.functions = {"map_reads": MapReads()}
+        chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
+        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), **dict.fromkeys(chains, NoKernel())}
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         return driver
 
@@ -152,11 +170,33 @@ def test_an_index_larger_than_the_device(cli: Cli, use, tmp_path: Path) -> None:
     assert 0 < device["peak_vram_mb"] <= 6
 
 
-def test_long_reads_say_that_they_run_on_the_cpu(cli: Cli, use, some_reads: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-N", 3), ("--batch-size", "64K")])
+@pytest.mark.parametrize("preset", ["ont", "hifi"])
+def test_long_reads_give_the_same_bytes(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, preset: str, options: tuple[object, ...]
+) -> None:
+    report = tmp_path / "run.json"
+    expected = sam_of(cli, some_reads, "-x", preset, *options, "--device", "cpu")
     use(FakeDriver())
-    status, _, err = cli("map", "-x", "hifi", GENOMES, some_reads, "--device", "cuda")
-    assert status == 0
-    assert "mapped on the CPU alone" in err
+    assert sam_of(cli, some_reads, "-x", preset, *options, "--device", "cuda", "--json", report) == expected
+    fields = json.loads(report.read_text())
+    assert fields["cpu_items"] == 0
+    assert fields["gpu_items"] == expected.count(b"\n") - expected.count(b"\n@") - 1 or options
+
+
+def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other: what overflows later is not known before."""
+    expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
+    monkeypatch.setattr(chains, "_ROOM", dict.fromkeys(chains._ROOM, (0.0001, 0)))
+    use(FakeDriver())
+    assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda", "--batch-size", "64K") == expected
+
+
+def test_long_reads_on_a_small_device_are_mapped_in_parts(cli: Cli, use, some_reads: Path) -> None:
+    expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
+    driver = use(FakeDriver(memory=200 << 20))
+    assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda") == expected
+    assert driver.contexts == []
 
 
 def test_a_device_too_small(cli: Cli, use, fifty: Path) -> None:

@@ -39,22 +39,27 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
 }
 
 // Chains of given anchors.
-nb::list chain_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
+nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse, Input<uint32_t> reference_positions,
                        Input<int32_t> query_positions, nb::dict chaining) {
     const ReferenceView view = reference.view();
-    std::vector<Anchor> anchors;
-    for (size_t i = 0; i < reverse.size(); i++)
-        anchors.emplace_back(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
-    std::sort(anchors.begin(), anchors.end());
-    Chainer chainer(view, k, chain_params_of(chaining));
-    std::vector<Chain> chains;
-    chainer.run(anchors, chains);
+    const uint32_t n = uint32_t(reverse.size());
+    std::vector<uint64_t> words(kAnchorWords * n);
+    const ChainNodes nodes = nodes_at(words.data(), n);
+    for (size_t i = 0; i < n; i++)
+        nodes.anchors[i] = make_anchor(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
+    std::sort(nodes.anchors, nodes.anchors + n);
+    std::vector<AnchorChain> room(n);
+    uint32_t used = 0, *order = nullptr;
+    AnchorChain* chains = nullptr;
+    const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n,
+                                       Arena<AnchorChain>{room.data(), &used, n}, chains, order);
     nb::list out;
-    for (const Chain& chain : chains) {
+    for (uint32_t c = 0; c < found; c++) {
+        const AnchorChain& chain = chains[order[c]];
         nb::list points;
         for (uint32_t a = chain.first; a < chain.last; a++)
-            points.append(nb::make_tuple(chainer.anchors()[a].query(), chainer.anchors()[a].reference()));
-        out.append(nb::make_tuple(chain.score, chain.contig, chain.reverse, points));
+            points.append(nb::make_tuple(anchor_query(nodes.chained[a]), anchor_reference(nodes.chained[a])));
+        out.append(nb::make_tuple(chain.score, chain.contig, bool(chain.reverse), points));
     }
     return out;
 }
@@ -82,7 +87,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("diagonal"),
           nb::arg("band"), nb::arg("scores"), "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
-    m.def("chain_anchors", &chain_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
+    m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");

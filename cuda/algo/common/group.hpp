@@ -5,6 +5,9 @@
 // shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read after sync().
 #pragma once
 #include "algo/common/hd.hpp"
+#if !defined(__CUDACC__)
+#include <algorithm>
+#endif
 
 namespace gpualign {
 
@@ -27,6 +30,8 @@ struct OneLane {
     GPUALIGN_HD T largest(T value) const {
         return value;
     }
+    // Differs between lanes: the largest value of the lanes up to this one.
+    GPUALIGN_HD int32_t largest_up_to(int32_t value) const { return value; }
     // The value that a lane has.
     template <class T>
     GPUALIGN_HD T from(T value, uint32_t) const {
@@ -162,6 +167,9 @@ GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) 
 
 template <class Group>
 GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
+#if !defined(__CUDACC__)
+    if (Group::kLanes == 1) return std::sort(keys, keys + n);
+#endif
     if (n <= Group::kLanes) sort_by_blocks<1>(group, keys, n);
     else sort_by_blocks<4>(group, keys, n);
 }

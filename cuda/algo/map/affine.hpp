@@ -19,55 +19,91 @@ enum : uint8_t {
     kFromDeletion = 2,
     kFromStart = 3,      // the alignment begins after this cell: bases up to here are clipped
     kFromMask = 3,
-    kInsertionExtends = 4,  // the insertion that ends here is longer than one base
-    kDeletionExtends = 8,
+    kFromLong = 4,          // the gap is one at the price of long ones
+    kInsertionExtends = 8,  // the insertion that ends here is longer than one base
+    kDeletionExtends = 16,
+    kLongInsertionExtends = 32,
+    kLongDeletionExtends = 64,
 };
 
-// One cell: its value, what a gap that ends here is worth, and its traceback byte, the byte in a Score.
+// Prices of gaps: two of them, of which the lesser counts (Gotoh 1990; minimap2), or one.
+template <class Score>
+struct GapPrices {
+    Score open_extend, extend, long_open_extend, long_extend;
+};
+
+// What gaps that end in a cell are worth.
+template <class Score>
+struct GapScores {
+    Score gap, long_gap;
+};
+
+// One cell: its value, what gaps that end here are worth, and its traceback byte, the byte in a Score.
 template <class Score>
 struct AffineCell {
-    Score value, insertion, deletion, from;
+    Score value, from;
+    GapScores<Score> insertion, deletion;
 };
 
-// `above_*`: the cell where an insertion that ends here came from, `left_*`: a deletion's.
-//
-// Ties prefer the diagonal, then the insertion, then the deletion, and a longer gap over a new one: read from the end of
-// the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping all of it is
-// clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the value
-// of an alignment that begins after it.
+// A gap that ends here: from the cell before it, or longer than the one that ends there; `extends` tells which.
 template <class Score>
-GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, Score above_insertion, Score left_best,
-                                          Score left_deletion, Score open_extend, Score extend, Score clipped) {
-    const Score open_insertion = above_best - open_extend, longer_insertion = above_insertion - extend;
-    const Score ins = max(longer_insertion, open_insertion);
-    const Score open_deletion = left_best - open_extend, longer_deletion = left_deletion - extend;
-    const Score del = max(longer_deletion, open_deletion);
-    const Score gap = max(ins, del);
-    const Score value = max(max(diagonal, gap), clipped);
-    Score from = select(del > ins, Score(kFromDeletion), Score(kFromInsertion));
-    from = select(value > gap, Score(kFromStart), from);
-    from = select(value > diagonal, from, Score(kFromDiagonal));
-    from = select(value > clipped, from, Score(kFromStart));
-    from = from | select(open_insertion > longer_insertion, Score(0), Score(kInsertionExtends));
-    from = from | select(open_deletion > longer_deletion, Score(0), Score(kDeletionExtends));
-    return {value, ins, del, from};
+GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score extend, Score extends, Score& from) {
+    const Score opened = best - open_extend, longer = gap - extend;
+    from = from | select(opened > longer, Score(0), extends);
+    return max(longer, opened);
 }
 
-// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one `lowest`) and row i on
-// return. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b, value, from)
+// `above`: the cell where an insertion that ends here came from, `left`: a deletion's.
+//
+// Ties prefer the diagonal, then the insertion, then the deletion, the price of short gaps, and a longer gap over a new one:
+// read from the end of the alignment that puts a gap as far left as it goes. An alignment that is worth no more than clipping
+// all of it is clipped, as by bwa: a gap next to the end of a read is no evidence. A cell's value is never below `clipped`, the
+// value of an alignment that begins after it.
+template <bool LongGaps, class Score>
+GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above, Score left_best,
+                                          const GapScores<Score>& left, const GapPrices<Score>& prices, Score clipped) {
+    AffineCell<Score> cell{};
+    Score extends(0);
+    cell.insertion.gap = longer_gap(above_best, above.gap, prices.open_extend, prices.extend, Score(kInsertionExtends), extends);
+    cell.deletion.gap = longer_gap(left_best, left.gap, prices.open_extend, prices.extend, Score(kDeletionExtends), extends);
+    Score gap = max(cell.insertion.gap, cell.deletion.gap);
+    Score from = select(cell.deletion.gap > cell.insertion.gap, Score(kFromDeletion), Score(kFromInsertion));
+    if (LongGaps) {
+        cell.insertion.long_gap = longer_gap(above_best, above.long_gap, prices.long_open_extend, prices.long_extend,
+                                             Score(kLongInsertionExtends), extends);
+        cell.deletion.long_gap =
+            longer_gap(left_best, left.long_gap, prices.long_open_extend, prices.long_extend, Score(kLongDeletionExtends), extends);
+        const Score long_gap = max(cell.insertion.long_gap, cell.deletion.long_gap);
+        const Score from_long = select(cell.deletion.long_gap > cell.insertion.long_gap, Score(kFromDeletion | kFromLong),
+                                       Score(kFromInsertion | kFromLong));
+        from = select(long_gap > gap, from_long, from);
+        gap = max(gap, long_gap);
+    }
+    cell.value = max(max(diagonal, gap), clipped);
+    from = select(cell.value > gap, Score(kFromStart), from);
+    from = select(cell.value > diagonal, from, Score(kFromDiagonal));
+    from = select(cell.value > clipped, from, Score(kFromStart));
+    cell.from = from | extends;
+    return cell;
+}
+
+// One row of the band. `best` and `insertion` hold row i - 1 on entry (band + 1 cells, the last one the lowest score) and row i
+// on return. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b, value, from)
 // sees every cell's value and traceback byte.
-template <class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, int band, Score open_extend, Score extend, Score clipped,
-                            Score lowest, Score* best, Score* insertion, Store&& store) {
-    Score left_best = lowest, left_deletion = lowest;
+template <bool LongGaps, class Score, class Substitution, class Store>
+GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapPrices<Score>& prices, Score clipped, Score lowest,
+                            Score* best, GapScores<Score>* insertion, Store&& store) {
+    Score left_best = lowest;
+    GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
-        const AffineCell<Score> cell = affine_cell<Score>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best,
-                                                          left_deletion, open_extend, extend, clipped);
+        const AffineCell<Score> cell =
+            affine_cell<LongGaps>(best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, prices, clipped);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
-        insertion[b] = cell.insertion;
+        insertion[b].gap = cell.insertion.gap;
+        if (LongGaps) insertion[b].long_gap = cell.insertion.long_gap;
         left_best = cell.value;
-        left_deletion = cell.deletion;
+        left = cell.deletion;
     }
 }
 
@@ -83,10 +119,10 @@ GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int&
         if (paired) emit('M', uint32_t(paired));
         i -= paired;
         if (i < 0) break;
-        const uint8_t source = from(i, b) & kFromMask;
-        if (source == kFromStart) break;
-        const bool insertion = source == kFromInsertion;
-        const uint8_t extends = insertion ? kInsertionExtends : kDeletionExtends;
+        const uint8_t source = from(i, b);
+        if ((source & kFromMask) == kFromStart) break;
+        const bool insertion = (source & kFromMask) == kFromInsertion;
+        const int extends = (insertion ? kInsertionExtends : kDeletionExtends) << (source & kFromLong ? 2 : 0);
         uint32_t length = 0;
         bool longer = true;
         for (; longer && i >= 0; length++) {

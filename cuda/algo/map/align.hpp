@@ -83,12 +83,12 @@ private:
         const uint8_t base = band_.read[i], met = band_.text[i + b];
         const int32_t pairing = (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowestScore : 0);
         const AffineCell<int32_t> cell =
-            affine_cell<int32_t>(best_[parity][c] + pairing, above_best, above_insertion, left_best, left_deletion,
-                                 scores_.gap_open + scores_.gap_extend, scores_.gap_extend, -scores_.clip_penalty);
+            affine_cell<false, int32_t>(best_[parity][c] + pairing, above_best, {above_insertion, 0}, left_best, {left_deletion, 0},
+                                        {scores_.gap_open + scores_.gap_extend, scores_.gap_extend, 0, 0}, -scores_.clip_penalty);
         band_.traced(i, b) = uint8_t(cell.from);
         best_[parity][c] = cell.value;
-        insertion_[parity][c] = cell.insertion;
-        deletion_[parity][c] = cell.deletion;
+        insertion_[parity][c] = cell.insertion.gap;
+        deletion_[parity][c] = cell.deletion.gap;
         const int32_t value = i == band_.length - 1 ? cell.value : cell.value - scores_.clip_penalty;
         // within a column cells come in order; a column further right is some rows back
         const bool earlier = Columns > 1 && (i < end_.row || (i == end_.row && b < end_.diagonal));

@@ -15,12 +15,14 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.chains import LongReadKernel
+from gpualign.map.device.target import resident_target, target_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -40,7 +42,7 @@ _WORKSPACE_SHARE = 0.1
 
 def runs_on_gpu(params: MapParams) -> bool:
     """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
-    return not (params.long_reads or params.seeding.full or params.reporting.secondary > MAX_SECONDARY)
+    return params.long_reads or not (params.seeding.full or params.reporting.secondary > MAX_SECONDARY)
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,6 @@ def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalti
         penalties=penalties,
         limits=limits,
         **params.reporting.native,
-    )
-
-
-def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask: int, contig_offsets: int) -> np.void:
-    """``MapTarget`` of cuda/abi/map.hpp, whose arrays are at these addresses."""
-    split = filled("HashSplit", k=index.params.k, bucket_bits=index.bucket_bits)
-    return filled(
-        "MapTarget",
-        index=filled("IndexView", offsets=offsets, entries=entries, split=split),
-        text=text,
-        acgt_mask=mask,
-        contig_offsets=contig_offsets,
-        contigs=len(index.reference.contig_offsets) - 1,
     )
 
 
@@ -231,7 +220,10 @@ class MapKernel:
             return
         launch = self._launch(item.longest)
         workspace, shape = launch.workspace, launch.shape
-        target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
+        target, rules = (
+            resident_target(self.device, self.index),
+            self._rules(),
+        )  # the first time much is copied: not between this batch's events
         record_bytes = self._record_bytes(item)
         block = int(slot.upload("batch", item.block))
         records = int(slot.device_array("records", record_bytes))
@@ -282,16 +274,6 @@ class MapKernel:
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
         return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
-    def _target(self) -> np.void:
-        index, reference = self.index, self.index.reference
-        text = self.device.resident(f"text {id(reference)}", lambda: DeviceText(self.device, reference, beyond=True))
-        arrays = self.device.resident(
-            f"map index {id(index)}",
-            lambda: DeviceArrays(self.device, reference.contig_offsets, index.offsets, index.entries, beyond=True),
-        )
-        contig_offsets, offsets, entries = arrays.addresses
-        return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
-
     def _rules(self) -> np.void:
         model = self._model
         tables = self.device.resident(
@@ -303,6 +285,15 @@ class MapKernel:
             ),
         )
         return rules_of(self.index, self.params, model, *tables.addresses)
+
+
+def make_kernel(
+    device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, lent: bool = False
+) -> MapKernel | LongReadKernel:
+    """For the reads that these parameters are for; the arguments are those of :class:`MapKernel`."""
+    if params.long_reads:
+        return LongReadKernel(device, index, params)
+    return MapKernel(device, index, params, pairs, lent)
 
 
 def map_on_one_lane(

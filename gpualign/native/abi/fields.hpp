@@ -43,6 +43,7 @@ AbiField abi_field(const char* name, Value Struct::*member, const char* type = n
 
 // Each room's structs (native/<room>/abi.cpp).
 std::vector<AbiStruct> bounded_gaps_abi();
+std::vector<AbiStruct> chains_abi();
 std::vector<AbiStruct> map_abi();
 std::vector<AbiStruct> mems_abi();
 std::vector<AbiStruct> pairwise_abi();

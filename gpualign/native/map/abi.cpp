@@ -1,4 +1,4 @@
-#include "abi/map.hpp"
+#include "abi/chains.hpp"
 
 #include "abi/fields.hpp"
 
@@ -10,6 +10,38 @@ namespace gpualign {
 #define RULES(field) GPUALIGN_FIELD(MapRules, field)
 #define BATCH(field) GPUALIGN_FIELD(MapBatch, field)
 
+#define CHAIN_RULES(field) GPUALIGN_FIELD(ChainRules, field)
+#define CHAINS(field) GPUALIGN_FIELD(ChainBatch, field)
+#define ARENA(field) abi_field(#field, &ChainBatch::field, "Arena")
+#define LAUNCH(field) GPUALIGN_FIELD(ChainLaunch, field)
+#define READ(field) GPUALIGN_FIELD(ChainRead, field)
+
+// Of reads that are mapped by chaining.
+std::vector<AbiStruct> chains_abi() {
+    using AnyArena = Arena<uint8_t>;
+    return {{"Arena", sizeof(AnyArena), {GPUALIGN_FIELD(AnyArena, items), GPUALIGN_FIELD(AnyArena, used), GPUALIGN_FIELD(AnyArena, capacity)}},
+            {"ChainRules",
+             sizeof(ChainRules),
+             {CHAIN_RULES(k), CHAIN_RULES(w), CHAIN_RULES(stretch), CHAIN_RULES(max_hits), CHAIN_RULES(max_gap),
+              CHAIN_RULES(max_difference), CHAIN_RULES(min_chain_score), CHAIN_RULES(min_anchors), CHAIN_RULES(max_suboptimal),
+              CHAIN_RULES(suboptimal_percent), CHAIN_RULES(query_gap), abi_field("scores", &ChainRules::scores, "AffineScores"),
+              CHAIN_RULES(step), CHAIN_RULES(reach), CHAIN_RULES(zdrop), CHAIN_RULES(min_score), CHAIN_RULES(min_split),
+              CHAIN_RULES(doubt)}},
+            {"ChainRead",
+             sizeof(ChainRead),
+             {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped)}},
+            {"ChainBatch",
+             sizeof(ChainBatch),
+             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(reads), CHAINS(max_secondary),
+              CHAINS(words), CHAINS(not_acgt), CHAINS(state), ARENA(hashes), ARENA(seeds), ARENA(anchors), ARENA(candidates), ARENA(chains),
+              ARENA(points), ARENA(tasks), ARENA(runs), ARENA(cigars), ARENA(alignments), ARENA(ranked), ARENA(outputs),
+              ARENA(output_cigars)}},
+            {"ChainLaunch",
+             sizeof(ChainLaunch),
+             {abi_field("target", &ChainLaunch::target, "MapTarget"), abi_field("batch", &ChainLaunch::batch, "ChainBatch"),
+              LAUNCH(workspace), LAUNCH(workspace_bytes), LAUNCH(least_bytes), LAUNCH(next), LAUNCH(round)}}};
+}
+
 std::vector<AbiStruct> map_abi() {
     return {{"HashSplit", sizeof(HashSplit), {GPUALIGN_FIELD(HashSplit, k), GPUALIGN_FIELD(HashSplit, bucket_bits)}},
             {"IndexView",
@@ -18,7 +50,8 @@ std::vector<AbiStruct> map_abi() {
               abi_field("split", &IndexView::split, "HashSplit")}},
             {"AffineScores",
              sizeof(AffineScores),
-             {SCORES(match), SCORES(mismatch), SCORES(gap_open), SCORES(gap_extend), SCORES(clip_penalty)}},
+             {SCORES(match), SCORES(mismatch), SCORES(gap_open), SCORES(gap_extend), SCORES(clip_penalty),
+              SCORES(long_gap_open), SCORES(long_gap_extend)}},
             {"PairLibrary", sizeof(PairLibrary), {PAIRS(min), PAIRS(max), PAIRS(orientation), PAIRS(unpaired_penalty)}},
             {"MapTarget",
              sizeof(MapTarget),

@@ -5,7 +5,9 @@
 #include <numeric>
 #include <vector>
 
+#include "abi/chains.hpp"
 #include "algo/map/affine.hpp"
+#include "algo/map/chain/gaps.hpp"
 #include "map/alignment.hpp"
 #include "index/reference.hpp"
 #include "simd/vector.hpp"
@@ -17,14 +19,19 @@ namespace gpualign {
 //
 // An end of the query is free to be clipped and to meet any of the text, or it is pinned: the alignment begins (ends) with
 // its first (last) base on one diagonal of the band.
-constexpr int32_t kFreeEnd = -1;
+//
+// The two may change roles: then the rows are the reference's bases from `swapped_row` on, and their columns those of the
+// query, all of which `codes` holds.
 struct AffineTask {
     const uint8_t* codes;  // of the query, kNoBase where it has no base
     int32_t length;
     int32_t band;
     int64_t diagonal;
-    int64_t contig_begin, contig_end;
+    int64_t contig_begin, contig_end;                  // columns
     int32_t begin_pin = kFreeEnd, end_pin = kFreeEnd;  // diagonals of the band, 0 the first one
+    int64_t swapped_row = -1;
+
+    bool swapped() const { return swapped_row >= 0; }
 };
 
 struct AffineResult {
@@ -53,23 +60,27 @@ public:
             while (stop < order_.size() && stop - at < size_t(wide ? 1 : kLanes) && tasks[order_[stop]].band == band &&
                    pins(order_[stop]) == pins(order_[at]) && !fits_16_bits(tasks[order_[stop]]) == wide)
                 stop++;
-            if (wide) {
-                align<int32_t, int32_t, 1>(tasks, results, at, 1);
-            } else {
-                align<Vec<int16_t>, int16_t, kLanes>(tasks, results, at, int(stop - at));
-            }
+            if (has_long_gaps(scores_)) align_group<true>(tasks, results, at, int(stop - at), wide);
+            else align_group<false>(tasks, results, at, int(stop - at), wide);
             at = stop;
         }
     }
 
 private:
+    template <bool LongGaps>
+    void align_group(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count, bool wide) {
+        if (wide) align<LongGaps, int32_t, int32_t, 1>(tasks, results, at, 1);
+        else align<LongGaps, Vec<int16_t>, int16_t, kLanes>(tasks, results, at, count);
+    }
+
     static constexpr int kLanes = Vec<int16_t>::lanes;
     static constexpr int kLowest16 = -12000;  // below every value reached, far enough from -32768 to subtract a few penalties
 
     // A pinned alignment may score far below 0, but must not come near what cells out of its reach can rise to. A lane's
     // share of the traceback is bounded as well.
     bool fits_16_bits(const AffineTask& task) const {
-        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.clip_penalty});
+        const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.long_gap_open + scores_.long_gap_extend,
+                                        scores_.clip_penalty});
         const int64_t most = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
         if (worst >= 1000 || int64_t(task.length) * task.band > kMaxCells) return false;
@@ -78,14 +89,21 @@ private:
     }
     static constexpr int64_t kMaxCells = 1 << 20;
 
-    // Bases [diagonal, diagonal + length + band - 1) of the reference as codes; kOutside beyond the contig.
+    // Codes of the rows, and of the columns [diagonal, diagonal + length + band - 1), kOutside beyond the contig or the query.
     static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
-    void load_window(const AffineTask& task) {
+    const uint8_t* load_rows(const AffineTask& task) {
+        if (!task.swapped()) return task.codes;
+        rows_.resize(size_t(task.length));
+        reference_.codes(uint64_t(task.swapped_row), uint64_t(task.swapped_row + task.length), rows_.data());
+        return rows_.data();
+    }
+    void load_columns(const AffineTask& task) {
         const int64_t begin = task.diagonal, end = task.diagonal + task.length + task.band - 1;
         window_.assign(size_t(end - begin), kOutside);
         const int64_t from = std::max(begin, task.contig_begin), to = std::min(end, task.contig_end);
         if (from >= to) return;
-        reference_.codes(uint64_t(from), uint64_t(to), window_.data() + (from - begin));
+        if (task.swapped()) std::copy(task.codes + from, task.codes + to, window_.data() + (from - begin));
+        else reference_.codes(uint64_t(from), uint64_t(to), window_.data() + (from - begin));
         for (int64_t i = from; i < to; i++)
             if (window_[size_t(i - begin)] == kNoBase) window_[size_t(i - begin)] = kTextNoBase;
     }
@@ -99,7 +117,8 @@ private:
         int rows = 0, columns = 0;
         Lane *query = nullptr, *text = nullptr;
         Lane* outside = nullptr;  // what columns beyond the contig cost; null where no lane has any
-        Score *best = nullptr, *insertion = nullptr;
+        Score* best = nullptr;
+        GapScores<Score>* insertion = nullptr;
 
         const AffineTask& operator[](int lane) const { return tasks[members[lane]]; }
         bool begin_pinned() const { return (*this)[0].begin_pin >= 0; }
@@ -117,13 +136,13 @@ private:
         return Lane(sizeof(Lane) == 2 ? kLowest16 : -(1 << 29));
     }
 
-    template <class Score, class Lane, int Lanes>
+    template <bool LongGaps, class Score, class Lane, int Lanes>
     void align(const std::vector<AffineTask>& tasks, std::vector<AffineResult>& results, size_t at, int count) {
         Group<Score, Lane> group{tasks, order_.data() + at, count, tasks[order_[at]].band};
         load_codes<Lanes>(group);
         set_first_row<Lanes>(group);
         traceback_.resize(size_t(group.rows) * size_t(group.band) * Lanes);
-        const Ends<Score> ends = sweep_rows<Lanes>(group);
+        const Ends<Score> ends = sweep_rows<LongGaps, Lanes>(group);
         for (int lane = 0; lane < count; lane++)
             finish(group[lane], results[group.members[lane]], lane_of(ends.value, lane), lane_of(ends.row, lane),
                    lane_of(ends.diagonal, lane), traceback_.data() + lane, group.band, Lanes);
@@ -141,8 +160,9 @@ private:
         bool any_outside = false;
         for (int lane = 0; lane < group.count; lane++) {
             const AffineTask& task = group[lane];
-            for (int i = 0; i < task.length; i++) group.query[size_t(i) * Lanes + size_t(lane)] = task.codes[i];
-            load_window(task);
+            const uint8_t* rows = load_rows(task);
+            for (int i = 0; i < task.length; i++) group.query[size_t(i) * Lanes + size_t(lane)] = rows[i];
+            load_columns(task);
             for (size_t j = 0; j < window_.size(); j++) {
                 group.text[j * Lanes + size_t(lane)] = window_[j];
                 any_outside |= window_[j] == kOutside;
@@ -158,10 +178,9 @@ private:
     template <int Lanes, class Score, class Lane>
     void set_first_row(Group<Score, Lane>& group) {
         std::vector<Lane>& cells = cell_buffer<Lane>();
-        cells.assign(size_t(2 * (group.band + 1)) * Lanes + 64, lowest<Lane>());
+        cells.assign(size_t(3 * (group.band + 1)) * Lanes + 64, lowest<Lane>());
         group.best = aligned<Score>(cells.data());
-        group.insertion = group.best + group.band + 1;
-        for (int b = 0; b <= group.band; b++) group.insertion[b] = Score(lowest<Lane>());
+        group.insertion = reinterpret_cast<GapScores<Score>*>(group.best + group.band + 1);
         const bool pinned = group.begin_pinned();
         for (int b = 0; b < group.band; b++) group.best[b] = Score(Lane(pinned ? lowest<Lane>() : 0));
         group.best[group.band] = Score(lowest<Lane>());
@@ -170,14 +189,15 @@ private:
             const int pin = group[lane].begin_pin;
             set_lane(group.best[pin], lane, Lane(0));
             for (int b = pin + 1; b < group.band; b++)
-                set_lane(group.best[b], lane, Lane(-scores_.gap_open - (b - pin) * scores_.gap_extend));
+                set_lane(group.best[b], lane, Lane(-gap_cost(scores_, b - pin)));
         }
     }
 
-    template <int Lanes, class Score, class Lane>
+    template <bool LongGaps, int Lanes, class Score, class Lane>
     Ends<Score> sweep_rows(const Group<Score, Lane>& group) {
         const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
-        const Score open_extend(Lane(scores_.gap_open + scores_.gap_extend)), extend(Lane(scores_.gap_extend));
+        const GapPrices<Score> prices{Score(Lane(scores_.gap_open + scores_.gap_extend)), Score(Lane(scores_.gap_extend)),
+                                      Score(Lane(scores_.long_gap_open + scores_.long_gap_extend)), Score(Lane(scores_.long_gap_extend))};
         const Score least(lowest<Lane>());
         const Score clipped = group.begin_pinned() ? least : Score(Lane(0)) - clip;
         Score last_row(Lane(0)), end_pin(Lane(0));
@@ -195,7 +215,7 @@ private:
             const auto within = [&](int b) { return plain(b) + load<Score>(group.outside + size_t(i + b) * Lanes); };
             const auto sweep = [&](auto&& store) {
                 const auto run = [&](const auto& score) {
-                    affine_row(score, group.band, open_extend, extend, clipped, least, group.best, group.insertion, store);
+                    affine_row<LongGaps>(score, group.band, prices, clipped, least, group.best, group.insertion, store);
                 };
                 if (group.outside) run(within);
                 else run(plain);
@@ -238,10 +258,10 @@ private:
             return run;
         };
         affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
-            push_cigar(result.cigar, op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
+            push_cigar(result.cigar, op == 'M' ? kCigarM : (op == 'I') != task.swapped() ? kCigarI : kCigarD, n);
         });
         if (task.begin_pin >= 0) {
-            push_cigar(result.cigar, kCigarD, uint32_t(diagonal - task.begin_pin));
+            push_cigar(result.cigar, task.swapped() ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
             diagonal = task.begin_pin;
         }
         push_cigar(result.cigar, kCigarS, uint32_t(row));
@@ -283,7 +303,7 @@ private:
     const ReferenceView& reference_;
     const AffineScores scores_;
     std::vector<uint32_t> order_;
-    std::vector<uint8_t> window_, traceback_;
+    std::vector<uint8_t> rows_, window_, traceback_;
     std::vector<int16_t> codes16_, cells16_;
     std::vector<int32_t> codes32_, cells32_;
 };

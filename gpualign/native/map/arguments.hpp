@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <utility>
+
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
 
@@ -14,29 +16,22 @@ T named(const nanobind::dict& values, const char* name) {
 
 inline AffineScores scores_of(const nanobind::tuple& scores) {
     const auto at = [&](size_t i) { return nanobind::cast<int32_t>(scores[i]); };
-    return {at(0), at(1), at(2), at(3), at(4)};
+    if (scores.size() == 5) return {at(0), at(1), at(2), at(3), at(4)};
+    return {at(0), at(1), at(2), at(3), at(4), at(5), at(6)};
 }
 
-inline ChainParams chain_params_of(const nanobind::dict& values) {
-    ChainParams params;
-    params.max_gap = named(values, "max_gap");
-    params.max_difference = named(values, "max_difference");
-    params.min_score = named(values, "min_chain_score");
-    params.min_anchors = named(values, "min_anchors");
-    return params;
-}
-
-inline ChainMapParams chain_map_params_of(int k, int w, const AffineScores& scores, const nanobind::dict& values) {
-    ChainMapParams params{};
-    params.anchors = {k, w, named(values, "stretch")};
-    params.max_hits = named(values, "max_hits");
-    params.chains = chain_params_of(values);
-    params.align = {scores, named(values, "step"), named(values, "reach"), named(values, "zdrop"), named(values, "min_score")};
-    params.max_suboptimal = named(values, "max_suboptimal");
-    params.suboptimal_share = named(values, "suboptimal_percent") / 100.0;
-    params.query_gap = named(values, "query_gap");
-    params.min_split = named(values, "min_split");
-    return params;
+inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const nanobind::dict& values) {
+    ChainRules rules{};
+    rules.k = k;
+    rules.w = w;
+    rules.scores = scores;
+    const std::pair<const char*, int32_t&> fields[] = {{"stretch", rules.stretch}, {"max_hits", rules.max_hits},
+        {"max_gap", rules.max_gap}, {"max_difference", rules.max_difference}, {"min_chain_score", rules.min_chain_score},
+        {"min_anchors", rules.min_anchors}, {"max_suboptimal", rules.max_suboptimal},
+        {"suboptimal_percent", rules.suboptimal_percent}, {"query_gap", rules.query_gap}, {"step", rules.step},
+        {"reach", rules.reach}, {"zdrop", rules.zdrop}, {"min_score", rules.min_score}, {"min_split", rules.min_split}};
+    for (const auto& [name, field] : fields) field = named(values, name);
+    return rules;
 }
 
 inline PairModel pair_model_of(const nanobind::dict& values) {
@@ -61,7 +56,7 @@ inline MapParams map_params_of(int k, int w, uint64_t bases, const nanobind::dic
     params.max_secondary = named(values, "max_secondary");
     params.strata = named(values, "strata");
     params.bases = bases;
-    params.long_reads = chain_map_params_of(k, w, params.scores, chaining);
+    params.long_reads = chain_rules_of(k, w, params.scores, chaining);
     return params;
 }
 

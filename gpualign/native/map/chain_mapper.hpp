@@ -1,31 +1,44 @@
-// Reads to local alignments by chaining: for long reads, and for short ones that do not align end to end.
-// One ChainMapper serves one thread.
+// Reads to local alignments by chaining (cuda/algo/map/chain) on one thread: for long reads, and for short ones that do not
+// align end to end.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "map/anchors.hpp"
-#include "map/chain.hpp"
-#include "map/chain_align.hpp"
+#include "algo/map/chain/steps.hpp"
+#include "index/minimizers.hpp"
+#include "map/affine_batch.hpp"
 
 namespace gpualign {
 
-struct ChainMapParams {
-    AnchorParams anchors;
-    int32_t max_hits;               // followed per stretch of a read once its rarest seeds have been followed
-    ChainParams chains;
-    ChainAlignParams align;
-    int32_t max_suboptimal = 20;        // suboptimal chains of a stretch of the read that are aligned
-    double suboptimal_share = 0.5;        // of the best one's score, which they must reach
-    int32_t query_gap = 30;               // bases without an anchor that a chain does not count as its own
-    double mask_level = 0.5;         // two alignments are of one stretch of the read where they share more of the shorter one
-    int32_t min_split = 30;           // aligned bases of a supplementary alignment
-};
+// The reference as the steps want it.
+class ReferenceText {
+public:
+    explicit ReferenceText(const ReferenceView& view) : view_(view) {}
 
-enum class ChainKind : uint8_t { primary, supplementary, secondary };
+    uint64_t bases(int64_t i) const { return packed_window(view_.words, uint64_t(i)); }
+    uint32_t acgt(int64_t i) const {
+        if (!view_.has_run(uint64_t(i), uint64_t(i) + kBasesPerWord)) return ~0u;
+        uint8_t codes[kBasesPerWord];
+        const uint64_t end = std::min(uint64_t(i) + kBasesPerWord, view_.bases);
+        view_.codes(uint64_t(i), end, codes);
+        uint32_t acgt = ~0u;
+        for (uint64_t j = 0; j < end - uint64_t(i); j++)
+            if (codes[j] == kNoBase) acgt &= ~(1u << j);
+        return acgt;
+    }
+    uint8_t code(int64_t i) const {
+        uint8_t code;
+        view_.codes(uint64_t(i), uint64_t(i) + 1, &code);
+        return code;
+    }
+    uint32_t contig_of(int64_t i) const { return uint32_t(view_.contig_of(uint64_t(i))); }
+    int64_t contig_begin(uint32_t contig) const { return view_.contig_offsets[contig]; }
+
+private:
+    const ReferenceView& view_;
+};
 
 struct ChainRecord {
     uint32_t contig;
@@ -41,237 +54,227 @@ struct ChainRecord {
     std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
 };
 
-struct ChainQuery {
+struct ChainRequest {
     const uint8_t *forward, *reverse;  // codes of the read and of its reverse complement
     int32_t length;
-    int32_t max_hits, max_suboptimal;    // as in ChainMapParams
+    int32_t max_hits, max_suboptimal;    // as in ChainRules
 };
 
 class ChainMapper {
 public:
-    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainMapParams& params)
-        : reference_(reference), params_(params), finder_(index, params.anchors),
-          chainer_(reference, params.anchors.k, params.chains), aligner_(reference, params.anchors.k, params.align) {}
+    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules)
+        : index_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w), aligner_(reference, rules.scores) {
+        batch_.rules = rules;
+    }
 
     // Records of each read: the primary one, the supplementary ones, the secondary ones, each best first. None: unmapped. The
     // alignments of all share vectors; out[i] does not depend on the other reads.
-    void map(const ChainQuery* reads, size_t count, std::vector<std::vector<ChainRecord>>& out) {
+    void map(const ChainRequest* reads, size_t count, std::vector<std::vector<ChainRecord>>& out) {
         out.resize(count);
-        queries_.clear();
-        chains_.clear();
-        anchors_.clear();
-        tasks_.clear();
-        for (size_t r = 0; r < count; r++) add_read(reads[r]);
-        for (const Selected& s : chains_)
-            tasks_.push_back({s.reverse ? queries_[s.read].reverse : queries_[s.read].forward, queries_[s.read].length, s.contig,
-                              anchors_.data() + s.first, anchors_.data() + s.last});
-        aligner_.run(tasks_, alignments_);
-        size_t a = 0;
-        for (size_t r = 0; r < count; r++) {
-            const size_t first = a;
-            while (a < alignments_.size() && chains_[alignments_[a].task].read == r) a++;
-            report(r, queries_[r].forward != reads[r].forward, first, a, out[r]);
-        }
+        if (!count) return;
+        pack(reads, count);
+        do {
+            for_each_arena([](auto& store) { store.used = 0; });
+            run_steps();
+        } while (grow());
+        for (size_t r = 0; r < count; r++) write(r, out[r]);
     }
 
 private:
-    // Half-open, on the read's forward strand.
-    struct Stretch {
-        int32_t begin, end;
-        int32_t length() const { return end - begin; }
+    // An arena's memory, which grows until all fits.
+    template <class Item>
+    struct Store {
+        std::vector<Item> items = std::vector<Item>(1 << 10);
+        uint32_t used = 0;
+
+        Arena<Item> arena() { return {items.data(), &used, items.size()}; }
     };
 
-    struct Selected {
-        size_t read;
-        int32_t score;
-        bool reverse;
-        uint32_t contig;
-        size_t first, last;  // of anchors_
-        std::vector<Stretch> cover;
-        bool secondary;
-        int32_t aligned, unaligned;  // suboptimal chains of its stretch: how many are aligned, the best score of the others
-    };
-
-    // A local alignment among those of its read.
-    struct Ranked {
-        LocalAlignment* alignment;
-        Stretch on_read;
-        size_t parent;                   // the alignment that stands for this stretch of the read
-        int32_t second, suboptimal;          // best score of the suboptimal ones of its stretch, how many come near that
-    };
-
-    // The strand whose bases come first is the one that is mapped: a read and its reverse complement are one read to all
-    // that follows, and so are their results, ties included.
-    void add_read(const ChainQuery& given) {
-        ChainQuery query = given;
-        if (given.length && std::memcmp(given.forward, given.reverse, size_t(given.length)) > 0) std::swap(query.forward, query.reverse);
-        const size_t read = queries_.size();
-        queries_.push_back(query);
-        finder_.find(query.forward, query.length, query.max_hits, found_);
-        chainer_.run(found_, found_chains_);
-        select(read, query);
+    template <class Visit>
+    void for_each_arena(Visit&& visit) {
+        visit(anchors_);
+        visit(chains_);
+        visit(points_);
+        visit(tasks_[0]);
+        visit(tasks_[1]);
+        visit(runs_);
+        visit(cigars_);
+        visit(alignments_);
+        visit(ranked_);
     }
 
-    // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near.
-    void select(size_t read, const ChainQuery& query) {
-        const size_t begin = chains_.size();
-        for (const Chain& chain : found_chains_) {
-            const Anchor *first = chainer_.anchors() + chain.first, *last = chainer_.anchors() + chain.last;
-            cover(first, last, chain.reverse, query.length);
-            size_t parent = begin;
-            while (parent < chains_.size() && (chains_[parent].secondary || !share_query(cover_, chains_[parent].cover))) parent++;
-            const bool secondary = parent < chains_.size();
-            if (secondary) {
-                Selected& best = chains_[parent];
-                if (best.aligned >= query.max_suboptimal || chain.score < params_.suboptimal_share * best.score) {
-                    best.unaligned = std::max(best.unaligned, chain.score);
-                    continue;
-                }
-                best.aligned++;
-            }
-            const size_t at = anchors_.size();
-            anchors_.insert(anchors_.end(), first, last);
-            chains_.push_back({read, chain.score, chain.reverse, chain.contig, at, anchors_.size(), cover_, secondary, 0, 0});
-        }
-    }
-
-    // What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
-    // has there, an inversion say, is a stretch of its own.
-    void cover(const Anchor* first, const Anchor* last, bool reverse, int32_t length) {
-        cover_.clear();
-        for (const Anchor* a = first; a < last; a++) {
-            const int32_t begin = a->query(), end = begin + params_.anchors.k;
-            if (cover_.empty() || begin - cover_.back().end > params_.query_gap) cover_.push_back({begin, end});
-            else cover_.back().end = end;
-        }
-        if (!reverse) return;
-        for (Stretch& s : cover_) s = {length - s.end, length - s.begin};
-        std::reverse(cover_.begin(), cover_.end());
-    }
-
-    bool share_query(const std::vector<Stretch>& a, const std::vector<Stretch>& b) const {
-        const auto total = [](const std::vector<Stretch>& all) {
-            int32_t sum = 0;
-            for (const Stretch& s : all) sum += s.length();
-            return sum;
-        };
-        int32_t common = 0;
-        for (size_t i = 0, j = 0; i < a.size() && j < b.size(); (a[i].end < b[j].end ? i : j)++) common += shared(a[i], b[j]);
-        return common > params_.mask_level * std::min(total(a), total(b));
-    }
-    bool share_query(const Stretch& a, const Stretch& b) const {
-        return shared(a, b) > params_.mask_level * std::min(a.length(), b.length());
-    }
-    static int32_t shared(const Stretch& a, const Stretch& b) { return std::max(0, std::min(a.end, b.end) - std::max(a.begin, b.begin)); }
-
-    void report(size_t read, bool swapped, size_t first, size_t last, std::vector<ChainRecord>& out) {
-        out.clear();
-        rank(queries_[read].length, first, last);
-        for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
-            for (size_t p = 0; p < ranked_.size(); p++)
-                if (kind_of(p) == kind) out.push_back(record(ranked_[p], kind, queries_[read].length, swapped));
-    }
-
-    // Alignments of a read, best first, each with the one that stands for its stretch of the read.
-    void rank(int32_t length, size_t first, size_t last) {
-        ranked_.clear();
-        for (size_t i = first; i < last; i++) {
-            LocalAlignment& a = alignments_[i];
-            const bool reverse = chains_[a.task].reverse;
-            ranked_.push_back({&a, reverse ? Stretch{length - a.query_end, length - a.query_begin} : Stretch{a.query_begin, a.query_end},
-                               0, 0, 0});
-        }
-        std::sort(ranked_.begin(), ranked_.end(), [&](const Ranked& a, const Ranked& b) {
-            if (a.alignment->path.score != b.alignment->path.score) return a.alignment->path.score > b.alignment->path.score;
-            if (a.alignment->begin != b.alignment->begin) return a.alignment->begin < b.alignment->begin;
-            return a.alignment < b.alignment;
+    bool grow() {
+        bool any = false;
+        for_each_arena([&](auto& store) {
+            if (store.used <= store.items.size()) return;
+            store.items.resize(size_t(store.used) + store.used / 2);
+            any = true;
         });
-        size_t kept = 0;
-        for (size_t p = 0; p < ranked_.size(); p++) {
-            Ranked own = ranked_[p];
-            own.parent = kept;
-            for (size_t q = 0; q < kept && own.parent == kept; q++)
-                if (ranked_[q].parent == q && share_query(own.on_read, ranked_[q].on_read)) own.parent = q;
-            const bool too_short = kept && own.parent == kept && own.on_read.length() < params_.min_split;
-            const auto seen = [&](const Ranked& other) { return same_diagonal(own, other); };
-            if (too_short || std::any_of(ranked_.begin(), ranked_.begin() + int64_t(kept), seen)) continue;
-            if (own.parent < kept) {
-                Ranked& parent = ranked_[own.parent];
-                const AffineScores& s = params_.align.scores;
-                if (!parent.suboptimal) parent.second = own.alignment->path.score;
-                parent.suboptimal += own.alignment->path.score >= parent.second - s.match - s.mismatch;
-            }
-            ranked_[kept++] = own;
+        return any;
+    }
+
+    void pack(const ChainRequest* reads, size_t count) {
+        reads_.assign(reads, reads + count);
+        offsets_.assign(1, 0);
+        for (const ChainRequest& read : reads_) offsets_.push_back(offsets_.back() + read.length);
+        batch_.offsets = offsets_.data();
+        words_.assign(size_t(offsets_.back()) / kBasesPerWord + 2 * count + 2, 0);
+        not_acgt_.assign(words_.size(), ~0u);
+        state_.assign(count, ChainRead{});
+        batch_.words = words_.data();
+        batch_.not_acgt = not_acgt_.data();
+        batch_.state = state_.data();
+        batch_.reads = uint32_t(count);
+        for (uint32_t r = 0; r < count; r++) {
+            const ChainRequest& read = reads_[r];
+            const bool flipped = std::memcmp(read.forward, read.reverse, size_t(read.length)) > 0;
+            const bool clean = pack(read, words_.data() + first_word(batch_, r), not_acgt_.data() + first_word(batch_, r));
+            state_[r].flipped = uint32_t(flipped) | uint32_t(clean) << 1;
+            if (flipped) std::swap(reads_[r].forward, reads_[r].reverse);
         }
-        ranked_.resize(kept);
     }
 
-    // Two chains that met on one diagonal.
-    bool same_diagonal(const Ranked& a, const Ranked& b) const {
-        const LocalAlignment &x = *a.alignment, &y = *b.alignment;
-        if (chains_[x.task].reverse != chains_[y.task].reverse || chains_[x.task].contig != chains_[y.task].contig) return false;
-        if (x.end <= y.begin || y.end <= x.begin) return false;
-        return x.begin - x.query_begin == y.begin - y.query_begin || x.end - x.query_end == y.end - y.query_end;
+    static bool pack(const ChainRequest& read, uint64_t* words, uint32_t* not_acgt) {
+        uint8_t any = 0;
+        for (int32_t i = 0; i < read.length; i += kBasesPerWord) {
+            const int32_t n = std::min(kBasesPerWord, read.length - i);
+            uint64_t word = 0;
+            uint32_t acgt = 0;
+            for (int32_t j = 0; j < n; j++) {
+                const uint8_t code = read.forward[i + j];
+                any |= code;
+                acgt |= uint32_t(code < 4) << j;
+                word |= uint64_t(code & 3) << 2 * j;
+            }
+            words[i / kBasesPerWord] = word;
+            not_acgt[i / kBasesPerWord] = ~acgt;
+        }
+        return any < 4;
     }
 
-    ChainKind kind_of(size_t p) const {
-        if (p == 0) return ChainKind::primary;
-        return ranked_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
+    void run_steps() {
+        batch_.anchors = anchors_.arena();
+        batch_.chains = chains_.arena();
+        batch_.points = points_.arena();
+        batch_.tasks[0] = tasks_[0].arena();
+        batch_.tasks[1] = tasks_[1].arena();
+        batch_.runs = runs_.arena();
+        batch_.cigars = cigars_.arena();
+        batch_.alignments = alignments_.arena();
+        batch_.ranked = ranked_.arena();
+        for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
+        if (lacks_room(batch_)) return;
+        align(0);
+        if (lacks_room(batch_)) return;
+        for (uint32_t c = 0; c < chains_.used; c++) cut_chain(batch_, c);
+        if (lacks_room(batch_)) return;
+        align(1);
+        if (lacks_room(batch_)) return;
+        for (uint32_t c = 0; c < chains_.used; c++) finish_chain(batch_, text_, c);
+        if (lacks_room(batch_)) return;
+        for (uint32_t r = 0; r < batch_.reads; r++) report_read(batch_, r);
     }
 
-    ChainRecord record(const Ranked& own, ChainKind kind, int32_t length, bool swapped) const {
-        LocalAlignment& a = *own.alignment;
-        const Selected& chain = chains_[a.task];
-        const uint8_t mapq = kind == ChainKind::secondary ? uint8_t(0) : mapping_quality(own, chain);
-        return {chain.contig, chain.reverse != swapped, kind, mapq, a.begin - reference_.contig_offsets[chain.contig],
-                swapped ? length - own.on_read.end : own.on_read.begin, swapped ? length - own.on_read.begin : own.on_read.end,
-                a.path.score, a.path.edits(), own.second, a.anchors, std::move(a.cigar)};
+    void chain(uint32_t r) {
+        const ChainRequest& read = reads_[r];
+        state_[r].chosen = state_[r].ranked = 0;
+        if (read.length > kLongestChained) return;
+        const OneLane lane;
+        find_seeds(read);
+        keys_.resize(std::max(keys_.size(), seeds_.size()));
+        const uint32_t seeds = uint32_t(seeds_.size());
+        const uint32_t n = follow_seeds(lane, seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
+        const uint32_t at = take(batch_.anchors, kAnchorWords * n);
+        if (at == kNoItem || !n) return;
+        const ChainNodes nodes = nodes_at(anchors_.items.data() + at, n);
+        expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
+        candidates_.items.resize(std::max<size_t>(candidates_.items.size(), n));
+        candidates_.used = 0;  // of one read at a time
+        batch_.candidates = candidates_.arena();
+        chain_anchors(lane, batch_, text_, query_of(batch_, r), r, nodes, n, read.max_suboptimal);
     }
 
-    // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
-    // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
-    // difference is large even between copies of a repeat. An alignment with few anchors is trusted less, and one with many
-    // suboptimal ones, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts
-    // half: as much lies in where an end is clipped, or a gap that is some bases longer.
-    uint8_t mapping_quality(const Ranked& own, const Selected& chain) const {
-        const LocalAlignment& a = *own.alignment;
-        const int32_t match = params_.align.scores.match;
-        const double score = a.path.score, edit = match + params_.align.scores.mismatch, identity = double(a.path.matches) / a.path.columns;
-        const double unaligned = std::min(1.0, double(chain.unaligned) / chain.score) * score;
-        const double second = std::max({double(own.second), unaligned, double(params_.anchors.k * match)});
-        if (score - second <= edit / 2) return 0;
-        const double length = std::max(50.0, double(a.path.columns));
-        const double weight = identity * std::log(50.0) / std::log(length);
-        const double by_difference = 6.02 * (score - second) / match * weight * weight;
-        const double by_ratio = 40 * identity * (1 - second / score * second / score) * std::log(score / match);
-        const double support = std::min(1.0, a.anchors / (3.0 * params_.chains.min_anchors));  // of three times the least
-        const double estimate = std::min(by_difference, by_ratio) * support;
-        const double rest = std::max(estimate - 4.343 * std::log(1.0 + own.suboptimal), std::min(1.0, estimate / 10));
-        const double quality = score - second < edit ? rest / 2 : rest;
-        return uint8_t(std::clamp(quality + 0.499, 0.0, one_edit_shows(a) ? 60.0 : kMaxWhereOneHides));
+    // In three passes, so that the memory accesses of many look-ups overlap.
+    void find_seeds(const ChainRequest& read) {
+        minimizers_.clear();
+        scanner_.scan(read.forward, read.length, [&](const Minimizer& m) {
+            __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+            minimizers_.push_back(m);
+        });
+        for (const Minimizer& m : minimizers_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(m.hash)]]);
+        seeds_.clear();
+        for (const Minimizer& m : minimizers_) {
+            uint32_t first, last;
+            index_.find(m.hash, first, last);
+            if (first < last) seeds_.push_back({first, last - first, m.position << 1 | m.reverse});
+        }
     }
 
-    // Whether an alignment with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by
-    // chance beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated split reads, a
-    // repeat's other copy being the better match.
-    bool one_edit_shows(const LocalAlignment& a) const {
-        return a.query_end - a.query_begin >= 2 * (params_.anchors.w + params_.anchors.k);
+    // The dynamic programs of a round.
+    void align(int round) {
+        Store<BandTask>& tasks = tasks_[round];
+        affine_tasks_.clear();
+        for (uint32_t t = 0; t < tasks.used; t++) affine_tasks_.push_back(affine_task(tasks.items[t]));
+        aligner_.run(affine_tasks_, results_);
+        for (uint32_t t = 0; t < tasks.used; t++) {
+            BandTask& task = tasks.items[t];
+            const AffineResult& result = results_[t];
+            task.score = result.score;
+            task.begin = result.begin;
+            task.operations = uint32_t(result.cigar.size());
+            task.cigar = take(batch_.cigars, task.operations);
+            if (task.cigar != kNoItem) std::copy(result.cigar.begin(), result.cigar.end(), cigars_.items.begin() + task.cigar);
+        }
     }
-    static constexpr double kMaxWhereOneHides = 50;
 
+    AffineTask affine_task(const BandTask& task) const {
+        const ChainRequest& read = reads_[task.read];
+        const uint8_t* codes = task.reverse ? read.reverse : read.forward;
+        if (task.swapped) return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row};
+        return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
+                reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin};
+    }
+
+    void write(size_t r, std::vector<ChainRecord>& out) const {
+        out.clear();
+        const bool flipped = state_[r].flipped & 1;
+        const int32_t length = reads_[r].length;
+        for (uint32_t p = 0; p < state_[r].ranked; p++) {
+            const RankedAlignment& own = ranked_.items[state_[r].first_ranked + p];
+            const ChainAlignment& a = alignments_.items[own.alignment];
+            const ChosenChain& chain = chains_.items[a.chain];
+            const uint32_t* cigar = cigars_.items.data() + a.cigar;
+            out.push_back({chain.contig, bool(chain.reverse) != flipped, own.kind, own.mapq,
+                           a.begin - reference_.contig_offsets[chain.contig], flipped ? length - own.end : own.begin,
+                           flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, own.second, a.anchors,
+                           std::vector<uint32_t>(cigar, cigar + a.operations)});
+        }
+    }
+
+    const IndexView index_;
     const ReferenceView& reference_;
-    const ChainMapParams params_;
-    AnchorFinder finder_;
-    Chainer chainer_;
-    ChainAligner aligner_;
-    std::vector<Anchor> found_, anchors_;
-    std::vector<Chain> found_chains_;
-    std::vector<ChainQuery> queries_;
-    std::vector<Selected> chains_;
-    std::vector<Stretch> cover_;
-    std::vector<ChainTask> tasks_;
-    std::vector<LocalAlignment> alignments_;
-    std::vector<Ranked> ranked_;
+    const ReferenceText text_;
+    MinimizerScanner scanner_;
+    AffineBatch aligner_;
+    ChainBatch batch_{};
+    std::vector<ChainRequest> reads_;  // the strand that is mapped comes first
+    std::vector<int64_t> offsets_;
+    std::vector<uint64_t> words_, keys_;
+    std::vector<uint32_t> not_acgt_;
+    std::vector<ChainRead> state_;
+    std::vector<Minimizer> minimizers_;
+    std::vector<ChainSeed> seeds_;
+    Store<uint64_t> anchors_;
+    Store<AnchorChain> candidates_;
+    Store<ChosenChain> chains_;
+    Store<ChainPoint> points_;
+    Store<BandTask> tasks_[2];
+    Store<ChainRun> runs_;
+    Store<uint32_t> cigars_;
+    Store<ChainAlignment> alignments_;
+    Store<RankedAlignment> ranked_;
+    std::vector<AffineTask> affine_tasks_;
+    std::vector<AffineResult> results_;
 };
 
 }  // namespace gpualign

@@ -43,15 +43,25 @@ private:
     static constexpr int32_t kMaxHitsBeside = 4000;
     static constexpr uint8_t kSure = 30;
 
-    static ChainMapParams chaining(const MapParams& params, int w) {
-        ChainMapParams chains{};
-        chains.anchors = {params.seeding.k, w, kLongestWhole};
-        chains.chains.max_gap = 500;
-        chains.chains.max_difference = 200;
-        chains.chains.min_score = params.seeding.k;
-        chains.chains.min_anchors = 1;
-        chains.align = {params.scores, 8, 1 << 12, 100, kMinLocalScore, 10};
-        return chains;
+    static ChainRules chaining(const MapParams& params, int w) {
+        ChainRules rules{};
+        rules.k = params.seeding.k;
+        rules.w = w;
+        rules.stretch = kLongestWhole;
+        rules.max_gap = 500;
+        rules.max_difference = 200;
+        rules.min_chain_score = params.seeding.k;
+        rules.min_anchors = 1;
+        rules.suboptimal_percent = 50;
+        rules.query_gap = 30;
+        rules.scores = params.scores;
+        rules.step = 8;
+        rules.reach = 1 << 12;
+        rules.zdrop = 100;
+        rules.min_score = kMinLocalScore;
+        rules.min_split = 30;
+        rules.doubt = 10;
+        return rules;
     }
 
     bool fits_well(size_t r) const {
@@ -109,7 +119,7 @@ private:
     const MapParams& params_;
     ReadBlock& block_;
     ChainMapper chainer_, dense_chainer_, long_chainer_;
-    std::vector<ChainQuery> queries_;
+    std::vector<ChainRequest> queries_;
     std::vector<size_t> chained_, poor_, long_;  // the reads that are asked for
     std::vector<std::vector<ChainRecord>> chains_;
 };

@@ -28,7 +28,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                          const nb::dict& chaining, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    const ChainMapParams params = chain_map_params_of(k, w, scores_of(scores), chaining);
+    const ChainRules params = chain_rules_of(k, w, scores_of(scores), chaining);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
     RecordsBuilder records;
@@ -36,7 +36,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
         nb::gil_scoped_release release;
         ChainMapper mapper(index, view, params);
         std::vector<uint8_t> codes;
-        std::vector<ChainQuery> queries;
+        std::vector<ChainRequest> queries;
         std::vector<std::vector<ChainRecord>> found;
         for (size_t from = 0, to; from < reads; from = to) {
             to = from + 1;

@@ -25,7 +25,7 @@ struct MapParams {
     int32_t max_secondary;  // secondary alignments reported per read
     int32_t strata;          // of those with at most that many edits more than the best
     uint64_t bases;          // of the reference
-    ChainMapParams long_reads;
+    ChainRules long_reads;
 
     bool is_long(int64_t length) const { return local && length > kLongestWhole; }
 

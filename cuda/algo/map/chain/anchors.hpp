@@ -1,0 +1,127 @@
+// From a read to its anchors: the loci of the reference that share a minimizer with it.
+#pragma once
+#include "algo/map/chain/query.hpp"
+
+namespace gpualign {
+
+// k bases that the read, or its reverse complement, shares with the reference. One integer,
+// strand | reference position | read position (both of the first base), so that sorting brings neighbours together.
+constexpr int kAnchorReadBits = 24;
+constexpr int32_t kLongestChained = (1 << kAnchorReadBits) - 1;  // 16.7 Mbp; a longer read has no anchors
+
+GPUALIGN_HD uint64_t make_anchor(bool reverse, uint32_t reference, int32_t query) {
+    return uint64_t(reverse) << (kAnchorReadBits + 32) | uint64_t(reference) << kAnchorReadBits | uint64_t(query);
+}
+GPUALIGN_HD bool anchor_reverse(uint64_t anchor) { return anchor >> (kAnchorReadBits + 32); }
+GPUALIGN_HD int64_t anchor_reference(uint64_t anchor) { return int64_t(anchor >> kAnchorReadBits & 0xFFFFFFFFu); }
+GPUALIGN_HD int32_t anchor_query(uint64_t anchor) { return int32_t(anchor & uint64_t(kLongestChained)); }  // on its strand
+
+GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.at >> 1); }
+
+// The minimizers of a read that the index knows, in order of position. `hashes` has room for one of each base.
+template <class Group, class Index>
+GPUALIGN_HD_CALL uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
+                                           uint64_t* hashes, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
+    const int32_t kmers = query.length() - rules.k + 1;
+    for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
+        const uint64_t window = query.bases(i, false);
+        const uint64_t forward = window & kmer_mask(rules.k), reverse = reverse_complement(window) >> (64 - 2 * rules.k);
+        const uint32_t wanted = (1u << rules.k) - 1;
+        const bool acgt = (query.acgt(i, false) & wanted) == wanted;
+        hashes[i] = acgt ? kmer_hash(reverse < forward ? reverse : forward, rules.k) : kNoKmer;
+    }
+    group.sync();
+    const int32_t w = min(rules.w, kmers);
+    const auto is_seed = [&](int32_t i) { return i < kmers && is_minimizer(hashes, kmers, i, w); };
+    uint32_t found = 0;
+    for (int32_t base = 0; base < kmers; base += int32_t(Group::kLanes))
+        found += count_bits(group.ballot(is_seed(base + int32_t(group.lane()))));
+    first_seed = group.lane() == 0 ? take(arena, found) : 0;
+    first_seed = group.from(first_seed, 0);
+    if (first_seed == kNoItem) return 0;
+    uint32_t indexed = 0;
+    for (int32_t base = 0; base < kmers; base += int32_t(Group::kLanes)) {
+        const int32_t i = base + int32_t(group.lane());
+        uint32_t first = 0, last = 0;
+        if (is_seed(i)) index.find(hashes[i], first, last);
+        const uint32_t mask = group.ballot(last > first);
+        if (last > first) {
+            const uint64_t window = query.bases(i, false);
+            const bool reverse = reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k));
+            arena.items[first_seed + indexed + group.before(mask)] = {first, last - first, uint32_t(i) << 1 | uint32_t(reverse)};
+        }
+        indexed += count_bits(mask);
+    }
+    group.sync();
+    return indexed;
+}
+
+// One stretch with too many hits: its seeds are followed from the rarest to the most frequent, until `max_hits` hits have been
+// followed. The rarest seed is always followed, up to that number of its hits.
+template <class Group>
+GPUALIGN_HD_CALL uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
+    for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
+    group.sync();
+    sort_keys(group, keys, n);
+    uint32_t followed = 0;
+    bool full = false;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        const uint32_t seed = uint32_t(keys[rank]), hits = uint32_t(keys[rank] >> 32);
+        full = full || (followed && uint64_t(followed) + hits > max_hits);
+        const uint32_t taken = full ? 0 : hits < max_hits ? hits : max_hits;
+        if (group.lane() == 0) seeds[seed].hits = taken;
+        followed += taken;
+    }
+    group.sync();
+    return followed;
+}
+
+// The repeat rule of short reads (algo/map/seeds.hpp), for each stretch of the read by itself, so that a long read that
+// crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. Returns the number of
+// anchors. `keys` has room for as many seeds as a stretch has, a power of two.
+template <class Group>
+GPUALIGN_HD_CALL uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
+                                       uint64_t* keys) {
+    uint32_t total = 0;
+    for (uint32_t from = 0, to; from < n; from = to) {
+        const int32_t border = (seed_position(seeds[from]) / rules.stretch + 1) * rules.stretch;
+        uint32_t low = from, high = n;  // the last seed before the border
+        while (high - low > 1) {
+            const uint32_t middle = (low + high) / 2;
+            if (seed_position(seeds[middle]) < border) low = middle;
+            else high = middle;
+        }
+        to = high;
+        uint64_t hits = 0;
+        for (uint32_t base = from; base < to && hits <= max_hits; base += Group::kLanes) {
+            const uint32_t s = base + group.lane();
+            hits += group.sum(s < to ? (seeds[s].hits < max_hits ? seeds[s].hits : max_hits + 1) : 0);
+        }
+        total += hits > max_hits ? limit_hits(group, seeds + from, to - from, max_hits, keys) : uint32_t(hits);
+    }
+    return total;
+}
+
+// The anchors of the followed seeds, sorted.
+template <class Group, class Index>
+GPUALIGN_HD_CALL void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k, int32_t length,
+                                     const Index& index, uint64_t* anchors) {
+    uint32_t done = 0;
+    for (uint32_t base = 0; base < n; base += Group::kLanes) {
+        const uint32_t s = base + group.lane();
+        const ChainSeed seed = s < n ? seeds[s] : ChainSeed{0, 0, 0};
+        uint32_t total;
+        uint64_t* out = anchors + done + group.sum_before(seed.hits, total);
+        const int32_t at = seed_position(seed);
+        for (uint32_t e = seed.first; e < seed.first + seed.hits; e++) {
+            const uint64_t entry = index.entries[e];
+            const bool reverse = entry_reverse(entry) != ((seed.at & 1) != 0);
+            *out++ = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);
+        }
+        done += total;
+    }
+    group.sync();
+    sort_keys(group, anchors, done);
+}
+
+}  // namespace gpualign

@@ -1,0 +1,254 @@
+// Anchors to chains: the sets of co-linear anchors that score best.
+//
+// Li 2018 (minimap2), section 2.1: f(i) = max(max_j f(j) + new(j, i) - gap(j, i), k), where `new` counts the bases that
+// anchor i adds to a chain that ends in anchor j, and `gap` grows with the difference of the two distances between the
+// anchors: linearly, and with half its logarithm. All of the last kLookBack anchors are tried, side by side (as in mm2-fast,
+// Kalikar et al. 2022), so that no result depends on an order of tries.
+#pragma once
+#include <cstring>
+
+#include "algo/map/chain/anchors.hpp"
+
+namespace gpualign {
+
+constexpr uint32_t kLookBack = 64;
+constexpr int32_t kChainUnit = 64;  // scores are multiples of 1/64 base
+
+// What each anchor of a read needs until its chains are known; `capacity` is a power of two.
+struct ChainNodes {
+    uint64_t *anchors, *keys, *chained;
+    ReadStretch* stretches;
+    int32_t *score, *predecessor;
+    uint32_t *ends;     // 1: a better chain goes on from here, 2: taken
+};
+constexpr uint32_t kAnchorWords = 6;  // of 64 bits
+
+GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
+    ChainNodes nodes;
+    nodes.anchors = words;
+    nodes.keys = words + capacity;
+    nodes.chained = words + 2 * uint64_t(capacity);
+    nodes.stretches = reinterpret_cast<ReadStretch*>(words + 3 * uint64_t(capacity));
+    nodes.score = reinterpret_cast<int32_t*>(words + 4 * uint64_t(capacity));
+    nodes.predecessor = nodes.score + capacity;
+    nodes.ends = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));
+    return nodes;
+}
+
+// Linear part 0.01 * 0.8 * k a base, as minimap2's: a chain's score units, in 1/256. The logarithm to base 2 is linear between
+// powers of two, which is what the bits of a floating-point number below 2^24 say; vectors of numbers have no other.
+GPUALIGN_HD int32_t chain_gap_rate(int32_t k) { return k * kChainUnit * 256 / 125; }
+GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
+    const float n = float(difference + 1);
+    int32_t bits;
+#if defined(__CUDA_ARCH__)
+    bits = __float_as_int(n);
+#else
+    std::memcpy(&bits, &n, sizeof bits);
+#endif
+    return (difference * rate >> 8) + ((bits >> 17) - (127 << 6) >> 1);
+}
+
+// The last kLookBack anchors, spread over the lanes.
+template <class Group>
+class LookBack {
+public:
+    static constexpr uint32_t kPerLane = kLookBack / Group::kLanes;
+
+    GPUALIGN_HD explicit LookBack(const Group& group) : group_(group) {
+        for (uint32_t p = 0; p < kPerLane; p++) run_[p] = -1;
+    }
+
+    // The best chain that ends in an anchor, and its last anchor but that one; of equal ones the nearest.
+    GPUALIGN_HD void best(const ChainRules& rules, int32_t run, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
+        const int32_t alone = rules.k * kChainUnit, k = rules.k, rate = chain_gap_rate(k);
+        const int32_t max_gap = rules.max_gap, max_difference = rules.max_difference;
+        int32_t scores[kPerLane];
+        for (uint32_t p = 0; p < kPerLane; p++) {  // without branches, so that the CPU has vectors of it
+            const int32_t on_reference = int32_t(reference - reference_[p]), on_query = query - query_[p];
+            const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query), apart = further - nearer;
+            const bool joins = (run_[p] == run) & (nearer > 0) & (further <= max_gap) & (apart <= max_difference);
+            const int32_t score = score_[p] + max(min(nearer, k), 0) * kChainUnit - chain_gap_cost(min(apart, max_difference), rate);
+            scores[p] = score & -int32_t(joins);
+        }
+        int32_t mine = alone;
+        for (uint32_t p = 0; p < kPerLane; p++) mine = max(mine, scores[p]);
+        best = group_.largest(mine);
+        predecessor = -1;
+        if (best == alone) return;
+        int32_t nearest = -1;
+        for (uint32_t p = 0; p < kPerLane; p++) nearest = max(nearest, scores[p] == best ? index_[p] : -1);
+        predecessor = group_.largest(nearest);
+    }
+
+    GPUALIGN_HD void add(int32_t index, int32_t run, uint32_t reference, int32_t query, int32_t score) {
+        const uint32_t slot = uint32_t(index) % kLookBack;
+        if (slot % Group::kLanes != group_.lane()) return;
+        if (Group::kLanes == 1) return set(slot, index, run, reference, query, score);
+        GPUALIGN_UNROLL  // so that the arrays can be registers
+        for (uint32_t p = 0; p < kPerLane; p++)
+            if (p == slot / Group::kLanes) set(p, index, run, reference, query, score);
+    }
+
+private:
+    GPUALIGN_HD void set(uint32_t p, int32_t index, int32_t run, uint32_t reference, int32_t query, int32_t score) {
+        run_[p] = run;
+        reference_[p] = reference;
+        query_[p] = query;
+        score_[p] = score;
+        index_[p] = index;
+    }
+
+    const Group& group_;
+    uint32_t reference_[kPerLane];
+    int32_t run_[kPerLane], query_[kPerLane], score_[kPerLane], index_[kPerLane];
+};
+
+// Scores of all anchors, their predecessors, and whether a better chain goes on from them.
+template <class Group, class Text>
+GPUALIGN_HD_CALL void score_anchors(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n) {
+    LookBack<Group> last(group);
+    int64_t contig_end = 0;
+    int32_t run = -1;  // anchors of one strand of one contig
+    bool strand = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t anchor = nodes.anchors[i];
+        const int64_t reference = anchor_reference(anchor);
+        if (i == 0 || anchor_reverse(anchor) != strand || reference >= contig_end) {
+            strand = anchor_reverse(anchor);
+            contig_end = text.contig_begin(text.contig_of(reference) + 1);
+            run++;
+        }
+        int32_t best, predecessor;
+        last.best(rules, run, uint32_t(reference), anchor_query(anchor), best, predecessor);
+        last.add(int32_t(i), run, uint32_t(reference), anchor_query(anchor), best);
+        if (group.lane() != 0) continue;
+        nodes.score[i] = best;
+        nodes.predecessor[i] = predecessor;
+        nodes.ends[i] = 0;
+    }
+    group.sync();
+    for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
+        const int32_t predecessor = nodes.predecessor[i];
+        if (predecessor >= 0 && nodes.score[predecessor] < nodes.score[i]) nodes.ends[predecessor] = 1;
+    }
+    group.sync();
+}
+
+// The anchors at which a chain may end, best first; their keys are written to nodes.keys.
+template <class Group>
+GPUALIGN_HD_CALL uint32_t find_chain_ends(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t n) {
+    uint32_t ends = 0;
+    for (uint32_t base = 0; base < n; base += Group::kLanes) {
+        const uint32_t i = base + group.lane();
+        const bool is_end = i < n && !nodes.ends[i] && nodes.score[i] >= rules.min_chain_score * kChainUnit;
+        const uint32_t mask = group.ballot(is_end);
+        if (is_end) nodes.keys[ends + group.before(mask)] = uint64_t(~uint32_t(nodes.score[i])) << 32 | i;
+        ends += count_bits(mask);
+    }
+    group.sync();
+    sort_keys(group, nodes.keys, ends);
+    return ends;
+}
+
+// From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
+// chains. Returns their number; the keys become (score, first anchor), and that anchor's predecessor the chain's number.
+template <class Text>
+GPUALIGN_HD_CALL uint32_t backtrack_chains(const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t ends,
+                                           AnchorChain* chains) {
+    constexpr uint32_t kTaken = 2;
+    uint32_t found = 0, used = 0;
+    for (uint32_t e = 0; e < ends; e++) {
+        const uint32_t end = uint32_t(nodes.keys[e]), first = used;
+        int32_t i = int32_t(end), begin = i;
+        for (; i >= 0 && !(nodes.ends[i] & kTaken); i = nodes.predecessor[i]) {
+            nodes.ends[i] |= kTaken;
+            nodes.chained[used++] = nodes.anchors[i];
+            begin = i;
+        }
+        const int32_t score = (nodes.score[end] - (i >= 0 ? nodes.score[i] : 0)) / kChainUnit;
+        if (score < rules.min_chain_score || used - first < uint32_t(rules.min_anchors)) {
+            used = first;
+            continue;
+        }
+        for (uint32_t a = first, b = used - 1; a < b; a++, b--) {
+            const uint64_t other = nodes.chained[a];
+            nodes.chained[a] = nodes.chained[b];
+            nodes.chained[b] = other;
+        }
+        chains[found] = {score, first, used, text.contig_of(anchor_reference(nodes.anchors[end])), 0, 0, 0, 0,
+                         anchor_reverse(nodes.anchors[end]), 0, 0};
+        nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | uint32_t(begin);
+        nodes.stretches[begin].begin = int32_t(found++);
+    }
+    return found;
+}
+
+// What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
+// has there, an inversion say, is a stretch of its own.
+GPUALIGN_HD void cover_read(const ChainRules& rules, const uint64_t* chained, int32_t length, ReadStretch* stretches, AnchorChain& chain) {
+    int32_t n = 0;
+    ReadStretch* cover = stretches + chain.first;
+    for (uint32_t a = chain.first; a < chain.last; a++) {
+        const int32_t begin = anchor_query(chained[a]), end = begin + rules.k;
+        if (n && begin - cover[n - 1].end <= rules.query_gap) cover[n - 1].end = end;
+        else cover[n++] = {begin, end};
+    }
+    chain.stretches = n;
+    chain.covered = 0;
+    for (int32_t i = 0; i < n; i++) chain.covered += cover[i].end - cover[i].begin;
+    if (!chain.reverse) return;
+    for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
+        const ReadStretch low = cover[i], high = cover[j];
+        cover[i] = {length - high.end, length - high.begin};
+        cover[j] = {length - low.end, length - low.begin};
+    }
+}
+
+GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
+    const int32_t shared = min(a.end, b.end) - max(a.begin, b.begin);
+    return shared > 0 ? shared : 0;
+}
+
+// Two chains are of one stretch of the read where they share more than half of the shorter one.
+GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& a, const AnchorChain& b) {
+    int32_t common = 0;
+    const ReadStretch *one = stretches + a.first, *two = stretches + b.first;
+    for (int32_t i = 0, j = 0; i < a.stretches && j < b.stretches;) {
+        common += shared_bases(one[i], two[j]);
+        if (one[i].end < two[j].end) i++;
+        else j++;
+    }
+    return 2 * common > min(a.covered, b.covered);
+}
+
+// The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in the
+// order of nodes.keys. Called by one lane; returns how many.
+GPUALIGN_HD_CALL uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, int32_t length, const ChainNodes& nodes,
+                                        uint32_t count, uint32_t* order, AnchorChain* chains) {
+    uint32_t chosen = 0, best_ones = 0;
+    uint64_t* bests = nodes.keys;  // numbers of the best chains of their stretches, in place of keys that have been read
+    for (uint32_t c = 0; c < count; c++) {
+        const uint32_t number = order[c];
+        AnchorChain& chain = chains[number];
+        cover_read(rules, nodes.chained, length, nodes.stretches, chain);
+        AnchorChain* parent = nullptr;
+        for (uint32_t b = 0; b < best_ones && !parent; b++)
+            if (share_stretch(nodes.stretches, chain, chains[bests[b]])) parent = &chains[bests[b]];
+        if (!parent) {
+            bests[best_ones++] = number;
+        } else if (parent->aligned >= max_suboptimal ||
+                   int64_t(chain.score) * 100 < int64_t(rules.suboptimal_percent) * parent->score) {
+            parent->unaligned = max(parent->unaligned, chain.score);
+            continue;
+        } else {
+            parent->aligned++;
+        }
+        chain.secondary = parent != nullptr;
+        chain.chosen = 1;
+        order[chosen++] = number;
+    }
+    return chosen;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,112 @@
+// A read as chains see it, and how it compares with the reference.
+//
+// Of a read and its reverse complement the one whose bases come first is mapped: both are one read to all that follows, and so
+// are their results, ties included.
+//
+// A Text is the reference: bases(i) are the 32 bases from position i on, acgt(i) has a bit for each that is A, C, G or T,
+// code(i) is one of them, contig_begin(c) and contig_of(i) say where contigs lie.
+#pragma once
+#include "abi/chains.hpp"
+#include "algo/common/group.hpp"
+#include "algo/map/seeds.hpp"
+
+namespace gpualign {
+
+GPUALIGN_HD uint32_t reverse_bits(uint32_t x) {
+#if defined(__CUDA_ARCH__)
+    return __brev(x);
+#else
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0F0F0F0Fu) | (x & 0x0F0F0F0Fu) << 4;
+    return __builtin_bswap32(x);
+#endif
+}
+
+struct TargetText {
+    const MapTarget& target;
+
+    GPUALIGN_HD uint64_t bases(int64_t i) const { return packed_window(target.text, uint64_t(i)); }
+    GPUALIGN_HD uint32_t acgt(int64_t i) const { return acgt_window(target, uint64_t(i)); }
+    GPUALIGN_HD uint8_t code(int64_t i) const { return code_at(target, i); }
+    GPUALIGN_HD uint32_t contig_of(int64_t i) const { return gpualign::contig_of(target, i); }
+    GPUALIGN_HD int64_t contig_begin(uint32_t contig) const { return target.contig_offsets[contig]; }
+};
+
+struct ChainQuery {
+    MapRead read;
+    bool flipped;
+
+    GPUALIGN_HD int32_t length() const { return read.length; }
+    GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const { return read.code(i, reverse != flipped); }
+    GPUALIGN_HD uint64_t bases(int32_t i, bool reverse) const { return read.window(i, reverse != flipped); }
+    // Bit j tells whether base i + j is A, C, G or T; those after the last are not said.
+    GPUALIGN_HD uint32_t acgt(int32_t i, bool reverse) const {
+        if (read.clean) return ~0u;
+        const auto window = [this](int32_t at) {
+            const uint64_t both = uint64_t(read.not_acgt[(at >> 5) + 1]) << 32 | read.not_acgt[at >> 5];
+            return ~uint32_t(both >> (at & 31));
+        };
+        if (reverse == flipped) return window(i);
+        const int32_t first = read.length - kBasesPerWord - i;
+        return first >= 0 ? reverse_bits(window(first)) : reverse_bits(window(0)) >> -first;
+    }
+};
+
+// Packed reads lie one after the other, each with a word of padding: the words of read r begin here.
+GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) { return uint64_t(batch.offsets[r]) / kBasesPerWord + 2 * uint64_t(r); }
+
+GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
+    const uint64_t at = first_word(batch, r);
+    const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
+    return {{batch.words + at, batch.not_acgt + at, length, 0, (batch.state[r].flipped & 2) != 0}, (batch.state[r].flipped & 1) != 0};
+}
+
+// Whether the reverse complement comes first; called by one lane.
+GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
+    for (int32_t i = 0; i < read.length; i++) {
+        const uint8_t forward = read.code(i, false), reverse = read.code(i, true);
+        if (forward != reverse) return forward > reverse;
+    }
+    return false;
+}
+
+// How many of the bases differ, called by one lane; what is not A, C, G or T differs from everything.
+template <class Text>
+GPUALIGN_HD_CALL int32_t count_mismatches(const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at,
+                                          int32_t length) {
+    uint32_t n = 0;
+    for (int32_t i = 0; i < length; i += kBasesPerWord) {
+        uint64_t differ = differing_bases(query.bases(from + i, reverse), text.bases(at + i));
+        const uint32_t acgt = query.acgt(from + i, reverse) & text.acgt(at + i);
+        if (acgt != ~0u) differ |= every_second_bit(~acgt);
+        if (length - i < kBasesPerWord) differ &= (uint64_t(1) << 2 * (length - i)) - 1;
+        n += count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32));
+    }
+    return int32_t(n);
+}
+
+// So many items of an arena, of which the first is returned, kNoItem where there is no room; called by one lane.
+template <class Item>
+GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    const uint32_t first = atomicAdd(arena.used, n);
+#else
+    const uint32_t first = *arena.used;
+    *arena.used += n;
+#endif
+    return uint64_t(first) + n <= arena.capacity ? first : kNoItem;
+}
+template <class Item>
+GPUALIGN_HD bool lacks_room(const Arena<Item>& arena) {
+    return arena.used && *arena.used > arena.capacity;
+}
+
+// Whether something did not fit in a step: then the next ones have nothing to work on.
+GPUALIGN_HD bool lacks_room(const ChainBatch& b) {
+    return lacks_room(b.hashes) || lacks_room(b.seeds) || lacks_room(b.anchors) || lacks_room(b.candidates) || lacks_room(b.chains) ||
+           lacks_room(b.points) || lacks_room(b.tasks[0]) || lacks_room(b.tasks[1]) || lacks_room(b.runs) || lacks_room(b.cigars) ||
+           lacks_room(b.alignments) || lacks_room(b.ranked) || lacks_room(b.outputs) || lacks_room(b.output_cigars);
+}
+
+}  // namespace gpualign

@@ -1,0 +1,154 @@
+// From the alignments of a read's chains to its records: the best one, supplementary and secondary ones, and how sure each is.
+#pragma once
+#include "algo/common/fixed_point.hpp"
+#include "algo/map/chain/alignment.hpp"
+
+namespace gpualign {
+
+// The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
+// more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
+// difference is large even between copies of a repeat. An alignment with few anchors is trusted less, and one with many
+// suboptimal ones, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts
+// half: as much lies in where an end is clipped, or a gap that is some bases longer.
+//
+// All in whole numbers, with kLogBits bits after the point.
+GPUALIGN_HD_CALL uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
+                                       int32_t suboptimal) {
+    const AffineScores& s = rules.scores;
+    const int64_t edit = s.match + s.mismatch, score = a.score;
+    const int64_t unaligned = chain.unaligned < chain.score ? chain.unaligned * score / chain.score : score;
+    int64_t second = second_score;
+    if (unaligned > second) second = unaligned;
+    if (int64_t(rules.k) * s.match > second) second = int64_t(rules.k) * s.match;
+    if (2 * (score - second) <= edit) return 0;
+    const auto times = [](int64_t x, int64_t y) { return x * y >> kLogBits; };
+    const int64_t identity = (int64_t(a.matches) << kLogBits) / a.columns;
+    const int64_t weight = times(identity, (int64_t(log2_fixed(50)) << kLogBits) / log2_fixed(uint64_t(max(50, a.columns))));
+    const int64_t lead = (score - second << kLogBits) / s.match;
+    const int64_t by_difference = times(times(lead, weight), weight) * 602 / 100;
+    const int64_t ratio = (second << kLogBits) / score;
+    constexpr int64_t kLn2 = 45426;  // ln(2)
+    const int64_t logarithm = times(log2_fixed(uint64_t(score)) - log2_fixed(uint64_t(s.match)), kLn2);
+    const int64_t by_ratio = times(times(40 * identity, kLogOne - times(ratio, ratio)), logarithm);
+    const int64_t enough = 3 * rules.min_anchors;  // anchors
+    int64_t estimate = by_difference < by_ratio ? by_difference : by_ratio;
+    if (a.anchors < enough) estimate = estimate * a.anchors / enough;
+    const int64_t tenth = estimate / 10 < kLogOne ? estimate / 10 : kLogOne;
+    const int64_t crowded = estimate - int64_t(log2_fixed(uint64_t(suboptimal) + 1)) * 30103 / 10000;
+    int64_t quality = crowded > tenth ? crowded : tenth;
+    if (score - second < edit) quality /= 2;
+    // An alignment with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by chance
+    // beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated split reads, a
+    // repeat's other copy being the better match.
+    const int64_t most = a.query_end - a.query_begin >= 2 * (rules.w + rules.k) ? 60 : 50;
+    quality = (quality + kLogOne / 2) >> kLogBits;
+    return uint8_t(quality < 0 ? 0 : quality < most ? quality : most);
+}
+
+// Ranks the alignments of one read; called by one lane.
+class ReadReporter {
+public:
+    GPUALIGN_HD ReadReporter(const ChainBatch& batch, uint32_t read, int32_t length)
+        : batch_(batch), rules_(batch.rules), state_(batch.state[read]), length_(length) {}
+
+    // Ranked alignments in the order of records: the best one, supplementary ones, secondary ones, each best first.
+    GPUALIGN_HD_CALL void run() {
+        uint32_t count = 0;
+        for (uint32_t c = 0; c < state_.chosen; c++) count += chain(c).alignments;
+        state_.ranked = 0;
+        state_.first_ranked = take(batch_.ranked, 2 * count);
+        if (state_.first_ranked == kNoItem || !count) return;
+        ranked_ = batch_.ranked.items + state_.first_ranked + count;
+        collect();
+        sort(count);
+        const uint32_t kept = keep(count);
+        RankedAlignment* out = batch_.ranked.items + state_.first_ranked;
+        for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
+            for (uint32_t p = 0; p < kept; p++)
+                if (kind_of(p) == kind) {
+                    RankedAlignment& record = out[state_.ranked++] = ranked_[p];
+                    record.kind = kind;
+                    record.mapq = kind == ChainKind::secondary ? uint8_t(0)
+                                      : chain_quality(rules_, alignment(record), chain_of(record), record.second, record.suboptimal);
+                }
+    }
+
+private:
+    GPUALIGN_HD const ChosenChain& chain(uint32_t c) const { return batch_.chains.items[state_.first_chosen + c]; }
+    GPUALIGN_HD const ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
+    GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const { return batch_.chains.items[alignment(r).chain]; }
+
+    GPUALIGN_HD void collect() {
+        uint32_t n = 0;
+        for (uint32_t c = 0; c < state_.chosen; c++)
+            for (uint32_t i = 0; i < chain(c).alignments; i++) {
+                const uint32_t number = chain(c).first_alignment + i;
+                const ChainAlignment& a = batch_.alignments.items[number];
+                const bool reverse = chain(c).reverse;
+                ranked_[n++] = {number, reverse ? length_ - a.query_end : a.query_begin, reverse ? length_ - a.query_begin : a.query_end,
+                                0, 0, 0, ChainKind::primary, 0};
+            }
+    }
+
+    // Best first, of equal ones the leftmost, then in the order of chains: by insertion, as there are few.
+    GPUALIGN_HD void sort(uint32_t count) {
+        const auto before = [&](const RankedAlignment& x, const RankedAlignment& y) {
+            const ChainAlignment &a = alignment(x), &b = alignment(y);
+            return a.score != b.score ? a.score > b.score : a.begin < b.begin;
+        };
+        for (uint32_t i = 1; i < count; i++) {
+            const RankedAlignment next = ranked_[i];
+            uint32_t p = i;
+            for (; p > 0 && before(next, ranked_[p - 1]); p--) ranked_[p] = ranked_[p - 1];
+            ranked_[p] = next;
+        }
+    }
+
+    // Drops pieces that are too short to be split alignments and what was found twice; tells who stands for each stretch.
+    GPUALIGN_HD uint32_t keep(uint32_t count) {
+        uint32_t kept = 0;
+        for (uint32_t p = 0; p < count; p++) {
+            RankedAlignment own = ranked_[p];
+            own.parent = kept;
+            bool seen = false;
+            for (uint32_t q = 0; q < kept && !seen; q++) {
+                if (own.parent == kept && ranked_[q].parent == q && share_query(own, ranked_[q])) own.parent = q;
+                seen = same_diagonal(own, ranked_[q]);
+            }
+            if (seen || (kept && own.parent == kept && own.end - own.begin < rules_.min_split)) continue;
+            if (own.parent < kept) {
+                RankedAlignment& parent = ranked_[own.parent];
+                const int32_t score = alignment(own).score;
+                if (!parent.suboptimal) parent.second = score;
+                parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
+            }
+            ranked_[kept++] = own;
+        }
+        return kept;
+    }
+
+    GPUALIGN_HD static bool share_query(const RankedAlignment& a, const RankedAlignment& b) {
+        return 2 * shared_bases({a.begin, a.end}, {b.begin, b.end}) > min(a.end - a.begin, b.end - b.begin);
+    }
+
+    // Two chains that met on one diagonal.
+    GPUALIGN_HD bool same_diagonal(const RankedAlignment& a, const RankedAlignment& b) const {
+        const ChainAlignment &x = alignment(a), &y = alignment(b);
+        if (chain_of(a).reverse != chain_of(b).reverse || chain_of(a).contig != chain_of(b).contig) return false;
+        if (x.end <= y.begin || y.end <= x.begin) return false;
+        return x.begin - x.query_begin == y.begin - y.query_begin || x.end - x.query_end == y.end - y.query_end;
+    }
+
+    GPUALIGN_HD ChainKind kind_of(uint32_t p) const {
+        if (p == 0) return ChainKind::primary;
+        return ranked_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
+    }
+
+    const ChainBatch& batch_;
+    const ChainRules& rules_;
+    ChainRead& state_;
+    const int32_t length_;
+    RankedAlignment* ranked_ = nullptr;
+};
+
+}  // namespace gpualign

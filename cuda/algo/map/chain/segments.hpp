@@ -1,0 +1,252 @@
+// From a chain to the banded dynamic programs between its anchors and at both ends, and to where it breaks.
+#pragma once
+#include "algo/map/chain/anchors.hpp"
+#include "algo/map/chain/gaps.hpp"
+#include "algo/map/sam_codes.hpp"
+
+namespace gpualign {
+
+constexpr int64_t kMaxBandCells = int64_t(1) << 26;  // of one dynamic program, a byte each
+constexpr int32_t kLongestDiagonal = 1 << 16;        // bases that are compared one by one
+
+// Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
+GPUALIGN_HD BandTask band_task(const ChosenChain& chain, int32_t from, int32_t rows, int64_t diagonal, int32_t first, int32_t last,
+                               int32_t margin) {
+    BandTask task{};
+    task.row = from;
+    task.rows = rows;
+    task.band = (last - first + 2 * margin + 16) / 16 * 16;  // few widths, so that lanes fill
+    task.diagonal = diagonal + from + first - margin;
+    task.begin_pin = margin - first;
+    task.end_pin = kFreeEnd;
+    task.read = chain.read;
+    task.contig = chain.contig;
+    task.reverse = chain.reverse;
+    return task;
+}
+
+GPUALIGN_HD int32_t band_margin(int32_t length) { return min(16 + length / 8, 256); }
+
+GPUALIGN_HD uint32_t add_task(const Arena<BandTask>& tasks, const BandTask& task) {
+    const uint32_t number = take(tasks, 1);
+    if (number != kNoItem) tasks.items[number] = task;
+    return number;
+}
+
+// The end of an alignment before a point, back to base `from` of the read at most, and the one after a point.
+GPUALIGN_HD uint32_t left_end(const ChainRules& rules, const ChosenChain& chain, const ChainPoint& point, int32_t from,
+                              const Arena<BandTask>& tasks) {
+    const int32_t length = min(point.query - from, rules.reach);
+    if (!length) return kNoItem;
+    BandTask task = band_task(chain, point.query - length, length, point.reference - point.query, 0, 0, band_margin(length));
+    task.end_pin = task.begin_pin;
+    task.begin_pin = kFreeEnd;
+    return add_task(tasks, task);
+}
+GPUALIGN_HD uint32_t right_end(const ChainRules& rules, const ChosenChain& chain, const ChainPoint& point, int32_t to,
+                               const Arena<BandTask>& tasks) {
+    const int32_t length = min(to - point.query, rules.reach);
+    return add_task(tasks, band_task(chain, point.query, length, point.reference - point.query, 0, 0, band_margin(length)));
+}
+
+// Any other path between two points of one diagonal has an insertion, a deletion and a match less.
+GPUALIGN_HD bool diagonal_is_best(const AffineScores& s, int32_t mismatches) {
+    return mismatches * (s.match + s.mismatch) <= s.match + 2 * gap_cost(s, 1);
+}
+
+template <class Text>
+GPUALIGN_HD_CALL int32_t count_ambiguous(const Text& text, int64_t begin, int64_t end) {
+    int32_t n = 0;
+    for (int64_t i = begin; i < end; i += kBasesPerWord) {
+        const uint32_t within = end - i < kBasesPerWord ? (1u << (end - i)) - 1 : ~0u;
+        n += int32_t(count_bits(~text.acgt(i) & within));
+    }
+    return n;
+}
+
+// What lies between two points. Where the reference has more than the read, rows are the read's bases, and the other way round:
+// few rows against wide bands are the fewest cells.
+template <class Text>
+GPUALIGN_HD_CALL ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text,
+                                           const ChainPoint& from, const ChainPoint& to, const Arena<BandTask>& tasks) {
+    const int32_t on_read = to.query - from.query, on_reference = int32_t(to.reference - from.reference);
+    const int32_t difference = on_reference - on_read;
+    if (difference == 0 && on_read <= kLongestDiagonal) {
+        const int32_t mismatches = count_mismatches(query, chain.reverse, from.query, text, from.reference, on_read);
+        if (diagonal_is_best(rules.scores, mismatches))
+            return {kDiagonalSegment, ungapped_score(rules.scores, on_read, mismatches), 0};
+    }
+    const int32_t margin = band_margin(min(on_read, on_reference)), wider = difference < 0 ? -difference : difference;
+    BandTask task = band_task(chain, from.query, on_read, from.reference - from.query, 0, wider, margin);
+    if (difference < 0) {
+        task.swapped = 1;
+        task.row = from.reference;
+        task.rows = on_reference;
+        task.diagonal = from.query - margin;
+    }
+    task.end_pin = task.begin_pin + wider;
+    if (int64_t(task.rows) * task.band > kMaxBandCells) return {kBrokenSegment, 0, 0};
+    const int32_t forgiven =
+        (wider ? gap_cost(rules.scores, wider) : 0) + count_ambiguous(text, from.reference, to.reference) * rules.scores.mismatch;
+    return {add_task(tasks, task), 0, forgiven};
+}
+
+// The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and both
+// sides of what is longer. Called by one lane; writes them where `points` is not null, and returns how many.
+GPUALIGN_HD_CALL uint32_t choose_points(const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+    const auto point = [&](uint32_t a) {
+        return ChainPoint{anchor_reference(chain.anchors[a]) + rules.k / 2, anchor_query(chain.anchors[a]) + rules.k / 2, {kBrokenSegment, 0, 0}};
+    };
+    const auto near = [&](const ChainPoint& a, const ChainPoint& b) {
+        return b.query - a.query < rules.step && b.reference - a.reference < rules.step;
+    };
+    ChainPoint last{}, here = point(0);
+    uint32_t n = 0;
+    for (uint32_t a = 0; a < chain.anchor_count; a++) {
+        const ChainPoint next = a + 1 < chain.anchor_count ? point(a + 1) : here;
+        if (a == 0 || a + 1 == chain.anchor_count || !near(last, here) || !near(here, next)) {
+            if (points) points[n] = here;
+            n++;
+            last = here;
+        }
+        here = next;
+    }
+    return n;
+}
+
+// The points of a chosen chain, the segments between them and its ends.
+template <class Group, class Text>
+GPUALIGN_HD_CALL void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
+    if (group.lane() == 0) {
+        chain.points = choose_points(batch.rules, chain, nullptr);
+        chain.first_point = take(batch.points, chain.points);
+        if (chain.first_point != kNoItem) choose_points(batch.rules, chain, batch.points.items + chain.first_point);
+    }
+    group.sync();
+    if (chain.first_point == kNoItem) return;
+    ChainPoint* points = batch.points.items + chain.first_point;
+    for (uint32_t p = group.lane(); p + 1 < chain.points; p += Group::kLanes)
+        points[p].after = plan_segment(batch.rules, chain, query, text, points[p], points[p + 1], batch.tasks[0]);
+    if (group.lane() == 0) {
+        chain.left = left_end(batch.rules, chain, points[0], 0, batch.tasks[0]);
+        chain.right = right_end(batch.rules, chain, points[chain.points - 1], query.length(), batch.tasks[0]);
+    }
+    group.sync();
+}
+
+// The runs of segments of one chain that make good local alignments: as in Kadane's algorithm a run ends where nothing of its
+// score is left, and as in BLAST's X-drop where it has fallen too far below its best. Called by one lane.
+class ChainCutter {
+public:
+    GPUALIGN_HD ChainCutter(const ChainBatch& batch, ChosenChain& chain, int32_t length)
+        : batch_(batch), rules_(batch.rules), chain_(chain), length_(length), points_(batch.points.items + chain.first_point) {}
+
+    GPUALIGN_HD_CALL void run() {
+        const uint32_t last = chain_.points - 1;
+        for (uint32_t s = 0; s < last; s++)
+            if (is_task(points_[s].after)) points_[s].after.score = task(points_[s].after.task).score;
+        chain_.runs = 0;
+        for_each_run([&](uint32_t, uint32_t) { chain_.runs++; }, [&](uint32_t) { chain_.runs += 2; });
+        chain_.first_run = take(batch_.runs, chain_.runs);
+        if (chain_.first_run == kNoItem) return;
+        ChainRun* next = batch_.runs.items + chain_.first_run;
+        ChainRun whole{};
+        for_each_run([&](uint32_t from, uint32_t to) { *next++ = whole = make_run(from, to); },
+                     [&](uint32_t s) {
+                         *next++ = {whole.first_point, s, whole.left, add_right(s, length_), whole.left_round, 1, 1};
+                         *next++ = {s + 1, whole.last_point, add_left(s + 1, 0), whole.right, 1, whole.right_round, 1};
+                     });
+    }
+
+private:
+    GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
+    GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }
+    GPUALIGN_HD int32_t left_score() const { return chain_.left == kNoItem ? 0 : task(chain_.left).score; }
+    GPUALIGN_HD int32_t right_score() const { return task(chain_.right).score; }
+    GPUALIGN_HD uint32_t add_left(uint32_t p, int32_t from) const { return left_end(rules_, chain_, points_[p], from, batch_.tasks[1]); }
+    GPUALIGN_HD uint32_t add_right(uint32_t p, int32_t to) const { return right_end(rules_, chain_, points_[p], to, batch_.tasks[1]); }
+
+    // Visits each run, and after it its doubtful segments.
+    template <class Run, class Doubt>
+    GPUALIGN_HD void for_each_run(Run&& visit_run, Doubt&& visit_doubt) {
+        const uint32_t last = chain_.points - 1;
+        for (uint32_t from = 0, to; from <= last; from = to + 1) {
+            to = run_end(from);
+            if (to == from && from != 0 && from != last) continue;
+            visit_run(from, to);
+            if (rules_.doubt) visit_doubtful(from, to, visit_doubt);
+        }
+    }
+
+    GPUALIGN_HD uint32_t run_end(uint32_t from) const {
+        const uint32_t last = chain_.points - 1;
+        int64_t sum = from == 0 ? left_score() : 0, best = sum, forgiven = 0;
+        uint32_t end = from;
+        for (uint32_t p = from + 1; p <= last; p++) {
+            const ChainSegment& segment = points_[p - 1].after;
+            if (segment.task == kBrokenSegment) break;
+            sum += segment.score;
+            forgiven += segment.forgiven;
+            if (sum + (p == last ? right_score() : 0) > best) {
+                best = sum;
+                end = p;
+                forgiven = 0;
+            } else if (sum <= 0 || sum + forgiven < best - rules_.zdrop) {
+                break;
+            }
+        }
+        return end;
+    }
+
+    GPUALIGN_HD ChainRun make_run(uint32_t from, uint32_t to) const {
+        ChainRun run{from, to, chain_.left, chain_.right, 0, 0, 0};
+        if (from != 0) {
+            run.left = add_left(from, points_[from - 1].query);
+            run.left_round = 1;
+        }
+        if (to != chain_.points - 1) {
+            run.right = add_right(to, points_[to + 1].query);
+            run.right_round = 1;
+        }
+        return run;
+    }
+
+    // The doubtful gaps of a run: each of its sides, with the rest of the read, may align better there: beside the next copy of a
+    // tandem repeat, or none.
+    template <class Doubt>
+    GPUALIGN_HD void visit_doubtful(uint32_t from, uint32_t to, Doubt&& visit) const {
+        int32_t before = from == 0 ? left_score() : 0, after = to == chain_.points - 1 ? right_score() : 0;
+        for (uint32_t s = from; s < to; s++) after += points_[s].after.score;
+        for (uint32_t s = from; s < to; s++) {
+            after -= points_[s].after.score;
+            if (is_doubtful(points_[s].after, before, after)) visit(s);
+            before += points_[s].after.score;
+        }
+    }
+
+    // Whether a stretch costs more than one gap of its length, or its gap as much as one of its sides is worth; `before` and
+    // `after` are the scores of the sides without the stretch.
+    GPUALIGN_HD bool is_doubtful(const ChainSegment& segment, int32_t before, int32_t after) const {
+        if (!is_task(segment)) return false;
+        const BandTask& task = this->task(segment.task);
+        const uint32_t* cigar = batch_.cigars.items + task.cigar;
+        int32_t matches = 0, gap = 0;
+        for (uint32_t o = 0; o < task.operations; o++) {
+            const int32_t length = int32_t(cigar[o] >> 4);
+            if ((cigar[o] & 15) == kCigarM) matches += length * rules_.scores.match;
+            else gap += (cigar[o] & 15) == kCigarD ? length : -length;
+        }
+        const int32_t cost = gap ? gap_cost(rules_.scores, gap < 0 ? -gap : gap) : 0;
+        if (segment.score < matches - cost - rules_.doubt) return true;
+        const auto outer = [&](uint32_t operation) { return int32_t(operation >> 4) * rules_.scores.match; };
+        return gap && min(before + outer(cigar[0]), after + outer(cigar[task.operations - 1])) < cost + rules_.doubt;
+    }
+
+    const ChainBatch& batch_;
+    const ChainRules& rules_;
+    ChosenChain& chain_;
+    const int32_t length_;
+    ChainPoint* points_;
+};
+
+}  // namespace gpualign

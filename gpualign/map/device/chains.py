@@ -1,0 +1,272 @@
+"""Long reads to alignments on a GPU, by chaining: the kernels of ``cuda/map_chains.cu``, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.map import tuning
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.target import resident_target, target_of
+from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
+
+#: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
+_ROOM: Mapping[str, tuple[float, int]] = {
+    "hashes": (1.0, 512),
+    "seeds": (0.3, 8),
+    "anchors": (3.0, 64),
+    "candidates": (0.1, 8),
+    "chains": (0.01, 8),
+    "points": (0.1, 32),
+    "tasks": (0.1, 32),
+    "runs": (0.02, 8),
+    "cigars": (1.0, 64),
+    "alignments": (0.01, 8),
+    "ranked": (0.02, 16),
+    "outputs": (0.005, 4),
+    "output_cigars": (0.3, 32),
+}
+#: the arenas of a batch and, for each, which counter says how much of it is used
+_ARENAS = (*(name for name in _ROOM if name != "tasks"), "tasks", "tasks")
+#: counters of what warps take by turns: reads, then each pass over each round's tasks
+_TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
+_COUNTERS = len(_ARENAS) + _TURNS
+#: of the device's budget for the dynamic programs of one pass
+_WORKSPACE_SHARE = 0.15
+
+
+def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
+    """``ChainRules`` of cuda/abi/chains.hpp."""
+    names = struct("ChainRules").names or ()
+    chaining = {name: value for name, value in params.chaining.native(params.seeding.max_hits).items() if name in names}
+    return filled(
+        "ChainRules",
+        k=index.params.k,
+        w=index.params.w,
+        scores=filled("AffineScores", **asdict(params.scoring)),
+        **chaining,
+    )
+
+
+class _Room:
+    """How many items the arenas of a batch have; grows with what batches turn out to need."""
+
+    def __init__(self) -> None:
+        self._factor = dict.fromkeys(_ROOM, 1.0)
+
+    def items(self, bases: int, reads: int) -> dict[str, int]:
+        return {
+            name: min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
+            for name, (per_base, per_read) in _ROOM.items()
+        }
+
+    def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
+        """Names of arenas that were too small; the next batch has room for as much again and more."""
+        lacking = [name for name in _ROOM if used[name] > capacity[name]]
+        for name in lacking:
+            self._factor[name] *= 1.5 * used[name] / capacity[name]
+        return lacking
+
+
+def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
+    """{arena: items that a batch asked for}, of its rounds of tasks the larger number."""
+    used = dict.fromkeys(_ROOM, 0)
+    for name, count in zip(_ARENAS, counters.tolist(), strict=False):
+        used[name] = max(used[name], count)
+    return used
+
+
+def launch_of(
+    item: MapBatch,
+    block: int,
+    rules: np.void,
+    target: np.void,
+    max_secondary: int,
+    capacity: Mapping[str, int],
+    array: Callable[[str, int], int],
+    counters: int,
+) -> np.void:
+    """``ChainLaunch`` of cuda/abi/chains.hpp for a batch whose block is at this address.
+
+    Args:
+        array: (name, bytes) -> address of an array of the batch.
+        counters: address of uint32 (_COUNTERS,), all 0.
+    """
+    reads, words = len(item.batch), len(item.batch.bases) // 32 + 2 * len(item.batch) + 2
+    sizes, of_item = dict(capacity), _native.chain_item_bytes()
+
+    def arena(name: str, number: int, key: str) -> np.void:
+        return filled(
+            "Arena", items=array(key, sizes[name] * of_item[name]), used=counters + 4 * number, capacity=sizes[name]
+        )
+
+    arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
+    rounds = [arena("tasks", len(_ARENAS) - 2 + number, f"tasks {number}") for number in range(2)]
+    addresses = item.addresses(block)
+    batch = filled(
+        "ChainBatch",
+        rules=rules,
+        bases=addresses["bases"],
+        offsets=addresses["offsets"],
+        reads=reads,
+        max_secondary=max_secondary,
+        words=array("words", 8 * words),
+        not_acgt=array("not_acgt", 4 * words),
+        state=array("state", reads * struct("ChainRead").itemsize),
+        tasks=np.array(rounds, struct("Arena")),
+        **arenas,
+    )
+    return filled("ChainLaunch", target=target, batch=batch, next=counters + 4 * len(_ARENAS))
+
+
+@dataclass(frozen=True)
+class DeviceAlignments:
+    """What a device found of a batch; nothing of it is left to the CPU."""
+
+    found: Alignments
+    left_count: ClassVar[int] = 0
+
+    def alignments(self, *_: object) -> Alignments:
+        """As :meth:`DeviceRecords.alignments`."""
+        return self.found
+
+
+class LongReadKernel:
+    """Maps batches of long reads on one device (see ``gpu.runner.Kernel``)."""
+
+    def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
+        self.device, self.index, self.params = device, index, params
+        self._rules, self._room = chain_rules(index, params), _Room()
+        self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
+        self._variant = tuning.chain_defines(params.scoring.long_gap_extend > 0 or params.scoring.long_gap_open > 0)
+        card = device.driver.Device(device.info.index)
+        self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
+
+    def submit(self, slot: Slot, item: MapBatch) -> None:
+        if not len(item.batch):
+            return
+        target = resident_target(self.device, self.index)
+        capacity = self._capacity[id(slot)] = self._room.items(len(item.batch.bases), len(item.batch))
+        block = int(slot.upload("batch", item.block))
+        counters = int(slot.clear("counters", 4 * _COUNTERS))
+        launch = launch_of(
+            item,
+            block,
+            self._rules,
+            target,
+            self.params.reporting.secondary,
+            capacity,
+            lambda name, nbytes: int(slot.device_array(name, nbytes)),
+            counters,
+        )
+        turn = int(launch["next"])
+        blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
+        self._run(slot, "chain_reads", launch, min(blocks, -(-len(item.batch) // tuning.CHAIN_WARPS)))
+        turn = self._align(slot, launch, 0, turn + 4)
+        self._run(slot, "cut_chains", launch, blocks)
+        self._align(slot, launch, 1, turn)
+        self._run(slot, "finish_chains", launch, blocks)
+        self._run(slot, "report_reads", launch, blocks)
+        slot.download("counters", _COUNTERS, np.uint32)
+        slot.download("state", len(item.batch) * struct("ChainRead").itemsize, np.uint8)
+
+    def collect(self, slot: Slot, item: MapBatch) -> DeviceAlignments:
+        reads = len(item.batch)
+        counters = slot.pinned("counters", _COUNTERS if reads else 0, np.uint32)
+        used = used_items(counters)
+        if reads:
+            lacking = self._room.lacking(used, self._capacity.pop(id(slot)))
+            if lacking:
+                raise DeviceMemoryExceeded(f"chains need more room for {', '.join(lacking)}")
+        of_item = _native.chain_item_bytes()
+
+        def copied(name: str) -> NDArray[np.uint8]:
+            array = np.empty(used[name] * of_item[name], np.uint8)
+            if array.nbytes:
+                self.device.driver.memcpy_dtoh(array, slot.device_array(name, array.nbytes))
+            return array
+
+        state = slot.pinned("state", reads * struct("ChainRead").itemsize, np.uint8).copy()
+        slot.part_with("batch")  # a host thread may fill it with the next batch
+        cigars = copied("output_cigars").view(np.uint32)
+        return DeviceAlignments(Alignments(*_native.chain_alignments(state, copied("outputs"), cigars)))
+
+    def split(self, item: MapBatch) -> list[MapBatch]:
+        """Halves of a batch."""
+        return item.halves(False)
+
+    def join(self, results: Sequence[DeviceAlignments]) -> DeviceAlignments:
+        """The parts' results."""
+        return DeviceAlignments(Alignments.join([result.found for result in results]))
+
+    def _align(self, slot: Slot, launch: np.void, number: int, turn: int) -> int:
+        """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
+        least = 0
+        budget = int(_WORKSPACE_SHARE * self.device.budget)
+        for nbytes, share in tuning.ALIGN_PASSES:
+            warps = max(1, min(round(share * self._multiprocessors), budget // nbytes))
+            of_block = min(warps, tuning.CHAIN_WARPS)
+            blocks = warps // of_block
+            memory = int(slot.device_array(f"workspace {nbytes}", blocks * of_block * nbytes))
+            with_memory = launch.copy()
+            for name, value in {
+                "workspace": memory,
+                "workspace_bytes": nbytes,
+                "least_bytes": least,
+                "next": turn,
+                "round": number,
+            }.items():
+                with_memory[name] = value
+            self._run(slot, "align_stretches", with_memory, blocks, of_block)
+            least, turn = nbytes, turn + 4
+        return turn
+
+    def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:
+        function = self.device.function("map_chains", kernel, self._variant)
+        slot.launch(function, blocks, 32 * warps, launch)
+
+
+def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
+    """What the kernels compute, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+    arrays: dict[str, NDArray[np.uint8]] = {}
+
+    def array(name: str, nbytes: int) -> int:
+        arrays[name] = np.zeros(nbytes + 8, np.uint8)
+        return int(arrays[name].ctypes.data)
+
+    room = _Room()
+    while True:
+        capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(_COUNTERS, np.uint32)
+        reference = index.reference
+        known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
+        held = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
+        target = target_of(index, *(int(part.ctypes.data) for part in held))
+        launch = launch_of(
+            item,
+            int(item.block.ctypes.data),
+            chain_rules(index, params),
+            target,
+            params.reporting.secondary,
+            capacity,
+            array,
+            int(counters.ctypes.data),
+        )
+        _native.map_chains_on_one_lane(launch.tobytes())
+        used = used_items(counters)
+        if not room.lacking(used, capacity):
+            break
+    of_item = _native.chain_item_bytes()
+    outputs = arrays["outputs"][: used["outputs"] * of_item["outputs"]]
+    cigars = arrays["output_cigars"][: used["output_cigars"] * 4].view(np.uint32)
+    state = arrays["state"][: len(item.batch) * struct("ChainRead").itemsize]
+    return Alignments(*_native.chain_alignments(state, outputs, cigars))

@@ -1,0 +1,111 @@
+// Reads that a device maps by chaining: what the host sets aside for it, and its records.
+#include <cstring>
+#include <string>
+
+#include "algo/map/chain/band.hpp"
+#include "algo/map/chain/steps.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "text/record_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+template <class Item>
+size_t item_bytes(Arena<Item> ChainBatch::*) {
+    return sizeof(Item);
+}
+
+// {arena of ChainBatch: bytes of an item}
+nb::dict chain_item_bytes() {
+    nb::dict bytes;
+#define ITEM(name) bytes[#name] = item_bytes(&ChainBatch::name)
+    ITEM(hashes);
+    ITEM(seeds);
+    ITEM(anchors);
+    ITEM(candidates);
+    ITEM(chains);
+    ITEM(points);
+    ITEM(runs);
+    ITEM(cigars);
+    ITEM(alignments);
+    ITEM(ranked);
+    ITEM(outputs);
+    ITEM(output_cigars);
+#undef ITEM
+    bytes["tasks"] = sizeof(BandTask);
+    return bytes;
+}
+
+template <bool LongGaps>
+void align_round(const ChainLaunch& launch, int round) {
+    const Arena<BandTask>& tasks = launch.batch.tasks[round];
+    const TargetText text{launch.target};
+    std::vector<uint8_t> memory;
+    for (uint32_t t = 0; t < *tasks.used && !lacks_room(launch.batch); t++) {
+        BandTask& task = tasks.items[t];
+        memory.resize(size_t(BandWorkspace::bytes(uint64_t(task.rows), uint64_t(task.band))));
+        const BandWorkspace workspace = BandWorkspace::at(memory.data(), uint64_t(task.rows), uint64_t(task.band));
+        BandAligner<LongGaps, OneLane, TargetText>(OneLane(), launch.batch, text, task, workspace).run();
+    }
+}
+
+// What the kernels do, one after the other, on this thread and in this process's memory; for tests.
+void map_chains_on_one_lane(nb::bytes given) {
+    ChainLaunch launch;
+    if (given.size() != sizeof launch) throw nb::value_error("not a ChainLaunch");
+    std::memcpy(&launch, given.c_str(), sizeof launch);
+    const ChainBatch& batch = launch.batch;
+    const TargetText text{launch.target};
+    nb::gil_scoped_release release;
+    for (uint32_t r = 0; r < batch.reads; r++) chain_read(OneLane(), batch, launch.target.index, text, r);
+    for (int round = 0; round < 2 && !lacks_room(batch); round++) {
+        if (has_long_gaps(batch.rules.scores)) align_round<true>(launch, round);
+        else align_round<false>(launch, round);
+        for (uint32_t c = 0; round == 0 && !lacks_room(batch) && c < *batch.chains.used; c++) cut_chain(batch, c);
+    }
+    for (uint32_t c = 0; !lacks_room(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
+    for (uint32_t r = 0; !lacks_room(batch) && r < batch.reads; r++) {
+        report_read(batch, r);
+        write_outputs(batch, text, r);
+    }
+}
+
+// The device's records of each read as the fields of records.Alignments.
+nb::tuple chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
+    const size_t reads = state.size() / sizeof(ChainRead), count = outputs.size() / sizeof(ChainOutput);
+    const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());
+    const ChainOutput* records = reinterpret_cast<const ChainOutput*>(outputs.data());
+    for (size_t r = 0; r < reads; r++)
+        if (states[r].outputs && uint64_t(states[r].first_output) + states[r].outputs > count) throw nb::value_error("a record is missing");
+    for (size_t i = 0; i < count; i++)
+        if (uint64_t(records[i].cigar) + records[i].operations > cigars.size()) throw nb::value_error("a CIGAR is missing");
+    RecordsBuilder builder;
+    {
+        nb::gil_scoped_release release;
+        builder.reserve(reads);
+        Cigar cigar;
+        for (size_t r = 0; r < reads; r++) {
+            if (!states[r].outputs) builder.add(Alignment(), {});
+            for (uint32_t i = 0; i < states[r].outputs; i++) {
+                const ChainOutput& record = records[states[r].first_output + i];
+                cigar.assign(cigars.data() + record.cigar, cigars.data() + record.cigar + record.operations);
+                builder.add({record.flag, record.mapq, int32_t(record.contig), int64_t(record.position), record.score, -1}, cigar);
+            }
+            builder.end_read();
+        }
+    }
+    return builder.arrays();
+}
+
+}  // namespace
+
+void bind_chain_device(nb::module_& m) {
+    m.def("chain_item_bytes", &chain_item_bytes, "{arena of ChainBatch: bytes of an item}");
+    m.def("map_chains_on_one_lane", &map_chains_on_one_lane, nb::arg("launch"),
+          "What the kernels do, on this thread and in this process's memory; for tests.");
+    m.def("chain_alignments", &chain_alignments, nb::arg("state"), nb::arg("outputs"), nb::arg("cigars"),
+          "A device's records: the fields of records.Alignments.");
+}
+
+}  // namespace gpualign
