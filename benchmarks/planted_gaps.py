@@ -2,8 +2,8 @@
 
 python benchmarks/planted_gaps.py [--genome FASTA] [--reads N] [--seed S] [--json FILE]
 
-A gap is whole where one operation of a record's CIGAR has nine tenths of its length or more; a breakpoint is found where an
-alignment (a gap's side, or a record's end) comes within 50 bases of it.
+A gap is whole where one operation of a record's CIGAR has nine tenths of its length or more; a breakpoint is found
+where an alignment (a gap's side, or a record's end) comes within 50 bases of it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def judge(sam: Path, events: dict[str, Event]) -> dict[str, Counter[tuple[str, i
     return {
         "whole": Counter((events[name].kind, events[name].length) for name in whole),
         "breakpoints": Counter(
-            (events[name].kind, events[name].length) for name in seen if len(seen[name]) == len(events[name].breakpoints)
+            (events[name].kind, events[name].length)
+            for name in seen
+            if len(seen[name]) == len(events[name].breakpoints)
         ),
     }
 
@@ -112,7 +114,9 @@ def main() -> None:
         for rate, preset in RATES.items():
             reads, events = Path(folder) / f"{rate}.fa", {}
             with reads.open("wb") as out:
-                for event, read in plant(text, options.reads, rate, np.random.default_rng([options.seed, int(rate * 1000)])):
+                for event, read in plant(
+                    text, options.reads, rate, np.random.default_rng([options.seed, int(rate * 1000)])
+                ):
                     events[event.name] = event
                     out.write(b">%s\n%s\n" % (event.name.encode(), read.tobytes()))
             tools = {
