@@ -43,7 +43,7 @@ def map_shape(longest: int) -> MapShape:
 CHAIN_WARPS = 4
 CHAIN_BLOCKS = 8
 #: passes over the dynamic programs of a batch: those that take up to so many bytes, by so many warps a multiprocessor
-ALIGN_PASSES = ((1 << 15, 28.0), (1 << 18, 16.0), (1 << 21, 4.0), (80 << 20, 0.06))
+ALIGN_PASSES = ((1 << 15, 28.0), (1 << 18, 20.0), (1 << 20, 16.0), (1 << 22, 4.0), (80 << 20, 0.06))
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:

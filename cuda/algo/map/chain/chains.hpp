@@ -5,14 +5,12 @@
 // anchors: linearly, and with half its logarithm. All of the last kLookBack anchors are tried, side by side (as in mm2-fast,
 // Kalikar et al. 2022), so that no result depends on an order of tries.
 #pragma once
-#include <cstring>
-
 #include "algo/map/chain/anchors.hpp"
+#include "algo/map/chain/gaps.hpp"
 
 namespace gpualign {
 
 constexpr uint32_t kLookBack = 64;
-constexpr int32_t kChainUnit = 64;  // scores are multiples of 1/64 base
 
 // What each anchor of a read needs until its chains are known; `capacity` is a power of two.
 struct ChainNodes {
@@ -33,20 +31,6 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     nodes.predecessor = nodes.score + capacity;
     nodes.ends = reinterpret_cast<uint32_t*>(words + 5 * uint64_t(capacity));
     return nodes;
-}
-
-// Linear part 0.01 * 0.8 * k a base, as minimap2's: a chain's score units, in 1/256. The logarithm to base 2 is linear between
-// powers of two, which is what the bits of a floating-point number below 2^24 say; vectors of numbers have no other.
-GPUALIGN_HD int32_t chain_gap_rate(int32_t k) { return k * kChainUnit * 256 / 125; }
-GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
-    const float n = float(difference + 1);
-    int32_t bits;
-#if defined(__CUDA_ARCH__)
-    bits = __float_as_int(n);
-#else
-    std::memcpy(&bits, &n, sizeof bits);
-#endif
-    return (difference * rate >> 8) + ((bits >> 17) - (127 << 6) >> 1);
 }
 
 // The last kLookBack anchors, spread over the lanes.

@@ -1,5 +1,7 @@
 // What gaps and pairs of bases are worth.
 #pragma once
+#include <cstring>
+
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
@@ -15,6 +17,22 @@ GPUALIGN_HD int32_t gap_cost(const AffineScores& scores, int32_t length) {
 
 GPUALIGN_HD int32_t ungapped_score(const AffineScores& scores, int32_t length, int32_t mismatches) {
     return (length - mismatches) * scores.match - mismatches * scores.mismatch;
+}
+
+constexpr int32_t kChainUnit = 64;  // scores are multiples of 1/64 base
+
+// Linear part 0.01 * 0.8 * k a base, as minimap2's: a chain's score units, in 1/256. The logarithm to base 2 is linear between
+// powers of two, which is what the bits of a floating-point number below 2^24 say; vectors of numbers have no other.
+GPUALIGN_HD int32_t chain_gap_rate(int32_t k) { return k * kChainUnit * 256 / 125; }
+GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
+    const float n = float(difference + 1);
+    int32_t bits;
+#if defined(__CUDA_ARCH__)
+    bits = __float_as_int(n);
+#else
+    std::memcpy(&bits, &n, sizeof bits);
+#endif
+    return (difference * rate >> 8) + ((bits >> 17) - (127 << 6) >> 1);
 }
 
 }  // namespace gpualign

@@ -143,8 +143,12 @@ public:
 
     GPUALIGN_HD_CALL void run() {
         const uint32_t last = chain_.points - 1;
-        for (uint32_t s = 0; s < last; s++)
-            if (is_task(points_[s].after)) points_[s].after.score = task(points_[s].after.task).score;
+        for (uint32_t s = 0; s < last; s++) {
+            ChainSegment& segment = points_[s].after;
+            if (!is_task(segment)) continue;
+            segment.score = task(segment.task).score;
+            if (points_[s + 1].query - points_[s].query > rules_.query_gap && fits_elsewhere(s)) segment.task = kBrokenSegment;
+        }
         chain_.runs = 0;
         for_each_run([&](uint32_t, uint32_t) { chain_.runs++; }, [&](uint32_t) { chain_.runs += 2; });
         chain_.first_run = take(batch_.runs, chain_.runs);
@@ -161,6 +165,25 @@ public:
 private:
     GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
     GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }
+
+    // Whether another chain of the read, an inversion's say, lies in a stretch without anchors and is worth more than what lies
+    // there.
+    GPUALIGN_HD bool fits_elsewhere(uint32_t s) const {
+        const ChainRead& state = batch_.state[chain_.read];
+        int32_t begin = points_[s].query, end = points_[s + 1].query;
+        if (chain_.reverse) {
+            const int32_t first = begin;
+            begin = length_ - end;
+            end = length_ - first;
+        }
+        for (uint32_t c = state.first_chosen; c < state.first_chosen + state.chosen; c++) {
+            const ChosenChain& other = batch_.chains.items[c];
+            const int32_t first = anchor_query(other.anchors[0]), last = anchor_query(other.anchors[other.anchor_count - 1]) + rules_.k;
+            const bool within = other.reverse ? length_ - last >= begin && length_ - first <= end : first >= begin && last <= end;
+            if (within && int64_t(other.score) * rules_.scores.match > points_[s].after.score) return true;
+        }
+        return false;
+    }
     GPUALIGN_HD int32_t left_score() const { return chain_.left == kNoItem ? 0 : task(chain_.left).score; }
     GPUALIGN_HD int32_t right_score() const { return task(chain_.right).score; }
     GPUALIGN_HD uint32_t add_left(uint32_t p, int32_t from) const { return left_end(rules_, chain_, points_[p], from, batch_.tasks[1]); }
@@ -178,6 +201,15 @@ private:
         }
     }
 
+    // What a long gap costs more in an alignment than in a chain, by which the two sides belong together.
+    GPUALIGN_HD int32_t gap_excess(const ChainPoint& from, const ChainPoint& to) const {
+        const int32_t difference = int32_t(to.reference - from.reference) - (to.query - from.query);
+        if (!difference || !has_long_gaps(rules_.scores)) return 0;
+        const int32_t length = difference < 0 ? -difference : difference;
+        const int32_t in_chain = chain_gap_cost(length, chain_gap_rate(rules_.k)) * rules_.scores.match / kChainUnit;
+        return max(0, gap_cost(rules_.scores, length) - in_chain);
+    }
+
     GPUALIGN_HD uint32_t run_end(uint32_t from) const {
         const uint32_t last = chain_.points - 1;
         int64_t sum = from == 0 ? left_score() : 0, best = sum, forgiven = 0;
@@ -185,7 +217,7 @@ private:
         for (uint32_t p = from + 1; p <= last; p++) {
             const ChainSegment& segment = points_[p - 1].after;
             if (segment.task == kBrokenSegment) break;
-            sum += segment.score;
+            sum += segment.score + gap_excess(points_[p - 1], points_[p]);
             forgiven += segment.forgiven;
             if (sum + (p == last ? right_score() : 0) > best) {
                 best = sum;

@@ -1,0 +1,143 @@
+"""Long reads with one planted event each, deletions, insertions and inversions of 20 bases to 10 kb, beside minimap2.
+
+python benchmarks/planted_gaps.py [--genome FASTA] [--reads N] [--seed S] [--json FILE]
+
+A gap is whole where one operation of a record's CIGAR has nine tenths of its length or more; a breakpoint is found
+where an alignment (a gap's side, or a record's end) comes within 50 bases of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from bases import BASES, complement
+from data import genome, read_fasta
+from numpy.typing import NDArray
+from simulate_long import ONT, with_errors
+
+LENGTHS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+KINDS = ("deletion", "insertion", "inversion")
+RATES = {0.01: "hifi", 0.05: "ont", 0.08: "ont"}
+FLANK = 6000
+NEAR = 50
+_OPERATIONS = re.compile(r"(\d+)([MIDNSH=X])")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Breakpoints are on the reference; a deletion and an inversion have two."""
+
+    name: str
+    kind: str
+    length: int
+    breakpoints: tuple[int, ...]
+
+
+def plant(
+    text: NDArray[np.uint8], reads: int, rate: float, rng: np.random.Generator
+) -> Iterator[tuple[Event, NDArray[np.uint8]]]:
+    """Reads of either strand, an event in the middle of each; no base of them is ambiguous."""
+    known = np.isin(text, BASES)
+    for kind in KINDS:
+        for length in LENGTHS:
+            if kind == "inversion" and length < 500:
+                continue
+            for number in range(reads):
+                while True:
+                    at = int(rng.integers(FLANK, len(text) - FLANK - length))
+                    if known[at - FLANK : at + FLANK + length].all():
+                        break
+                left, right = text[at - FLANK : at], text[at + (0 if kind == "insertion" else length) :][:FLANK]
+                middle: NDArray[np.uint8] = np.zeros(0, np.uint8)
+                if kind == "insertion":
+                    middle = BASES[rng.integers(0, 4, length)]
+                if kind == "inversion":
+                    middle = complement(text[at : at + length])[::-1]
+                read = with_errors(np.concatenate([left, middle, right]), rate, ONT, rng)
+                breakpoints = (at,) if kind == "insertion" else (at, at + length)
+                event = Event(f"{kind}-{length}-{rate}-{number}", kind, length, breakpoints)
+                yield event, complement(read)[::-1] if rng.integers(2) else read
+
+
+def judge(sam: Path, events: dict[str, Event]) -> dict[str, Counter[tuple[str, int]]]:
+    """Counts of whole gaps and of found breakpoints by kind and length."""
+    whole: set[str] = set()
+    seen: dict[str, set[int]] = {}
+    for line in sam.open():
+        if line[0] == "@":
+            continue
+        name, flag, _, position, _, cigar, _ = line.split("\t", 6)
+        if int(flag) & 0x104:
+            continue
+        event, at = events[name], int(position) - 1
+        edges = {at}
+        for text, operation in _OPERATIONS.findall(cigar):
+            size = int(text)
+            if operation in "ID" and size >= 0.9 * event.length:
+                whole.add(name)
+                edges |= {at, at + size * (operation == "D")}
+            at += size * (operation in "MDN=X")
+        edges.add(at)
+        near = {point for point in event.breakpoints for edge in edges if abs(edge - point) <= NEAR}
+        seen.setdefault(name, set()).update(near)
+    return {
+        "whole": Counter((events[name].kind, events[name].length) for name in whole),
+        "breakpoints": Counter(
+            (events[name].kind, events[name].length)
+            for name in seen
+            if len(seen[name]) == len(events[name].breakpoints)
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--genome", type=Path)
+    parser.add_argument("--reads", type=int, default=50, help="of each kind, length and error rate")
+    parser.add_argument("--seed", type=int, default=71)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    reference = options.genome or genome("chr20")
+    text = np.frombuffer(next(iter(read_fasta(reference).values())), np.uint8)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rate, preset in RATES.items():
+            reads, events = Path(folder) / f"{rate}.fa", {}
+            with reads.open("wb") as out:
+                for event, read in plant(
+                    text, options.reads, rate, np.random.default_rng([options.seed, int(rate * 1000)])
+                ):
+                    events[event.name] = event
+                    out.write(b">%s\n%s\n" % (event.name.encode(), read.tobytes()))
+            tools = {
+                "gpualign": ["gpualign", "map", "-q", "-x", preset, str(reference), str(reads)],
+                "minimap2": ["minimap2", "-a", "-t", "2", "-x", f"map-{preset}", str(reference), str(reads)],
+            }
+            judged = {}
+            for tool, command in tools.items():
+                sam = Path(folder) / f"{tool}.sam"
+                with sam.open("wb") as out:
+                    subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True)
+                judged[tool] = judge(sam, events)
+            for kind, length in sorted({(event.kind, event.length) for event in events.values()}):
+                row = {"errors": rate, "kind": kind, "length": length, "reads": options.reads}
+                for tool, counts in judged.items():
+                    row |= {f"{tool}_{name}": count[kind, length] for name, count in counts.items()}
+                rows.append(row)
+                print(" ".join(f"{key}={value}" for key, value in row.items()))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
