@@ -33,27 +33,20 @@ struct MapRules {
     int32_t local;          // reads that do not align end to end are left to the host
     int32_t max_secondary;  // secondary alignments reported per read
     int32_t strata;         // of those with at most that many edits more than the best
+    int64_t locus_bits;     // that name a position of the reference: algo/map/mapping_quality.hpp
     PairLibrary pairs;
     const int32_t* penalties;  // score units, by insert size up to pairs.max
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// What a record of a read says beside its CIGAR. Its mapping quality is left to the host: powers and logarithms differ between
-// processors.
+// What a record of a read says beside its CIGAR.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
     static constexpr uint16_t kUnused = 0x4000;  // flag: there is no such secondary alignment
-    static constexpr int32_t kNotAsked = -2, kNone = -1;
-
     uint32_t contig, position;
     int32_t score;
-    // What suboptimal alignments lose against the record, least and how many that little: those of a proper pair (kNotAsked
-    // where it is none), and those among the read's own loci (kNotAsked where the record is not the best of them).
-    int32_t pair_min_loss, alone_min_loss;
-    uint16_t pair_count, alone_count;
-    uint16_t distance, seed_hits;
-    uint16_t flag;
-    uint8_t hits_truncated, operations;
+    uint16_t distance, flag;
+    uint8_t mapq, operations;
 };
 
 struct MapRecord : MapFacts {
@@ -75,7 +68,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_trace;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 80 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 88 && sizeof(MapBatch) == 208,
+static_assert(sizeof(MapRecord) == 68 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 96 && sizeof(MapBatch) == 216,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -8,9 +8,11 @@
 
 #if defined(__CUDACC__)
 #define GPUALIGN_HD __host__ __device__ __forceinline__
+#define GPUALIGN_HD_CALL __host__ __device__ __noinline__
 #define GPUALIGN_UNROLL _Pragma("unroll")
 #else
 #define GPUALIGN_HD inline __attribute__((always_inline))
+#define GPUALIGN_HD_CALL inline
 #define GPUALIGN_UNROLL _Pragma("GCC unroll 8")  // arrays that shall live in registers want it
 #endif
 

@@ -177,7 +177,6 @@ GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t l
     const int32_t distance = int32_t(locus_distance(locus));
     record.contig = contig;
     record.distance = uint16_t(distance);
-    record.seed_hits = uint16_t(locus_seed_hits(locus));
     CigarEnd cigar{shared.cigar};
     if (is_ungapped(group, read, locus, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
         record.position = uint32_t(begin - left);

@@ -9,7 +9,8 @@
 //   them the read's head up to some base, and its tail from there on, each lie on a diagonal of the band without an edit:
 //   all lanes together compare the read with each diagonal and tell its heads and tails.
 #pragma once
-#include "algo/map/pairing.hpp"
+#include "algo/map/locus.hpp"
+#include "algo/map/seeds.hpp"
 
 namespace gpualign {
 

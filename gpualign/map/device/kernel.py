@@ -97,6 +97,7 @@ def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalti
         max_candidates=params.seeding.max_candidates,
         scores=filled("AffineScores", **asdict(params.scoring)),
         local=not params.end_to_end,
+        locus_bits=_native.bits_of_locus(index.reference.bases),
         pairs=filled("PairLibrary", **{name: library[name] for name in struct("PairLibrary").names or ()}),
         penalties=penalties,
         limits=limits,
@@ -136,12 +137,10 @@ class DeviceRecords:
 
     Attributes:
         records: uint8, the bytes of ``per_read`` records for each read (MapRecord in cuda/algo/map/types.hpp).
-        bases: of the reference.
     """
 
     records: NDArray[np.uint8]
     per_read: int
-    bases: int
 
     @cached_property
     def left(self) -> NDArray[np.uint8]:
@@ -164,9 +163,6 @@ class DeviceRecords:
             *_native.finish_records(
                 records=self.records,
                 per_read=self.per_read,
-                read_offsets=batch.base_offsets,
-                scores=params.scoring.native,
-                bases=self.bases,
                 mates=batch.mates if paired else None,
                 of_host=of_host.native,
             )
@@ -244,12 +240,12 @@ class MapKernel:
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         per_read = 1 + self.params.reporting.secondary
         if item.templates == 0:
-            return DeviceRecords(np.zeros(0, np.uint8), per_read, self.index.reference.bases)
+            return DeviceRecords(np.zeros(0, np.uint8), per_read)
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
         assert records is not None
         records = records[: self._record_bytes(item)]
-        return DeviceRecords(records if self._lent else records.copy(), per_read, self.index.reference.bases)
+        return DeviceRecords(records if self._lent else records.copy(), per_read)
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
@@ -298,7 +294,7 @@ class MapKernel:
             f"map tables {id(self)}",
             lambda: DeviceArrays(
                 self.device,
-                _native.pair_penalties(model.mean, model.sd, model.max),
+                model.penalties,
                 _limits(self.params, tuning.MAP_LONGEST),
             ),
         )
@@ -314,7 +310,7 @@ def map_on_one_lane(
     workspace = Workspace.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     records = np.zeros(len(batch) * (1 + params.reporting.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
-    penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
+    penalties, limits = model.penalties, _limits(params, tuning.MAP_LONGEST)
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     at = _addresses(item.block, records, memory)
     target = target_of(
@@ -323,7 +319,7 @@ def map_on_one_lane(
     rules = rules_of(index, params, model, *_addresses(penalties, limits))
     packed = batch_of(item, at[0], workspace, target=target, rules=rules, records=at[1], workspace=at[2])
     _native.map_on_one_lane(packed.tobytes(), workspace.words)
-    return DeviceRecords(records, 1 + params.reporting.secondary, index.reference.bases)
+    return DeviceRecords(records, 1 + params.reporting.secondary)
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ std::vector<AbiStruct> map_abi() {
             {"MapRules",
              sizeof(MapRules),
              {RULES(k), RULES(w), RULES(max_hits), RULES(max_candidates), abi_field("scores", &MapRules::scores, "AffineScores"),
-              RULES(local), RULES(max_secondary), RULES(strata), abi_field("pairs", &MapRules::pairs, "PairLibrary"),
+              RULES(local), RULES(max_secondary), RULES(strata), RULES(locus_bits), abi_field("pairs", &MapRules::pairs, "PairLibrary"),
               RULES(penalties), RULES(limits)}},
             {"MapBatch",
              sizeof(MapBatch),

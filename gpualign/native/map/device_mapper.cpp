@@ -8,7 +8,6 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
-#include "map/mapping_quality.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -53,25 +52,22 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
 
 // Score units that each insert size up to the longest costs.
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
-    PairModel model;
-    model.mean = mean;
-    model.sd = sd;
+    const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
     std::vector<int32_t> penalties(size_t(longest) + 1);
-    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = model.penalty(insert);
+    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = insert_penalty(insert, fixed(mean), fixed(sd));
     return to_numpy(std::move(penalties));
 }
 
 class DeviceRecords {
 public:
-    DeviceRecords(const AffineScores& scores, uint64_t bases, RecordsBuilder& out) : quality_(scores, bases), out_(out) {}
+    explicit DeviceRecords(RecordsBuilder& out) : out_(out) {}
 
-    // `mate`: the primary record of the other mate, or null.
-    void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
+    void add(const MapRecord& record) {
         Alignment a;
         cigar_.clear();
         a.flag = record.flag;
         if (!(record.flag & kFlagUnmapped)) {
-            a.mapq = quality(record, length, mate);
+            a.mapq = record.mapq;
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
@@ -90,20 +86,6 @@ public:
     }
 
 private:
-    static Evidence evidence(const MapRecord& record, int32_t length) {
-        return {length, record.hits_truncated != 0, record.distance, record.seed_hits};
-    }
-
-    uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
-        const Evidence own = evidence(record, length);
-        const Suboptimal alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
-        const bool best = record.alone_min_loss != MapRecord::kNotAsked;
-        if (!mate || record.pair_min_loss == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
-        // no mate is short
-        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);
-    }
-
-    const MappingQuality quality_;
     RecordsBuilder& out_;
     Cigar cigar_;
 };
@@ -163,20 +145,17 @@ nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::op
 }
 
 // What map_reads returns, out of the device's records and those of the reads that it left to the host.
-nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, const nb::tuple& scores, uint64_t bases,
-                         std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
-    const size_t reads = read_offsets.size() - 1;
-    if (bytes.size() != reads * per_read * sizeof(MapRecord)) throw nb::value_error("the records are not those of the reads");
+nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
+    const size_t reads = bytes.size() / (per_read * sizeof(MapRecord));
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
     const RecordArrays host(of_host);
     const RecordsView found = host.view();
     const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    const AffineScores affine = scores_of(scores);
     RecordsBuilder builder;
     {
         nb::gil_scoped_release release;
         builder.reserve(reads);
-        DeviceRecords out(affine, bases, builder);
+        DeviceRecords out(builder);
         size_t next = 0;  // of the host's reads
         for (size_t read = 0; read < reads; read++) {
             const MapRecord* mine = records + read * per_read;
@@ -184,11 +163,7 @@ nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> r
                 if (next == host.reads()) throw nb::value_error("the device left more reads to the host than it mapped");
                 out.copy(found, next++);
             } else {
-                const int32_t length = int32_t(read_offsets.data()[read + 1] - read_offsets.data()[read]);
-                const MapRecord* mate = nullptr;
-                if (mates && mates->data()[read] != kSingle)
-                    mate = mates->data()[read] == kFirstMate ? mine + per_read : mine - per_read;
-                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i], length, mate);
+                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i]);
             }
             builder.end_read();
         }
@@ -207,6 +182,7 @@ void bind_map_device(nb::module_& m) {
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
+    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("per_read"), "uint8 (n,): 1 for reads that the device left.");
@@ -216,8 +192,7 @@ void bind_map_device(nb::module_& m) {
           "n + 1): (templates, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
           "(bases, offsets, mates) of the reads whose choice is not 0.");
-    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"),
-          nb::arg("scores"), nb::arg("bases"),
+    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"),
           nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
 }
 

@@ -16,13 +16,13 @@ namespace gpualign {
 class LocusFinder {
 public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
+        : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
     void find(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
-        block_.load(params_, bases, offsets, mates, from, to);
+        block_.load(bases, offsets, mates, from, to);
         search_.load(bases, offsets + from, to - from);
         verify();
         look_deeper();
@@ -34,7 +34,7 @@ public:
     size_t size() const { return block_.size(); }
     const Read& read(size_t r) const { return block_.read(r); }
     const uint8_t* codes(size_t r, bool reverse) const { return block_.codes(r, reverse); }
-    const std::vector<Locus>& loci(size_t r) const { return block_.loci(r); }
+    LociView view(size_t r) const { return block_.view(r); }
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
