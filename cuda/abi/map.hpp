@@ -39,20 +39,23 @@ struct MapRules {
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// What a record of a read says beside its CIGAR.
+// A record of a read. What finds no room in it lies in the batch's `further` records, which are handed out as they are asked for.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
-    static constexpr uint16_t kUnused = 0x4000;  // flag: there is no such secondary alignment
+    static constexpr uint16_t kNoRoom = 0x4000;  // flag: there were not enough further records
+
     uint32_t contig, position;
     int32_t score;
-    uint16_t distance, flag;
-    uint8_t mapq, operations;
+    uint16_t distance, flag, mapq;
+    uint16_t operations;                  // of the CIGAR
+    uint32_t secondary, first_secondary;  // how many further records are the read's secondary alignments, and which is the first
+    uint32_t long_cigar;                  // which further record has the CIGAR, from its end, where it has more operations than fit
 };
 
 struct MapRecord : MapFacts {
-    static constexpr uint32_t kMaxOperations = 24;
+    static constexpr uint32_t kMaxOperations = 16;
 
-    uint16_t cigar[kMaxOperations];  // length << 4 | operation, 0 after the last
+    uint16_t cigar[kMaxOperations];  // length << 4 | operation
 };
 
 struct MapBatch {
@@ -61,14 +64,16 @@ struct MapBatch {
     const uint8_t* bases;
     const int64_t* offsets;     // of each read in the bases
     const uint32_t* templates;  // first read of each template, a read by itself or a pair, and one past the last
-    MapRecord* records;         // 1 + max_secondary for each read
+    MapRecord* records;         // one for each read
+    MapRecord* further;
     uint8_t* workspace;         // of each group
     uint32_t* next_template;
-    uint32_t template_count;
-    uint32_t workspace_hits, workspace_loci, workspace_trace;  // its sizes: algo/map/types.hpp
+    uint32_t* next_further;
+    uint32_t template_count, further_count;
+    uint32_t workspace_hits, workspace_loci, workspace_trace, reserved;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 68 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 96 && sizeof(MapBatch) == 216,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 96 && sizeof(MapBatch) == 240,
               "laid out as the host writes them");
 
 }  // namespace gpualign

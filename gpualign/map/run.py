@@ -108,7 +108,7 @@ def run_map(
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "long reads, --all and more than 16 secondary places are mapped"
+    what = "long reads and --sensitivity full are mapped"
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 

@@ -15,6 +15,7 @@ public:
     GPUALIGN_HD void map(uint32_t number) {
         const uint32_t first = batch_.templates[number];
         const int mates = int(batch_.templates[number + 1] - first);
+        uint16_t left = MapRecord::kOnHost;
         bool here = true;
         for (int mate = 0; mate < mates; mate++) here = load(first + uint32_t(mate), mate) && here;
         for (int mate = 0; mate < mates && here; mate++) here = find(mate);
@@ -26,9 +27,10 @@ public:
         } else if (here) {
             choices[0] = choose_single(group_, batch_.rules, loci(0));
         }
+        if (here) left = MapRecord::kNoRoom;
         for (int mate = 0; mate < mates && here; mate++) here = report(first + uint32_t(mate), mate, choices[mate]);
         if (here) return;
-        for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate));
+        for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate), left);
     }
 
 private:
@@ -36,8 +38,6 @@ private:
         return {batch_.target, batch_.rules.scores, workspace_.loci[mate], found_[mate].loci, reads_[mate].length, reads_[mate].limit,
                 found_[mate].hits_truncated};
     }
-    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.max_secondary); }
-
     // False where the read is longer than there is room for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
@@ -66,56 +66,69 @@ private:
                limit_beside_mate(read.length, read.limit, batch_.rules.pairs.max) >= 0;
     }
 
+    // False where there are not enough further records.
     GPUALIGN_HD bool report(uint32_t r, int mate, const MapChoice& choice) {
-        const FoundRead& found = found_[mate];
-        MapFacts record{};
-        if (found.loci == 0) {
-            record.flag = kFlagUnmapped;
-            write(r, 0, record);
-            return clear(r, 1);
-        }
         const PackedLoci list = loci(mate);
-        record.mapq = choice.mapq;
-        if (!add(r, 0, mate, list.list[choice.locus], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
-        uint32_t written = 1;
-        for (uint32_t p = 0; written < records_per_read(); p++) {
-            p = next_secondary(batch_.rules, list, choice.locus, p);
-            if (p == list.count) break;
-            MapFacts further{};
-            if (!add(r, written++, mate, list.list[p], kFlagSecondary, further)) return false;
+        MapFacts record{};
+        if (list.count == 0) {
+            record.flag = kFlagUnmapped;
+            write(batch_.records[r], record);
+            return true;
         }
-        return clear(r, written);
-    }
-
-    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int mate, uint64_t locus, uint16_t flag, MapFacts& record) {
-        record.flag = uint16_t(flag | (locus_reverse(locus) ? kFlagReverse : 0));
-        if (!align_locus<Words>(group_, reads_[mate], locus, batch_.target, batch_.rules, workspace_, shared_, record)) return false;
-        write(r, number, record);
+        record.mapq = choice.mapq;
+        record.secondary = count_secondary(list, choice.locus);
+        if (record.secondary && !take_further(record.secondary, record.first_secondary)) return false;
+        if (!add(batch_.records[r], mate, list.list[choice.locus], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
+        uint32_t p = 0;
+        for (uint32_t i = 0; i < record.secondary; i++) {
+            p = next_secondary(batch_.rules, list, choice.locus, p);
+            MapFacts further{};
+            if (!add(batch_.further[record.first_secondary + i], mate, list.list[p++], kFlagSecondary, further)) return false;
+        }
         return true;
     }
 
-    GPUALIGN_HD bool clear(uint32_t r, uint32_t from) {
-        MapFacts unused{};
-        unused.flag = MapRecord::kUnused;
-        for (uint32_t number = from; number < records_per_read(); number++) write(r, number, unused);
+    GPUALIGN_HD uint32_t count_secondary(const PackedLoci& list, uint32_t chosen) const {
+        const uint32_t most = uint32_t(batch_.rules.max_secondary);
+        uint32_t count = 0;
+        for (uint32_t p = 0; count < most; p++, count++) {
+            p = next_secondary(batch_.rules, list, chosen, p);
+            if (p == list.count) break;
+        }
+        return count;
+    }
+
+    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) {
+        first = group_.take_together(batch_.next_further, count);
+        return uint64_t(first) + count <= batch_.further_count;
+    }
+
+    GPUALIGN_HD bool add(MapRecord& to, int mate, uint64_t locus, uint16_t flag, MapFacts& record) {
+        record.flag = uint16_t(flag | (locus_reverse(locus) ? kFlagReverse : 0));
+        const auto longer = [&](uint32_t operations) {
+            const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
+            const bool room = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return room ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+        };
+        if (!align_locus<Words>(group_, reads_[mate], locus, batch_.target, batch_.rules, workspace_, shared_, record, longer))
+            return false;
+        write(to, record);
         return true;
     }
 
     // Leaves a read to the host.
-    GPUALIGN_HD void leave(uint32_t r) {
+    GPUALIGN_HD void leave(uint32_t r, uint16_t flag) {
         MapFacts record{};
-        record.flag = MapRecord::kOnHost;
-        write(r, 0, record);
-        clear(r, 1);
+        record.flag = flag;
+        write(batch_.records[r], record);
     }
 
-    // The CIGAR is the one in shared memory, from its mate.
-    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapFacts& record) {
-        MapRecord& written = batch_.records[uint64_t(r) * records_per_read() + number];
-        if (group_.lane() == 0) static_cast<MapFacts&>(written) = record;
-        const uint32_t operations = record.operations;
+    // The CIGAR is the one in shared memory, from its end, unless it is long.
+    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record) {
+        if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
+        const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
-            written.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
+            to.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
         group_.sync();  // the next record's goes where this one's was
     }
 

@@ -32,8 +32,9 @@ std::vector<AbiStruct> map_abi() {
             {"MapBatch",
              sizeof(MapBatch),
              {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases),
-              BATCH(offsets), BATCH(templates), BATCH(records), BATCH(workspace), BATCH(next_template), BATCH(template_count),
-              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace)}}};
+              BATCH(offsets), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(next_template),
+              BATCH(next_further), BATCH(template_count), BATCH(further_count),
+              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(reserved)}}};
 }
 
 }  // namespace gpualign
