@@ -108,11 +108,6 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     group.sync();
 }
 
-GPUALIGN_HD bool in_doubt(const uint64_t* loci, uint32_t count) {
-    if (count == 0 || locus_seed_hits(loci[0]) < uint32_t(kManySeedHits)) return true;
-    return count > 1 && locus_distance(loci[1]) - locus_distance(loci[0]) < uint32_t(kClearLead);
-}
-
 // Candidates of a read and their loci; `depth` times as many hits and candidates as the rules say.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
@@ -130,7 +125,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     }
     expand_hits(group, read, target, rules.k, chosen, count, shared, hits);
     sort_keys(group, hits, count);
-    uint32_t candidates = cluster_hits(group, read, target, workspace, &shared.counter, hits, count);
+    uint32_t candidates = find_candidates(group, read, target, workspace, &shared.counter, hits, count);
     candidates = choose_candidates(group, workspace, candidates, uint32_t(rules.max_candidates * depth));
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
@@ -160,7 +155,8 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(loci, found.loci)) return found;
+        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, true}))
+            return found;
     }
 }
 

@@ -38,6 +38,13 @@ struct PackedLoci {
     GPUALIGN_HD uint8_t local_quality() const { return 0; }
 };
 
+// Whether more hits of a read that has too many are worth following: its best locus may be another.
+template <class Loci>
+GPUALIGN_HD bool in_doubt(const Loci& loci) {
+    if (loci.count == 0 || loci.seed_hits(0) < kManySeedHits) return true;
+    return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
+}
+
 // The mates' outer distance at loci i of R1 and j of R2, -1 where they are no proper pair.
 template <class Loci>
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
@@ -46,7 +53,12 @@ GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uin
     return size >= 0 && first.contig(i) == second.contig(j) ? size : -1;
 }
 
-// Best first; each locus that stays rules out those after it on its strand no further away than the limit.
+// Of two loci so close only the better one stays.
+GPUALIGN_HD bool same_locus(int64_t end, bool reverse, int64_t other_end, bool other_reverse, int32_t limit) {
+    return reverse == other_reverse && end - other_end >= -limit && end - other_end <= limit;
+}
+
+// Best first; each locus that stays rules out those after it that are the same.
 template <class Group>
 GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* loci, uint32_t count) {
     if (count < 2) return count;
@@ -57,9 +69,8 @@ GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* lo
         if (locus == kRuledOut) continue;
         for (uint32_t q = p + 1 + group.lane(); q < count; q += Group::kLanes) {
             const uint64_t other = loci[q];
-            if (other == kRuledOut || locus_reverse(other) != locus_reverse(locus)) continue;
-            const int64_t apart = locus_end(other) - locus_end(locus);
-            if (apart >= -limit && apart <= limit) loci[q] = kRuledOut;
+            if (other != kRuledOut && same_locus(locus_end(other), locus_reverse(other), locus_end(locus), locus_reverse(locus), limit))
+                loci[q] = kRuledOut;
         }
         group.sync();
     }

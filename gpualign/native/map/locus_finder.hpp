@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algo/map/thresholds.hpp"
+#include "algo/map/locus.hpp"
 #include "map/local_finder.hpp"
 #include "map/mate_finder.hpp"
 #include "map/read_block.hpp"
@@ -59,18 +59,13 @@ private:
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (block_.read(r).hits_truncated && in_doubt(block_.loci(r))) {
+            if (block_.read(r).hits_truncated && in_doubt(block_.view(r))) {
                 block_.loci(r).clear();
                 add_candidates(r, true);
             }
         if (!search_.size()) return;
         search_.run();
         search_.settle();
-    }
-
-    bool in_doubt(const std::vector<Locus>& loci) const {
-        if (loci.empty() || loci[0].seed_hits < kManySeedHits) return true;
-        return loci.size() > 1 && loci[0].score - loci[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
     }
 
     void add_candidates(size_t r, bool deep) {
@@ -97,12 +92,7 @@ private:
     }
     static constexpr size_t kMaxWindows = 1 << 16;  // held at once
 
-    // A path within the limit strays from the diagonal of a seed that it meets by no more than the limit: the window holds the
-    // paths that meet any of the candidate's seeds.
-    void add_candidate(size_t r, const Candidate& c) {
-        const Read& read = block_.read(r);
-        search_.add(r, c.contig, c.reverse, c.seed_hits, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
-    }
+    void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end); }
 
     const MapParams params_;
     ReadBlock block_;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "algo/map/locus.hpp"
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
@@ -131,8 +132,9 @@ public:
         for (uint32_t p = 0; p < n; p++) {
             if (ruled_out_[p]) continue;
             const auto rule_out = [&](size_t i) {
-                const bool near = std::abs(by_position_[i].first - by_position_[rank_[p]].first) <= reads_[r].limit;
-                if (near) ruled_out_[by_position_[i].second] = true;
+                const uint32_t q = by_position_[i].second;
+                const bool near = same_locus(loci[q].end, loci[q].reverse, loci[p].end, loci[p].reverse, reads_[r].limit);
+                if (near) ruled_out_[q] = true;
                 return near;
             };
             for (size_t i = rank_[p]; i > 0 && rule_out(i - 1);) i--;
