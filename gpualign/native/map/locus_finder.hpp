@@ -92,7 +92,7 @@ private:
     }
     static constexpr size_t kMaxWindows = 1 << 16;  // held at once
 
-    void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end); }
+    void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end()); }
 
     const MapParams params_;
     ReadBlock block_;

@@ -22,10 +22,13 @@ struct SeedingParams {
 // A window of the reference where a read may lie.
 struct Candidate {
     uint64_t order;  // algo/map/candidates.hpp
+    int64_t begin;
+    int32_t columns;
     uint32_t contig;
     int32_t seed_hits;
     bool reverse;
-    int64_t begin, end;
+
+    int64_t end() const { return begin + columns; }
 };
 
 class Seeder {
@@ -111,7 +114,7 @@ public:
             for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
                 const int64_t end = reference_.contig_offsets[contig + 1] - length + limit;
                 for (int64_t first = reference_.contig_offsets[contig]; first <= end; first += limit + 1)
-                    visit(Candidate{0, contig, 0, reverse, first - limit, first + 2 * limit + length});
+                    visit(Candidate{0, first - limit, 3 * limit + length, contig, 0, reverse});
             }
     }
 
@@ -181,8 +184,13 @@ private:
         const bool reverse = hit_reverse(hits_[from]);
         for_each_candidate(target_, length, limit, hits_.data(), from, to,
                            [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                               const uint64_t order = candidate_order(seed_hits, diagonal, reverse);
-                               out.push_back({order, contig, int32_t(seed_hits), reverse, begin, end});
+                               Candidate& c = out.emplace_back();  // a copy of a temporary would wait for it to be written
+                               c.order = candidate_order(seed_hits, diagonal, reverse);
+                               c.begin = begin;
+                               c.columns = int32_t(end - begin);
+                               c.contig = contig;
+                               c.seed_hits = int32_t(seed_hits);
+                               c.reverse = reverse;
                            });
     }
 
