@@ -22,7 +22,8 @@ from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, to
 from gpualign.io.reads import ReadSource
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
+from gpualign.map.device.kernel import MapKernel, runs_on_gpu
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import NO_LONG_PAIRS, MapParams
 from gpualign.map.records import Alignments

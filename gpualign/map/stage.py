@@ -13,7 +13,8 @@ from gpualign.io.fastx import Chunk
 from gpualign.io.mates import PairedParts, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, MapKernel
+from gpualign.map.device.kernel import MapKernel
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.output import MappedText, RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of

@@ -12,7 +12,8 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, Workspace, map_on_one_lane, runs_on_gpu, same_records
+from gpualign.map.device.kernel import Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import ALL_LOCI, MapParams

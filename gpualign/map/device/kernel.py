@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled, struct
@@ -21,6 +20,7 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -147,65 +147,6 @@ def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, r
 
 
 @dataclass(frozen=True)
-class DeviceRecords:
-    """The device's records of a batch.
-
-    Attributes:
-        parts: records (uint8, the bytes of MapRecord in cuda/abi/map.hpp) and number of reads of each part of the batch
-            that was mapped at once: a record a read, then further ones.
-    """
-
-    parts: tuple[tuple[NDArray[np.uint8], int], ...]
-
-    @cached_property
-    def left(self) -> NDArray[np.uint8]:
-        """uint8 (n,): 1 for the reads that are left to the CPU."""
-        return np.concatenate([_native.reads_on_host(*part) for part in self.parts])
-
-    @cached_property
-    def left_count(self) -> int:
-        return int(np.count_nonzero(self.left.view(np.bool_)))
-
-    @property
-    def complete(self) -> bool:
-        """There was room for all records."""
-        return all(_native.records_complete(*part) for part in self.parts)
-
-    def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
-        """All records of the batch.
-
-        Args:
-            on_cpu: batch -> alignments of the reads that the device left.
-        """
-        of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
-        mates = batch.mates if paired else None
-        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=of_host.native))
-
-
-def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
-    """The chosen reads, without names and qualities."""
-    bases, offsets, mates = _native.take_reads(batch.bases, batch.base_offsets, batch.mates, chosen)
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
-
-
-def _nothing() -> Alignments:
-    def none(dtype: DTypeLike) -> NDArray[Any]:
-        return np.zeros(0, dtype)
-
-    return Alignments(
-        flag=none(np.uint16),
-        contig=none(np.int32),
-        position=none(np.int64),
-        mapq=none(np.uint8),
-        score=none(np.int32),
-        distance=none(np.int32),
-        cigar=none(np.uint32),
-        cigar_offsets=np.zeros(1, np.int64),
-        record_offsets=np.zeros(1, np.int64),
-    )
-
-
-@dataclass(frozen=True)
 class _Launch:
     """The kernel for batches of one longest length: bytes of shared memory and number of its blocks."""
 
@@ -263,6 +204,7 @@ class MapKernel:
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
         assert records is not None
+        records = records[: self._records_bytes(item)]
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come
@@ -387,14 +329,3 @@ def self_test(device: Device) -> None:
     found = run_alone(device, lambda device: MapKernel(device, index, params, None), item)
     if not same_records(found, map_on_one_lane(index, batch, params)):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")
-
-
-def same_records(found: DeviceRecords, expected: DeviceRecords) -> bool:
-    """The same, wherever the further records lie."""
-
-    def of(records: DeviceRecords) -> list[bytes]:
-        return [
-            array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
-        ]
-
-    return of(found) == of(expected)

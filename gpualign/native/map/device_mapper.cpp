@@ -118,13 +118,17 @@ private:
 Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     std::vector<uint8_t> on_host(reads);
-    for (size_t read = 0; read < reads; read++) on_host[read] = records.flagged(read, MapRecord::kOnHost);
+    {
+        nb::gil_scoped_release release;
+        for (size_t read = 0; read < reads; read++) on_host[read] = records.flagged(read, MapRecord::kOnHost);
+    }
     return to_numpy(std::move(on_host));
 }
 
 bool records_complete(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     bool complete = true;
+    nb::gil_scoped_release release;
     for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoRoom);
     return complete;
 }
