@@ -34,33 +34,29 @@ struct MapRules {
     int32_t local;          // reads that do not align end to end are left to the host
     int32_t max_secondary;  // secondary alignments reported per read
     int32_t strata;         // of those with at most that many edits more than the best
+    int64_t locus_bits;     // that name a position of the reference: algo/map/mapping_quality.hpp
     PairLibrary pairs;
     const int32_t* penalties;  // score units, by insert size up to pairs.max
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// What a record of a read says besides its CIGAR. Its mapping quality is left to the host: powers and logarithms differ between
-// processors.
+// A record of a read. What finds no room in it lies in the batch's `further` records, which are handed out as they are asked for.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
-    static constexpr uint16_t kUnused = 0x4000;  // flag: there is no such secondary alignment
-    static constexpr int32_t kNotAsked = -2, kNone = -1;
+    static constexpr uint16_t kNoRoom = 0x4000;  // flag: there were not enough further records
 
     uint32_t contig, position;
     int32_t score;
-    // What suboptimal alignments lose against the record, least and how many that little: those of a proper pair (kNotAsked
-    // where it is none), and those among the read's own loci (kNotAsked where the record is not the best of them).
-    int32_t pair_min_loss, alone_min_loss;
-    uint16_t pair_count, alone_count;
-    uint16_t distance, seed_hits;
-    uint16_t flag;
-    uint8_t hits_truncated, operations;
+    uint16_t distance, flag, mapq;
+    uint16_t operations;                  // of the CIGAR
+    uint32_t secondary, first_secondary;  // how many further records are the read's secondary alignments, and which is the first
+    uint32_t long_cigar;                  // which further record has the CIGAR, from its end, where it has more operations than fit
 };
 
 struct MapRecord : MapFacts {
-    static constexpr uint32_t kMaxOperations = 24;
+    static constexpr uint32_t kMaxOperations = 16;
 
-    uint16_t cigar[kMaxOperations];  // length << 4 | operation, 0 after the last
+    uint16_t cigar[kMaxOperations];  // length << 4 | operation
 };
 
 struct MapBatch {
@@ -69,14 +65,16 @@ struct MapBatch {
     const uint8_t* bases;
     const int64_t* offsets;     // of each read in the bases
     const uint32_t* templates;  // first read of each template, a read by itself or a pair, and one past the last
-    MapRecord* records;         // 1 + max_secondary for each read
+    MapRecord* records;         // one for each read
+    MapRecord* further;
     uint8_t* workspace;         // of each group
     uint32_t* next_template;
-    uint32_t template_count;
-    uint32_t workspace_hits, workspace_loci, workspace_trace;  // its sizes: algo/map/types.hpp
+    uint32_t* next_further;
+    uint32_t template_count, further_count;
+    uint32_t workspace_hits, workspace_loci, workspace_trace, reserved;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 80 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 96 && sizeof(MapBatch) == 216,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 248,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -74,6 +74,11 @@ struct Warp {
         return lane() == kLanes - 1 ? last : other;
     }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
+    __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const {
+        uint32_t before = 0;
+        if (lane() == 0) before = atomicAdd(counter, n);
+        return from(before, 0);
+    }
 
 private:
     template <class T>

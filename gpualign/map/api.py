@@ -23,7 +23,8 @@ from gpualign.io.reads import ReadSource
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
-from gpualign.map.device.kernel import DeviceRecords, make_kernel, runs_on_gpu
+from gpualign.map.device.kernel import make_kernel, runs_on_gpu
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +60,15 @@ class PairModel:
         return fields
 
     @property
-    def native(self) -> dict[str, float]:
+    def native(self) -> dict[str, Any]:
         """As native functions take it."""
-        return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation)}
+        return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation), "penalties": self.penalties}
+
+    @cached_property
+    def penalties(self) -> NDArray[np.int32]:
+        """int32 (max + 1,): score units that each insert size costs."""
+        penalties: NDArray[np.int32] = _native.pair_penalties(self.mean, self.sd, self.max)
+        return penalties
 
 
 def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> PairModel:

@@ -107,7 +107,7 @@ def run_map(
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "--all, --sensitivity full and more than 16 secondary alignments are mapped"
+    what = "--sensitivity full is mapped"
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 

@@ -14,7 +14,8 @@ from gpualign.io.mates import PairedParts, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments, LongReadKernel
-from gpualign.map.device.kernel import DeviceRecords, MapKernel, make_kernel
+from gpualign.map.device.kernel import MapKernel, make_kernel
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.output import MappedText, RecordFormatter
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of

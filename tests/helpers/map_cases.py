@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import DeviceRecords
+from gpualign.map.device.records import DeviceRecords
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch

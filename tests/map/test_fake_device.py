@@ -100,7 +100,9 @@ def sam_of(cli: Cli, *arguments: object) -> bytes:
     return without_program(out)
 
 
-@pytest.mark.parametrize("options", [(), ("-N", 3), ("--end-to-end",), ("--batch-size", "64K")])
+@pytest.mark.parametrize(
+    "options", [(), ("-N", 3), ("--all", "--strata", 4), ("--end-to-end", "-e", 0.3), ("--batch-size", "64K")]
+)
 def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tuple[object, ...]) -> None:
     expected = sam_of(cli, some_reads, *options, "--device", "cpu")
     driver = use(FakeDriver())
@@ -130,6 +132,30 @@ def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> N
     assert expected.count(b"\n") > 500
     use(FakeDriver())
     assert sam_of(cli, *mates, "--device", "cuda", "--batch-size", "20K") == expected
+
+
+def test_batches_with_more_records_than_there_is_room_for(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Are mapped in parts, and not by the CPU."""
+    path, report = tmp_path / "repeats.fa", tmp_path / "report.json"
+    rng = np.random.default_rng(9)
+    unit = bytes(np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 400)])
+    path.write_bytes(b">r\n" + b"\n".join([unit] * 60) + b"\n")
+    reads = tmp_path / "reads.fa"
+    reads.write_bytes(b"".join(b">r%d\n%b\n" % (i, unit[i % 300 : i % 300 + 100]) for i in range(900)))
+    options = ("--all", "-q")
+    expected = without_program(cli("map", path, reads, *options, "--device", "cpu")[1])
+    assert expected.count(b"\n") > 900 * 50
+    joined: list[int] = []
+    join = MapKernel.join
+    monkeypatch.setattr(MapKernel, "join", lambda self, results: joined.append(len(results)) or join(self, results))
+    use(FakeDriver())
+    status, found, _ = cli("map", path, reads, *options, "--device", "cuda", "--json", report)
+    assert status == 0
+    assert without_program(found) == expected
+    assert joined
+    assert json.loads(report.read_text())["gpu_items"] == 900
 
 
 def test_two_devices_and_the_cpu(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import DeviceRecords, Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.kernel import Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import MapParams
+from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.map_cases import LETTERS, PAIRS, assert_same, repetitive_reference
 from tests.helpers.paths import GENOMES, READS
@@ -96,6 +97,8 @@ CASES = {
     "whole": MapParams.of_preset(end_to_end=True, error_rate=0.12),
     "few hits": MapParams.of_preset(max_hits=20, max_candidates=3, secondary=2),
     "many hits": MapParams.of_preset("sr-sensitive"),
+    "all": MapParams.of_preset(secondary=ALL_LOCI, strata=8),
+    "long cigars": MapParams.of_preset(match=2, mismatch=3, gap_open=0, gap_extend=1, error_rate=0.3, end_to_end=True),
     "scores": MapParams.of_preset(match=2, mismatch=3, gap_open=1, gap_extend=1, clip_penalty=0),
 }
 
@@ -166,7 +169,7 @@ def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArra
 def test_what_the_device_does_not_map() -> None:
     assert runs_on_gpu(MapParams())
     assert not runs_on_gpu(MapParams.of_preset(full=True))
-    assert not runs_on_gpu(MapParams.of_preset(secondary=17))
+    assert runs_on_gpu(MapParams.of_preset(secondary=ALL_LOCI))
     assert not runs_on_gpu(MapParams.of_preset("ont"))
 
 
@@ -195,11 +198,11 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, templates, next_unit = item.addresses(0).values()
+    letters, starts, templates, next_unit, next_further = item.addresses(0).values()
     assert found(letters, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
-    assert found(next_unit, 1, np.uint32) == [0]
+    assert found(next_unit, 1, np.uint32) == found(next_further, 1, np.uint32) == [0]
     assert (letters % 256, starts % 8, templates % 4, next_unit % 4) == (0, 0, 0, 0)
     assert item.templates == len(lengths)
     assert item.longest == max([1, *(length for length in lengths if length <= 512)])
@@ -259,7 +262,7 @@ class TestOnGpu:
         index, contigs = world
         batch = make_reads(contigs, 7, 3000, longest)
         found = self.kernel_records(index, batch, CASES[case], None)
-        assert np.array_equal(found.records, map_on_one_lane(index, batch, CASES[case]).records)
+        assert same_records(found, map_on_one_lane(index, batch, CASES[case]))
         assert_same(found, index, batch, CASES[case], None)
 
     @pytest.mark.parametrize("library", PAIRS)
@@ -268,7 +271,7 @@ class TestOnGpu:
         index, contigs = world
         batch = make_pairs(contigs, 5, 2500)
         found = self.kernel_records(index, batch, CASES[case], PAIRS[library])
-        assert np.array_equal(found.records, map_on_one_lane(index, batch, CASES[case], PAIRS[library]).records)
+        assert same_records(found, map_on_one_lane(index, batch, CASES[case], PAIRS[library]))
         assert_same(found, index, batch, CASES[case], PAIRS[library])
 
     def test_files(self, tmp_path: Path) -> None:

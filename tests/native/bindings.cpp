@@ -79,6 +79,23 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     return nb::make_tuple(to_numpy(std::move(hashes)), to_numpy(std::move(positions)), to_numpy(std::move(reverse)));
 }
 
+// Mapping qualities of proper pairs whose other loci by themselves lose nothing that matters, or of single reads.
+Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengths, Input<uint8_t> truncated, Input<int32_t> distances,
+                                  Input<int32_t> seed_hits, Input<int32_t> losses, Input<int32_t> counts, bool paired) {
+    MapRules rules{};
+    rules.scores.match = 1;
+    rules.scores.mismatch = edit - 1;
+    rules.locus_bits = bits_of_locus(bases);
+    const MappingQuality quality(rules);
+    std::vector<uint8_t> out;
+    for (size_t i = 0; i < lengths.size(); i++) {
+        const Evidence chosen{lengths.data()[i], truncated.data()[i] != 0, distances.data()[i], seed_hits.data()[i]};
+        const Suboptimal others{losses.data()[i], uint32_t(counts.data()[i])};
+        out.push_back(paired ? quality.paired(chosen, nullptr, others, MappingQuality::kManyBits) : quality.single(chosen, others));
+    }
+    return to_numpy(std::move(out));
+}
+
 }  // namespace
 }  // namespace gpualign
 
@@ -89,6 +106,9 @@ NB_MODULE(GPUALIGN_MODULE, m) {
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
     m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+    m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"), nb::arg("truncated"),
+          nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
+          "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
 }

@@ -54,6 +54,12 @@ struct OneLane {
     }
     // Differs between lanes, as not all need call it: the counter before it was raised by one.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
+    // The counter before it was raised by n, once for all lanes.
+    GPUALIGN_HD uint32_t take_together(uint32_t* counter, uint32_t n) const {
+        const uint32_t before = *counter;
+        *counter += n;
+        return before;
+    }
 };
 
 GPUALIGN_HD uint32_t count_bits(uint32_t bits) {

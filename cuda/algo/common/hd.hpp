@@ -8,11 +8,13 @@
 
 #if defined(__CUDACC__)
 #define GPUALIGN_HD __host__ __device__ __forceinline__
-#define GPUALIGN_HD_CALL __host__ __device__ inline
+#define GPUALIGN_HD_CALL __host__ __device__ __noinline__
+#define GPUALIGN_HOST_DEVICE __host__ __device__ inline
 #define GPUALIGN_UNROLL _Pragma("unroll")
 #else
 #define GPUALIGN_HD inline __attribute__((always_inline))
-#define GPUALIGN_HD_CALL inline  // what is too long to be part of its callers
+#define GPUALIGN_HD_CALL inline  // what shall not be part of its callers
+#define GPUALIGN_HOST_DEVICE inline  // what is long: the compiler decides
 #define GPUALIGN_UNROLL _Pragma("GCC unroll 8")  // arrays that shall live in registers want it
 #endif
 

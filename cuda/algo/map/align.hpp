@@ -119,6 +119,7 @@ GPUALIGN_HD AffineEnd fill_band(const Group& group, const AffineScores& scores, 
 // A CIGAR as it comes out of the traceback, from its end. More operations than there is room for are counted, not kept.
 struct CigarEnd {
     uint16_t* operations;
+    uint32_t room;
     uint32_t count = 0, last = ~0u, length = 0;
 
     GPUALIGN_HD void push(uint32_t operation, uint32_t n) {
@@ -132,23 +133,15 @@ struct CigarEnd {
     }
     GPUALIGN_HD void flush() {
         if (length == 0) return;
-        if (count < MapRecord::kMaxOperations) operations[count] = uint16_t(length << 4 | last);
+        if (count < room) operations[count] = uint16_t(length << 4 | last);
         count++;
     }
 };
 
-// The alignment within `limit` diagonals of where the locus begins.
-template <int Words, class Group>
-GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                               uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
-                               CigarEnd& cigar, MapFacts& record) {
-    const int64_t left = target.contig_offsets[contig];
-    const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.bases,
-                          shared.bases + MapShared<Words>::kRows, workspace.trace};
-    load_codes(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
-    constexpr int kMaxColumns = (MapShared<Words>::kMaxLimit + int(Group::kLanes)) / int(Group::kLanes);
-    const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
-                                                               : fill_band<kMaxColumns>(group, scores, band);
+// Follows the trace back from the end; sets where the alignment begins.
+template <class Group>
+GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const AffineEnd& end, CigarEnd& cigar, int32_t& row,
+                            int32_t& diagonal) {
     const auto matches = [&](int i, int b) {
         for (int run = 0;; run += int(Group::kLanes)) {
             const int up = i - run - int(group.lane());
@@ -157,39 +150,63 @@ GPUALIGN_HD void align_in_band(const Group& group, const MapRead& read, bool rev
             if (others) return run + int(first_lane(others));
         }
     };
-    int row = end.row, diagonal = end.diagonal;
-    const uint32_t clip_end = uint32_t(read.length - 1 - row);
-    cigar.push(kCigarS, clip_end);
+    row = end.row;
+    diagonal = end.diagonal;
+    cigar.push(kCigarS, uint32_t(band.length - 1 - row));
     affine_traceback([&](int i, int b) { return band.traced(i, b); }, matches, row, diagonal, [&](char op, uint32_t n) {
         cigar.push(op == 'M' ? kCigarM : op == 'I' ? kCigarI : kCigarD, n);
     });
     cigar.push(kCigarS, uint32_t(row));
-    record.position = uint32_t(begin - read.limit + row + diagonal - left);
-    record.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
+    cigar.flush();
 }
 
-// Fills what the alignment says in the record, and shared.cigar from its end; false where it has too many operations.
-template <int Words, class Group>
+// The alignment within `limit` diagonals of where the locus begins. `longer(operations)` gives room for a long CIGAR, or null: then
+// the result is false.
+template <int Words, class Group, class Longer>
+GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                               uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
+                               CigarEnd& cigar, MapFacts& record, Longer&& longer) {
+    const int64_t left = target.contig_offsets[contig];
+    const AffineBand band{2 * read.limit + 1, read.limit + 1, read.length, shared.bases,
+                          shared.bases + MapShared<Words>::kRows, workspace.trace};
+    load_codes(group, read, reverse, target, begin - read.limit, left, target.contig_offsets[contig + 1], band);
+    constexpr int kMaxColumns = (MapShared<Words>::kMaxLimit + int(Group::kLanes)) / int(Group::kLanes);
+    const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
+                                                               : fill_band<kMaxColumns>(group, scores, band);
+    int32_t row, diagonal;
+    trace_back(group, band, end, cigar, row, diagonal);
+    if (cigar.count > cigar.room) {
+        cigar = {longer(cigar.count), cigar.count};
+        if (!cigar.operations) return false;
+        trace_back(group, band, end, cigar, row, diagonal);
+    }
+    record.position = uint32_t(begin - read.limit + row + diagonal - left);
+    record.score = end.value + (end.row < read.length - 1 ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
+    return true;
+}
+
+// Fills what the alignment says in the record, and shared.cigar from its end, or what `longer` gave; false where that is null.
+template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_locus(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target,
-                             const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record) {
+                             const MapRules& rules, const MapWorkspace& workspace, MapShared<Words>& shared, MapFacts& record,
+                             Longer&& longer) {
     const uint32_t contig = locus_contig(target, locus);
     const int64_t left = target.contig_offsets[contig], begin = locus_end(locus) - read.length;
     const int32_t distance = int32_t(locus_distance(locus));
     record.contig = contig;
     record.distance = uint16_t(distance);
-    record.seed_hits = uint16_t(locus_seed_hits(locus));
-    CigarEnd cigar{shared.cigar};
+    CigarEnd cigar{shared.cigar, MapRecord::kMaxOperations};
     if (is_ungapped(group, read, locus, target, left, target.contig_offsets[contig + 1], rules.scores, shared)) {
         record.position = uint32_t(begin - left);
         record.score = (read.length - distance) * rules.scores.match - distance * rules.scores.mismatch;
         cigar.push(kCigarM, uint32_t(read.length));
-    } else {
-        align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared, cigar, record);
+        cigar.flush();
+    } else if (!align_in_band(group, read, locus_reverse(locus), target, begin, contig, rules.scores, workspace, shared, cigar, record,
+                              longer)) {
+        return false;
     }
-    cigar.flush();
     group.sync();
-    if (cigar.count > MapRecord::kMaxOperations) return false;
-    record.operations = uint8_t(cigar.count);
+    record.operations = uint16_t(cigar.count);
     return true;
 }
 

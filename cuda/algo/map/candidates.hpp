@@ -11,8 +11,12 @@ constexpr uint32_t kMaxWindows = 1 << 14;
 constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in the columns of a window that ends where its contig does
 constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
 
+// The order in which candidates are verified, but for the contig.
+GPUALIGN_HD uint64_t candidate_order(uint32_t seed_hits, int64_t diagonal, bool reverse) {
+    return uint64_t(0xFFFF - (seed_hits < 0xFFFF ? seed_hits : 0xFFFF)) << 34 | uint64_t(diagonal + kCandidateBias) << 1 | uint64_t(reverse);
+}
 GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool reverse, uint32_t window) {
-    return uint64_t(0xFFFF - seed_hits) << 48 | uint64_t(diagonal + kCandidateBias) << 15 | uint64_t(reverse) << 14 | window;
+    return candidate_order(seed_hits, diagonal, reverse) << 14 | window;
 }
 GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
 GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
@@ -36,19 +40,18 @@ GPUALIGN_HD void add_window(const Group& group, const MapTarget& target, const M
     workspace.candidates[window] = make_candidate(seed_hits, diagonal, reverse, window);
 }
 
-// Called by one lane: the hits [from, to) share a candidate for each contig they touch.
-template <class Group>
-GPUALIGN_HD void add_cluster(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                             uint32_t* counter, const uint64_t* hits, uint32_t from, uint32_t to) {
-    // a path within the limit strays from the diagonal of a seed that it meets by no more than the limit; which of these it
-    // meets is not known
+// emit(contig, seed hits, first diagonal, begin, end) for the candidates that the hits [from, to) share, one for each contig they
+// touch, in order of their first hits; called by one lane. A path within the limit strays from the diagonal of a seed that it meets
+// by no more than the limit: the window [begin, end) holds the paths that meet any of the candidate's seeds.
+template <class Emit>
+GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int32_t limit, const uint64_t* hits, uint32_t from,
+                                    uint32_t to, Emit&& emit) {
     const auto add = [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t last_diagonal) {
-        add_window(group, target, workspace, counter, contig, hit_reverse(hits[from]), seed_hits, diagonal, diagonal - read.limit,
-                   last_diagonal + read.limit + read.length);
+        emit(contig, seed_hits, diagonal, diagonal - limit, last_diagonal + limit + length);
     };
     const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
     const uint32_t usual = contig_of(target, hit_position(hits[from]));
-    if (lowest >= target.contig_offsets[usual] && highest + read.length <= target.contig_offsets[usual + 1])
+    if (lowest >= target.contig_offsets[usual] && highest + length <= target.contig_offsets[usual + 1])
         return add(usual, to - from, lowest, highest);
     for (uint32_t first = from, others = 1; first < to && others; first++) {
         const uint32_t contig = contig_of(target, hit_position(hits[first]));
@@ -85,24 +88,36 @@ GPUALIGN_HD uint32_t first_beyond(const uint64_t* hits, uint32_t from, uint32_t 
     return high;
 }
 
-// Candidates of sorted hits: those on diagonals no further apart than the limit belong together, from the left.
-template <class Group>
-GPUALIGN_HD uint32_t cluster_hits(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                  uint32_t* counter, const uint64_t* hits, uint32_t count) {
-    const uint64_t limit = uint64_t(read.limit);
-    if (group.lane() == 0) *counter = 0;
-    group.sync();
+// visit(from, to), by one lane each, for the sorted hits that belong together: from the left, those on diagonals no further than the
+// limit from the first one's, beyond which no path within the limit meets it.
+template <class Group, class Visit>
+GPUALIGN_HD void for_each_cluster(const Group& group, const uint64_t* hits, uint32_t count, int32_t limit, Visit&& visit) {
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
-        if (i > 0 && hit_line(hits[i]) - hit_line(hits[i - 1]) <= limit) continue;
+        if (i > 0 && hit_line(hits[i]) - hit_line(hits[i - 1]) <= uint64_t(limit)) continue;
         // a gap wider than the limit before hit i: clusters begin here, whatever lies to the left
         uint32_t from = i;
         do {
-            const uint64_t last = hit_line(hits[from]) + limit;
-            const uint32_t to = first_beyond(hits, from, count, last);
-            add_cluster(group, read, target, workspace, counter, hits, from, to);
+            const uint32_t to = first_beyond(hits, from, count, hit_line(hits[from]) + uint64_t(limit));
+            visit(from, to);
             from = to;
-        } while (from < count && hit_line(hits[from]) - hit_line(hits[from - 1]) <= limit);
+        } while (from < count && hit_line(hits[from]) - hit_line(hits[from - 1]) <= uint64_t(limit));
+        if (Group::kLanes == 1) i = from - 1;
     }
+}
+
+// Fills the workspace with the candidates of sorted hits; returns their number.
+template <class Group>
+GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
+                                     uint32_t* counter, const uint64_t* hits, uint32_t count) {
+    if (group.lane() == 0) *counter = 0;
+    group.sync();
+    for_each_cluster(group, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
+        for_each_candidate(target, read.length, read.limit, hits, from, to,
+                           [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                               add_window(group, target, workspace, counter, contig, hit_reverse(hits[from]), seed_hits, diagonal,
+                                          begin, end);
+                           });
+    });
     group.sync();
     return *counter;
 }
@@ -118,8 +133,10 @@ GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uin
     return group.largest(most);
 }
 
-// The candidates worth a verification, moved to the front: loci with far fewer hits than the best need more edits, as
-// each edit spoils the seeds over it. Returns their number.
+// A heuristic, for speed: loci with far fewer seed hits than the best one need more edits, as each edit spoils the seeds over it.
+GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t most) { return seed_hits * uint32_t(kSeedHitShare) >= most; }
+
+// The candidates worth a verification, moved to the front. Returns their number.
 template <class Group>
 GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t count, uint32_t max_candidates) {
     uint32_t most = 0;
@@ -129,7 +146,7 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& w
     }
     most = group.largest(most);
     count = keep_keys(group, workspace.candidates, count,
-                      [&](uint64_t candidate) { return candidate_seed_hits(candidate) * uint32_t(kSeedHitShare) >= most; });
+                      [&](uint64_t candidate) { return worth_verifying(candidate_seed_hits(candidate), most); });
     if (count <= max_candidates) return count;
     sort_keys(group, workspace.candidates, count);
     return max_candidates;

@@ -1,21 +1,10 @@
-// The loci of a read: windows searched by Myers' algorithm, of one locus found twice the better; the mate's help.
-//
-// A locus is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) | strand (1)
-// | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
+// The loci of a read: windows searched by Myers' algorithm, where its seeds are.
 #pragma once
 #include "algo/map/furthest_reaching.hpp"
+#include "algo/map/locus.hpp"
 #include "algo/common/myers_striped.hpp"
 
 namespace gpualign {
-
-GPUALIGN_HD uint64_t make_locus(uint32_t distance, int64_t end, bool reverse, uint32_t seed_hits) {
-    return uint64_t(distance) << 54 | uint64_t(end) << 21 | uint64_t(reverse) << 20 | (0xFFFFF - seed_hits);
-}
-GPUALIGN_HD uint32_t locus_distance(uint64_t locus) { return uint32_t(locus >> 54); }
-GPUALIGN_HD int64_t locus_end(uint64_t locus) { return int64_t(locus >> 21 & ((uint64_t(1) << 33) - 1)); }
-GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
-GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
-GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
 
 // What is known of a read once its windows have been searched.
 struct FoundRead {
@@ -57,6 +46,8 @@ GPUALIGN_HD void make_profile(const Group& group, const MapRead& read, uint32_t 
 struct WindowBest {
     uint32_t distance, end;
 };
+GPUALIGN_HD uint64_t packed(const WindowBest& best) { return uint64_t(best.distance) << 32 | best.end; }
+GPUALIGN_HD WindowBest unpacked(uint64_t best) { return {uint32_t(best >> 32), uint32_t(best)}; }
 
 // Called by one lane: the smallest distance of the read to a substring of the window, and the first end that has it.
 template <int Words>
@@ -84,25 +75,27 @@ GPUALIGN_HD WindowBest search_window(const MapTarget& target, int32_t length, ui
     return best;
 }
 
-// Adds the loci of the first `count` windows to `loci`, of which there are found.loci.
+// Adds the loci of the windows [from, to) that are within the limit to `loci`, of which there are found.loci. `best_of`, or null,
+// takes what is best in each window.
 template <int Words, class Group>
 GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const MapTarget& target, const MapWorkspace& workspace,
-                                MapShared<Words>& shared, const uint64_t* candidates, uint32_t count, uint64_t* loci,
-                                FoundRead& found) {
+                                MapShared<Words>& shared, uint32_t from, uint32_t to, int32_t limit, uint64_t* loci,
+                                FoundRead& found, uint64_t* best_of = nullptr) {
     make_profile<Words>(group, read, shared.profile);
     uint32_t failed = 0;
-    for (uint32_t base = 0; base < count; base += Group::kLanes) {
+    for (uint32_t base = from; base < to; base += Group::kLanes) {
         const uint32_t c = base + group.lane();
         bool within = false;
         uint64_t locus = 0;
-        if (c < count) {
-            const uint64_t candidate = candidates[c];
+        if (c < to) {
+            const uint64_t candidate = workspace.candidates[c];
             const uint32_t begin = workspace.window_begin[candidate_window(candidate)];
             const uint32_t columns = workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
             const bool reverse = candidate_reverse(candidate);
             const uint32_t seed_hits = candidate_seed_hits(candidate);
             const WindowBest best = search_window<Words>(target, read.length, begin, columns, shared.profile[reverse]);
-            within = best.distance <= uint32_t(read.limit);
+            within = best.distance <= uint32_t(limit);
+            if (best_of) best_of[c] = packed(best);
             if (within) locus = make_locus(best.distance, int64_t(begin) + best.end, reverse, seed_hits);
             else failed = seed_hits > failed ? seed_hits : failed;
         }
@@ -113,31 +106,6 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     failed = group.largest(failed);
     found.failed = failed > found.failed ? failed : found.failed;
     group.sync();
-}
-
-// Best first; each locus that stays rules out those after it on its strand no further away than the limit.
-template <class Group>
-GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* loci, uint32_t count) {
-    if (count < 2) return count;
-    constexpr uint64_t kRuledOut = ~uint64_t(0);
-    sort_keys(group, loci, count);
-    for (uint32_t p = 0; p + 1 < count; p++) {
-        const uint64_t locus = loci[p];
-        if (locus == kRuledOut) continue;
-        for (uint32_t q = p + 1 + group.lane(); q < count; q += Group::kLanes) {
-            const uint64_t other = loci[q];
-            if (other == kRuledOut || locus_reverse(other) != locus_reverse(locus)) continue;
-            const int64_t apart = locus_end(other) - locus_end(locus);
-            if (apart >= -limit && apart <= limit) loci[q] = kRuledOut;
-        }
-        group.sync();
-    }
-    return keep_keys(group, loci, count, [](uint64_t locus) { return locus != kRuledOut; });
-}
-
-GPUALIGN_HD bool in_doubt(const uint64_t* loci, uint32_t count) {
-    if (count == 0 || locus_seed_hits(loci[0]) < uint32_t(kManySeedHits)) return true;
-    return count > 1 && locus_distance(loci[1]) - locus_distance(loci[0]) < uint32_t(kClearLead);
 }
 
 // Candidates of a read and their loci; `depth` times as many hits and candidates as the rules say.
@@ -157,7 +125,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     }
     expand_hits(group, read, target, rules.k, chosen, count, shared, hits);
     sort_keys(group, hits, count);
-    uint32_t candidates = cluster_hits(group, read, target, workspace, &shared.counter, hits, count);
+    uint32_t candidates = find_candidates(group, read, target, workspace, &shared.counter, hits, count);
     candidates = choose_candidates(group, workspace, candidates, uint32_t(rules.max_candidates * depth));
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
@@ -169,7 +137,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
         group.sync();
         return;
     }
-    search_windows(group, read, target, workspace, shared, workspace.candidates, candidates, loci, found);
+    search_windows(group, read, target, workspace, shared, 0, candidates, read.limit, loci, found);
     found.loci = settle_loci(group, read.limit, loci, found.loci);
     found.near_hits = 0;
     if (candidates > 1 && found.loci && long_gap_costs_less(rules.scores, read.limit, int32_t(locus_distance(loci[0]))))
@@ -187,62 +155,8 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(loci, found.loci)) return found;
-    }
-}
-
-// The mates' outer distance, -1 where they are no proper pair. `first`, `second`: loci of R1 and R2.
-GPUALIGN_HD int64_t insert_size(const MapTarget& target, const PairLibrary& pairs, uint64_t first, int32_t first_length,
-                                uint64_t second, int32_t second_length) {
-    const int64_t end1 = locus_end(first), end2 = locus_end(second);
-    const int64_t size = insert_size(pairs, end1 - first_length, end1, locus_reverse(first), end2 - second_length, end2,
-                                           locus_reverse(second));
-    return size >= 0 && locus_contig(target, first) == locus_contig(target, second) ? size : -1;
-}
-
-// Windows for a mate, seen from the best loci of the other mate that have none of its loci near them.
-template <class Group>
-GPUALIGN_HD void add_mate_windows(const Group& group, const MapTarget& target, const PairLibrary& pairs, const MapWorkspace& workspace,
-                                  uint32_t* counter, const MapRead& anchor, const uint64_t* anchors, uint32_t anchor_count,
-                                  const MapRead& mate, const uint64_t* others, uint32_t other_count, bool anchor_is_first) {
-    for (uint32_t i = 0; i < anchor_count && i < kMaxAnchors; i++) {
-        const uint64_t locus = anchors[i];
-        if (locus_distance(locus) != locus_distance(anchors[0])) break;
-        bool fits = false;
-        for (uint32_t j = group.lane(); j < other_count && j < kMaxPairedLoci; j += Group::kLanes)
-            fits |= (anchor_is_first ? insert_size(target, pairs, locus, anchor.length, others[j], mate.length)
-                                     : insert_size(target, pairs, others[j], mate.length, locus, anchor.length)) >= 0;
-        if (group.ballot(fits)) continue;
-        const int64_t end = locus_end(locus);
-        const MateWindow w = mate_window(pairs, end - anchor.length, end, locus_reverse(locus), anchor_is_first);
-        if (group.lane() == 0)
-            add_window(group, target, workspace, counter, locus_contig(target, locus), w.reverse, 0, 0, w.begin - mate.limit,
-                       w.end + mate.limit);
-    }
-    group.sync();
-}
-
-// Looks for each mate where the other one says that it should lie, which needs no seed.
-template <int Words, class Group>
-GPUALIGN_HD void rescue_mates(const Group& group, const MapRead* reads, const MapTarget& target, const MapRules& rules,
-                              const MapWorkspace& workspace, MapShared<Words>& shared, FoundRead* found) {
-    uint32_t* counter = &shared.counter;
-    if (group.lane() == 0) *counter = 0;
-    group.sync();
-    add_mate_windows(group, target, rules.pairs, workspace, counter, reads[0], workspace.loci[0], found[0].loci, reads[1],
-                     workspace.loci[1], found[1].loci, true);
-    const uint32_t of_second = *counter;
-    group.sync();
-    add_mate_windows(group, target, rules.pairs, workspace, counter, reads[1], workspace.loci[1], found[1].loci, reads[0],
-                     workspace.loci[0], found[0].loci, false);
-    const uint32_t all = *counter;
-    group.sync();
-    for (int end = 0; end < 2; end++) {
-        const uint32_t from = end == 1 ? 0 : of_second, to = end == 1 ? of_second : all;
-        if (from == to) continue;
-        search_windows(group, reads[end], target, workspace, shared, workspace.candidates + from, to - from, workspace.loci[end],
-                       found[end]);
-        found[end].loci = settle_loci(group, reads[end].limit, workspace.loci[end], found[end].loci);
+        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, true}))
+            return found;
     }
 }
 

@@ -1,7 +1,7 @@
-// At which of its loci a read is reported, and what speaks against it: of a pair the best two together.
+// At which of its loci a read is reported, and how sure that is: of a pair the best two together.
 #pragma once
-#include "algo/map/loci.hpp"
-#include "algo/map/suboptimal.hpp"
+#include "algo/map/locus.hpp"
+#include "algo/map/mapping_quality.hpp"
 
 namespace gpualign {
 
@@ -17,105 +17,123 @@ GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     return all;
 }
 
-// A record to be: which locus, and what suboptimal ones lose.
-struct MapChoice {
-    uint32_t locus;
-    bool proper, best;  // best: of the read's own loci
-    Suboptimal pair, alone;
-};
-
 // What the loci of a read but the best one lose.
-template <class Group>
-GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const uint64_t* loci, uint32_t count, int32_t edit) {
+template <class Group, class Loci>
+GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
     Suboptimal suboptimal;
-    if (count < 2) return suboptimal;
-    for (uint32_t i = 1 + group.lane(); i < count; i += Group::kLanes)
-        suboptimal.add(int32_t(locus_distance(loci[i]) - locus_distance(loci[0])) * edit);
+    if (loci.count < 2) return suboptimal;
+    for (uint32_t i = 1 + group.lane(); i < loci.count; i += Group::kLanes) suboptimal.add(loci.score(0) - loci.score(i));
     return together(group, suboptimal);
 }
 
-template <class Group>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const uint64_t* loci, uint32_t count, int32_t edit) {
-    return {0, false, true, Suboptimal(), suboptimal_alone(group, loci, count, edit)};
+template <class Loci>
+GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
+    return {loci.length, loci.hits_truncated, loci.distance(i), loci.seed_hits(i)};
 }
 
-// Both mates as the chooser sees them.
-struct PairedLoci {
-    const MapTarget& target;
-    const MapRules& rules;
-    const uint64_t *first, *second;
-    int32_t first_length, second_length;
-    uint32_t first_count, second_count;  // at most kMaxPairedLoci
-
-    GPUALIGN_HD int32_t edit() const { return rules.scores.match + rules.scores.mismatch; }
-    GPUALIGN_HD int32_t score(uint64_t locus, int32_t length) const {
-        return length * rules.scores.match - int32_t(locus_distance(locus)) * edit();
-    }
-    GPUALIGN_HD uint32_t combinations() const { return first_count * second_count; }
-    // Of combination c; false where the two are no proper pair.
-    GPUALIGN_HD bool score_of(uint32_t c, int32_t& score_of_pair) const {
-        const uint64_t a = first[c / second_count], b = second[c % second_count];
-        const int64_t insert = insert_size(target, rules.pairs, a, first_length, b, second_length);
-        if (insert < 0) return false;
-        score_of_pair = score(a, first_length) + score(b, second_length) - rules.penalties[insert];
-        return true;
-    }
-    GPUALIGN_HD int32_t apart() const {
-        return score(first[0], first_length) + score(second[0], second_length) - rules.pairs.unpaired_penalty;
-    }
+// A record to be.
+struct MapChoice {
+    uint32_t locus;
+    bool proper;
+    uint8_t mapq;
 };
 
-// The combination with the best score, of equal ones the first; ~0 where none is a proper pair.
-template <class Group>
-GPUALIGN_HD uint32_t best_combination(const Group& group, const PairedLoci& loci, int32_t& best) {
-    uint64_t mine = 0;  // score, made positive | how far from the end
-    for (uint32_t c = group.lane(); c < loci.combinations(); c += Group::kLanes) {
-        int32_t score;
-        if (!loci.score_of(c, score)) continue;
-        const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | uint32_t(~c);
-        mine = key > mine ? key : mine;
-    }
-    mine = group.largest(mine);
-    if (mine == 0) return ~0u;
-    best = int32_t(int64_t(mine >> 32) - (int64_t(1) << 31));
-    return ~uint32_t(mine);
+template <class Group, class Loci>
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci) {
+    if (loci.count == 0) return {0, false, 0};
+    if (loci.local(0)) return {0, false, loci.local_quality()};
+    return {0, false, MappingQuality(rules).single(evidence(loci, 0), suboptimal_alone(group, loci))};
 }
 
-// One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
-template <class Group>
-GPUALIGN_HD MapChoice choose_mate(const Group& group, const PairedLoci& loci, uint32_t chosen, int32_t best, bool first,
-                                 const uint64_t* mine, uint32_t count) {
-    Suboptimal suboptimal;
-    for (uint32_t c = group.lane(); c < loci.combinations(); c += Group::kLanes) {
-        int32_t score;
-        const uint32_t locus = first ? c / loci.second_count : c % loci.second_count;
-        if (locus != chosen && loci.score_of(c, score)) suboptimal.add(best - score);
+// The loci of both mates together.
+template <class Group, class Loci>
+class Pairing {
+public:
+    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second)
+        : group_(group), rules_(rules), first_(first), second_(second), rows_(most(first.count)), columns_(most(second.count)) {}
+
+    // Both mates: as a proper pair where that is worth as much as each mate's best locus without. There are loci of both.
+    GPUALIGN_HD bool choose(MapChoice& first, MapChoice& second) const {
+        int32_t best = 0;
+        const uint32_t combination = best_combination(best);
+        if (combination == ~0u || best < apart()) return false;
+        const uint32_t i = combination / columns_, j = combination % columns_;
+        const int64_t bits = bits_of(first_, i, bits_of(second_, j, MappingQuality::kManyBits));
+        first = choose_mate(first_, i, second_, j, best, bits, [&](uint32_t row, uint32_t) { return row; });
+        second = choose_mate(second_, j, first_, i, best, bits, [&](uint32_t, uint32_t column) { return column; });
+        return true;
     }
-    for (uint32_t i = group.lane(); i < count && i < kMaxPairedLoci; i += Group::kLanes) {
-        if (i == chosen) continue;
-        const int32_t worse = int32_t(locus_distance(mine[i]) - locus_distance(mine[0])) * loci.edit();
-        suboptimal.add(best - (loci.apart() - worse));
+
+private:
+    static GPUALIGN_HD uint32_t most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
+
+    // visit(i, j, score) for the proper pairs of this lane.
+    template <class Visit>
+    GPUALIGN_HD void for_each_pair(Visit&& visit) const {
+        for (uint32_t c = group_.lane(); c < rows_ * columns_; c += Group::kLanes) {
+            const uint32_t i = c / columns_, j = c % columns_;
+            const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
+            if (insert >= 0) visit(i, j, first_.score(i) + second_.score(j) - rules_.penalties[insert]);
+        }
     }
-    MapChoice choice{chosen, true, chosen == 0, together(group, suboptimal), Suboptimal()};
-    if (choice.best) choice.alone = suboptimal_alone(group, mine, count, loci.edit());
-    return choice;
+
+    GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
+
+    // The combination with the best score, of equal ones the first; ~0 where none is a proper pair.
+    GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
+        uint64_t mine = 0;  // score, made positive | how far from the end
+        for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
+            const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | uint32_t(~(i * columns_ + j));
+            mine = key > mine ? key : mine;
+        });
+        mine = group_.largest(mine);
+        if (mine == 0) return ~0u;
+        best = int32_t(int64_t(mine >> 32) - (int64_t(1) << 31));
+        return ~uint32_t(mine);
+    }
+
+    // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
+    template <class Own>
+    GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other, int32_t best, int64_t bits,
+                                      Own&& own) const {
+        Suboptimal suboptimal;
+        for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
+            if (own(i, j) != chosen) suboptimal.add(best - score);
+        });
+        for (uint32_t i = group_.lane(); i < most(mine.count); i += Group::kLanes)
+            if (i != chosen) suboptimal.add(best - (apart() - (mine.score(0) - mine.score(i))));
+        suboptimal = together(group_, suboptimal);
+        Suboptimal alone;
+        if (chosen == 0) alone = suboptimal_alone(group_, mine);
+        const Evidence evident = beside(evidence(mine, chosen), evidence(others, other));
+        return {chosen, true, MappingQuality(rules_).paired(evident, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
+    }
+
+    // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.
+    GPUALIGN_HD int64_t bits_of(const Loci& mate, uint32_t i, int64_t most) const {
+        if (mate.length >= kShortMate || mate.local(i)) return most;
+        const int64_t bits = bits_beside_mate(mate.length, mate.limit, mate.distance(i), rules_.pairs.max);
+        return bits < most ? bits : most;
+    }
+
+    const Group& group_;
+    const MapRules& rules_;
+    const Loci &first_, &second_;
+    const uint32_t rows_, columns_;
+};
+
+template <class Group, class Loci>
+GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, MapChoice* choices) {
+    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second).choose(choices[0], choices[1])) return;
+    choices[0] = choose_single(group, rules, first);
+    choices[1] = choose_single(group, rules, second);
 }
 
-// Both mates: as a proper pair where that is worth as much as each mate's best locus without.
-template <class Group>
-GPUALIGN_HD void choose_pair(const Group& group, const MapRead* reads, const MapTarget& target, const MapRules& rules,
-                             const MapWorkspace& workspace, const FoundRead* found, MapChoice* choices) {
-    const int32_t edit = rules.scores.match + rules.scores.mismatch;
-    for (int end = 0; end < 2; end++) choices[end] = choose_single(group, workspace.loci[end], found[end].loci, edit);
-    if (found[0].loci == 0 || found[1].loci == 0) return;
-    const auto most = [](uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; };
-    const PairedLoci loci{target, rules, workspace.loci[0], workspace.loci[1], reads[0].length, reads[1].length,
-                              most(found[0].loci), most(found[1].loci)};
-    int32_t best = 0;
-    const uint32_t combination = best_combination(group, loci, best);
-    if (combination == ~0u || best < loci.apart()) return;
-    choices[0] = choose_mate(group, loci, combination / loci.second_count, best, true, workspace.loci[0], found[0].loci);
-    choices[1] = choose_mate(group, loci, combination % loci.second_count, best, false, workspace.loci[1], found[1].loci);
+// The first locus from `from` on that is reported as a secondary alignment beside the chosen one; the number of loci where none is.
+template <class Loci>
+GPUALIGN_HD uint32_t next_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, uint32_t from) {
+    while (from < loci.count && (from == chosen || loci.distance(from) - loci.distance(chosen) > rules.strata)) from++;
+    return from;
 }
 
 }  // namespace gpualign

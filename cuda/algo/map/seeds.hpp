@@ -145,6 +145,16 @@ GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint
     return total;
 }
 
+// The repeat rule: seeds are followed from the rarest to the most frequent, of equally frequent ones the first, until `most` hits have
+// been followed. The rarest is always followed, up to that number of its hits, so that a read made of repeats alone is mapped.
+GPUALIGN_HD bool rarer(uint32_t count, uint32_t seed, uint32_t other_count, uint32_t other_seed) {
+    return count < other_count || (count == other_count && seed < other_seed);
+}
+// Hits of the seed of that rank; it is not followed, nor are those after it, where these and the ones before are more than most.
+GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t most) {
+    return count <= most ? count : rank == 0 ? most : most + 1;
+}
+
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
 // their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <int Words, class Group>
@@ -155,7 +165,7 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
         uint32_t rank = s;
         if (hits_truncated) {
             rank = 0;
-            for (uint32_t t = 0; t < seeds; t++) rank += counts[t] < counts[s] || (counts[t] == counts[s] && t < s);
+            for (uint32_t t = 0; t < seeds; t++) rank += rarer(counts[t], t, counts[s], s);
         }
         shared.seed_order[rank] = uint16_t(s);
     }
@@ -163,8 +173,7 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
     hits = 0;
     for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
         const uint32_t rank = base + group.lane();
-        uint32_t count = rank < seeds ? counts[shared.seed_order[rank]] : 0;
-        if (count > most) count = rank == 0 ? most : most + 1;  // the rarest is followed in any case
+        const uint32_t count = rank < seeds ? hits_to_follow(rank, counts[shared.seed_order[rank]], most) : 0;
         uint32_t total;
         const uint32_t start = hits + group.sum_before(count, total);
         const uint32_t beyond = group.ballot(rank < seeds && start + count > most);
@@ -182,6 +191,13 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
     return seeds;
 }
 
+// The hit of an index entry with the k-mer at a position of the read.
+GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse, int32_t length, int k) {
+    const bool reverse = entry_reverse(entry) != kmer_reverse;
+    const int64_t at = reverse ? length - k - position : position;
+    return make_hit(reverse, int64_t(entry_position(entry)) - at, at);
+}
+
 // The chosen seeds' hits, unsorted.
 template <int Words, class Group>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
@@ -196,10 +212,7 @@ GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapT
         const uint32_t seed = shared.seed_order[low];
         const uint64_t entry = target.index.entries[shared.seeds.first[seed] + (h - shared.seeds.start[low])];
         const uint16_t at_read = shared.seed_at[seed];
-        const bool reverse = entry_reverse(entry) != ((at_read & kSeedReverse) != 0);
-        const int32_t position = at_read & ~kSeedReverse;
-        const int64_t at = reverse ? read.length - k - position : position;
-        hits[h] = make_hit(reverse, int64_t(entry_position(entry)) - at, at);
+        hits[h] = hit_of(entry, at_read & ~kSeedReverse, (at_read & kSeedReverse) != 0, read.length, k);
     }
     group.sync();
 }

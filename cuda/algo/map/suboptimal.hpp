@@ -1,13 +1,12 @@
 // What suboptimal alignments lose against the one that is reported.
 #pragma once
-#include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
 namespace gpualign {
 
 // In score units: the least, and how many lose that little.
 struct Suboptimal {
-    int32_t least = MapFacts::kNone;  // there are none
+    int32_t least = -1;  // there are none
     uint32_t count = 0;
 
     GPUALIGN_HD void add(int32_t loss) {

@@ -1,6 +1,8 @@
 // A template, a read or a pair, from bases to records.
 #pragma once
 #include "algo/map/align.hpp"
+#include "algo/map/mate_rescue.hpp"
+#include "algo/map/pairing.hpp"
 
 namespace gpualign {
 
@@ -13,35 +15,37 @@ public:
     GPUALIGN_HD void map(uint32_t number) {
         const uint32_t first = batch_.templates[number];
         const int mates = int(batch_.templates[number + 1] - first);
+        uint16_t left = MapRecord::kOnHost;
         bool here = true;
-        for (int mate = 0; mate < mates; mate++)
-            here = load(first + uint32_t(mate), mate) && (mates == 1 || reads_[mate].length >= kShortMate) && here;
+        for (int mate = 0; mate < mates; mate++) here = load(first + uint32_t(mate), mate) && here;
         for (int mate = 0; mate < mates && here; mate++) here = find(mate);
         MapChoice choices[2];
         if (here && mates == 2) {
-            rescue_mates(group_, reads_, batch_.target, batch_.rules, workspace_, shared_, found_);
-            choose_pair(group_, reads_, batch_.target, batch_.rules, workspace_, found_, choices);
+            MateRescue<Words, Group>(group_, batch_.target, batch_.rules, workspace_, shared_).run(reads_, found_);
+            choose_pair(group_, batch_.rules, loci(0), loci(1), choices);
             here = !wants_poor_mate();
         } else if (here) {
-            choices[0] = choose_single(group_, workspace_.loci[0], found_[0].loci, edit());
+            choices[0] = choose_single(group_, batch_.rules, loci(0));
         }
+        if (here) left = MapRecord::kNoRoom;
         for (int mate = 0; mate < mates && here; mate++) here = report(first + uint32_t(mate), mate, choices[mate]);
         if (here) return;
-        for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate));
+        for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate), left);
     }
 
 private:
-    GPUALIGN_HD int32_t edit() const { return batch_.rules.scores.match + batch_.rules.scores.mismatch; }
-    GPUALIGN_HD uint32_t records_per_read() const { return 1 + uint32_t(batch_.rules.max_secondary); }
-
-    // False where the read is longer than there is room for, or so short that any locus would do.
+    GPUALIGN_HD PackedLoci loci(int mate) const {
+        return {batch_.target, batch_.rules.scores, workspace_.loci[mate], found_[mate].loci, reads_[mate].length, reads_[mate].limit,
+                found_[mate].hits_truncated};
+    }
+    // False where the read is longer than there is room for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         if (length > MapShared<Words>::kRows) return false;
         MapRead& read = reads_[mate];
         read = {shared_.read_words[mate], shared_.read_not_acgt[mate], int32_t(length), batch_.rules.limits[length], false};
         const int64_t band = 2 * int64_t(read.limit) + 1;
-        if (read.limit >= read.length || read.limit > MapShared<Words>::kMaxLimit) return false;
+        if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         if ((2 * length + band) * (read.limit + 1) > int64_t(workspace_.trace_bytes)) return false;
         read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words[mate],
                                shared_.read_not_acgt[mate]);
@@ -54,71 +58,77 @@ private:
         return !(batch_.rules.local && found_[mate].wants_chaining(workspace_.loci[mate], batch_.rules.scores, reads_[mate].limit));
     }
 
-    // Whether one mate alone has a locus: the host looks for the other by chaining near it.
+    // Whether one mate alone has a locus, and the other may be near it with clipped ends, where the host looks for it.
     GPUALIGN_HD bool wants_poor_mate() const {
-        return batch_.rules.local && (found_[0].loci == 0) != (found_[1].loci == 0);
+        if (!batch_.rules.local || (found_[0].loci == 0) == (found_[1].loci == 0)) return false;
+        const MapRead& read = reads_[found_[0].loci == 0 ? 0 : 1];
+        return read.length * batch_.rules.scores.match >= kMinLocalScore &&
+               limit_beside_mate(read.length, read.limit, batch_.rules.pairs.max) >= 0;
     }
 
+    // False where there are not enough further records.
     GPUALIGN_HD bool report(uint32_t r, int mate, const MapChoice& choice) {
-        const FoundRead& found = found_[mate];
-        const uint64_t* loci = workspace_.loci[mate];
+        const PackedLoci list = loci(mate);
         MapFacts record{};
-        record.pair_min_loss = record.alone_min_loss = MapRecord::kNotAsked;
-        if (found.loci == 0) {
+        if (list.count == 0) {
             record.flag = kFlagUnmapped;
-            write(r, 0, record);
-            return clear(r, 1);
+            write(batch_.records[r], record);
+            return true;
         }
-        record.hits_truncated = found.hits_truncated;
-        if (choice.proper) {
-            record.pair_min_loss = choice.pair.least;
-            record.pair_count = uint16_t(choice.pair.count);
-        }
-        if (choice.best) {
-            record.alone_min_loss = choice.alone.least;
-            record.alone_count = uint16_t(choice.alone.count);
-        }
-        if (!add(r, 0, mate, loci[choice.locus], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
-        const int32_t chosen = int32_t(locus_distance(loci[choice.locus]));
-        uint32_t written = 1;
-        for (uint32_t p = 0; p < found.loci && written < records_per_read(); p++) {
-            if (p == choice.locus || int32_t(locus_distance(loci[p])) - chosen > batch_.rules.strata) continue;
+        record.mapq = choice.mapq;
+        record.secondary = count_secondary(list, choice.locus);
+        if (record.secondary && !take_further(record.secondary, record.first_secondary)) return false;
+        if (!add(batch_.records[r], mate, list.list[choice.locus], choice.proper ? kFlagProper : uint16_t(0), record)) return false;
+        uint32_t p = 0;
+        for (uint32_t i = 0; i < record.secondary; i++) {
+            p = next_secondary(batch_.rules, list, choice.locus, p);
             MapFacts further{};
-            further.pair_min_loss = further.alone_min_loss = MapRecord::kNotAsked;
-            if (!add(r, written++, mate, loci[p], kFlagSecondary, further)) return false;
+            if (!add(batch_.further[record.first_secondary + i], mate, list.list[p++], kFlagSecondary, further)) return false;
         }
-        return clear(r, written);
-    }
-
-    GPUALIGN_HD bool add(uint32_t r, uint32_t number, int mate, uint64_t locus, uint16_t flag, MapFacts& record) {
-        record.flag = uint16_t(flag | (locus_reverse(locus) ? kFlagReverse : 0));
-        if (!align_locus<Words>(group_, reads_[mate], locus, batch_.target, batch_.rules, workspace_, shared_, record)) return false;
-        write(r, number, record);
         return true;
     }
 
-    GPUALIGN_HD bool clear(uint32_t r, uint32_t from) {
-        MapFacts unused{};
-        unused.flag = MapRecord::kUnused;
-        for (uint32_t number = from; number < records_per_read(); number++) write(r, number, unused);
+    GPUALIGN_HD uint32_t count_secondary(const PackedLoci& list, uint32_t chosen) const {
+        const uint32_t most = uint32_t(batch_.rules.max_secondary);
+        uint32_t count = 0;
+        for (uint32_t p = 0; count < most; p++, count++) {
+            p = next_secondary(batch_.rules, list, chosen, p);
+            if (p == list.count) break;
+        }
+        return count;
+    }
+
+    GPUALIGN_HD bool take_further(uint32_t count, uint32_t& first) {
+        first = group_.take_together(batch_.next_further, count);
+        return uint64_t(first) + count <= batch_.further_count;
+    }
+
+    GPUALIGN_HD bool add(MapRecord& to, int mate, uint64_t locus, uint16_t flag, MapFacts& record) {
+        record.flag = uint16_t(flag | (locus_reverse(locus) ? kFlagReverse : 0));
+        const auto longer = [&](uint32_t operations) {
+            const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
+            const bool room = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return room ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+        };
+        if (!align_locus<Words>(group_, reads_[mate], locus, batch_.target, batch_.rules, workspace_, shared_, record, longer))
+            return false;
+        write(to, record);
         return true;
     }
 
     // Leaves a read to the host.
-    GPUALIGN_HD void leave(uint32_t r) {
+    GPUALIGN_HD void leave(uint32_t r, uint16_t flag) {
         MapFacts record{};
-        record.flag = MapRecord::kOnHost;
-        write(r, 0, record);
-        clear(r, 1);
+        record.flag = flag;
+        write(batch_.records[r], record);
     }
 
-    // The CIGAR is the one in shared memory, from its mate.
-    GPUALIGN_HD void write(uint32_t r, uint32_t number, const MapFacts& record) {
-        MapRecord& written = batch_.records[uint64_t(r) * records_per_read() + number];
-        if (group_.lane() == 0) static_cast<MapFacts&>(written) = record;
-        const uint32_t operations = record.operations;
+    // The CIGAR is the one in shared memory, from its end, unless it is long.
+    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record) {
+        if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
+        const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
         for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
-            written.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
+            to.cigar[i] = i < operations ? shared_.cigar[operations - 1 - i] : uint16_t(0);
         group_.sync();  // the next record's goes where this one's was
     }
 

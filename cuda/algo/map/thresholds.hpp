@@ -14,8 +14,9 @@ constexpr int32_t kClearLead = 4;           // edits, that leave no doubt
 constexpr uint32_t kMaxPairedLoci = 512;    // of each mate that are tried with those of the other: by default all there are
 constexpr uint64_t kLongGap = 64;           // diagonals between the two sides of a long gap, at most
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
-constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: the CPU weighs what they say
-constexpr double kSpareBits = 8;            // that such a mate must say beyond what names its locus near the other
+constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: it is weighed what they say
+constexpr int32_t kMinLocalScore = 30;      // of a local alignment
+constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond what names its locus near the other
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.
 GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {

@@ -9,9 +9,16 @@
 //   them the read's head up to some base, and its tail from there on, each lie on a diagonal of the band without an edit:
 //   all lanes together compare the read with each diagonal and tell its heads and tails.
 #pragma once
-#include "algo/map/pairing.hpp"
+#include "algo/map/locus.hpp"
+#include "algo/map/seeds.hpp"
 
 namespace gpualign {
+
+// Whether a substitution loses less than any gap or clipped end.
+GPUALIGN_HD bool substitution_loses_least(const AffineScores& scores) {
+    const int32_t substitution = scores.match + scores.mismatch;
+    return substitution < scores.gap_open + scores.gap_extend && substitution < scores.clip_penalty + scores.match;
+}
 
 // The read against the reference, both without gaps: how many bases differ, and how many there are before the first and after
 // the last of these.
@@ -70,10 +77,8 @@ GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t l
                           int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
     const int64_t begin = locus_end(locus) - read.length;
     const uint32_t distance = locus_distance(locus);
-    const int32_t substitution = scores.match + scores.mismatch;
     if (distance == 0) return true;
-    if (distance > 2 || !read.clean || begin < left) return false;
-    if (substitution >= scores.gap_open + scores.gap_extend || substitution >= scores.clip_penalty + scores.match) return false;
+    if (distance > 2 || !read.clean || begin < left || !substitution_loses_least(scores)) return false;
     if (distance == 2)
         return two_substitutions(group, read, locus_reverse(locus), target, begin, left, right, scores, shared.reach,
                                  shared.reach + MapShared<Words>::kRows);

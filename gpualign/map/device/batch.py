@@ -31,7 +31,7 @@ class MapBatch:
     Attributes:
         batch: its bases are a view of the block.
         block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
-            or a pair, and their end (uint32), the next template to map (uint32, 0), bases.
+            or a pair, and their end (uint32), the next template to map and the next further record (uint32, 0), bases.
         templates: how many there are.
         longest: bases of the longest read that the device maps.
     """
@@ -59,7 +59,7 @@ class MapBatch:
             block[: layout.templates].view(np.int64),
             block[layout.templates : layout.next].view(np.uint32),
         )
-        block[layout.next : layout.next + 4] = 0
+        block[layout.next : layout.next + 8] = 0
         mates = batch.mates if paired else None
         count, longest = _native.stage_reads(
             batch.bases, batch.base_offsets, mates, tuning.MAP_LONGEST, bases, offsets, templates
@@ -74,6 +74,7 @@ class MapBatch:
             "offsets": block,
             "templates": block + layout.templates,
             "next_template": block + layout.next,
+            "next_further": block + layout.next + 4,
         }
 
     def halves(self, paired: bool) -> list[MapBatch]:
@@ -92,4 +93,4 @@ class _Layout:
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
         self.next = self.templates + 4 * (reads + 1)
-        self.bases = -(-(self.next + 4) // _ALIGNMENT) * _ALIGNMENT
+        self.bases = -(-(self.next + 8) // _ALIGNMENT) * _ALIGNMENT

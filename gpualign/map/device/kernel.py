@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
@@ -22,18 +21,22 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import LongReadKernel
+from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import resident_target, target_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: secondary alignments of a read that its records hold
-MAX_SECONDARY = 16
 #: hits of a read beyond which the CPU maps it: a candidate's number has 14 bits
 _MAX_HITS = 1 << 14
-#: windows next to a mate's loci
-_MATE_WINDOWS = 8
+#: windows next to a mate's loci, of a short one on both sides of what is found there, too
+_MATE_WINDOWS = 12
+#: least hits that there is room for: windows for both mates
+_MIN_HITS = 32
+#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is room for
+_READS_A_LONG_CIGAR = 64
+_USUAL_SECONDARY = 2
 #: shared memory that the driver keeps of each block
 _BLOCK_SHARED = 1024
 #: of the device's budget for all warps' workspaces in one batch
@@ -42,7 +45,7 @@ _WORKSPACE_SHARE = 0.1
 
 def runs_on_gpu(params: MapParams) -> bool:
     """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
-    return params.long_reads or not (params.seeding.full or params.reporting.secondary > MAX_SECONDARY)
+    return params.long_reads or not params.seeding.full
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,17 @@ class Workspace:
         limit = int(_limits(params, length)[-1])
         return cls(
             words,
-            _power_of_two(min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits)),
+            _power_of_two(max(_MIN_HITS, min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits))),
             _power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
+
+    def further_records(self, params: MapParams, reads: int) -> int:
+        """For as many reads, if they are as most, and in any case for the most that a pair can need."""
+        secondary = params.reporting.secondary
+        long_cigar = -(-2 * 2 * 32 * self.words // int(_native.MAP_RECORD_BYTES))  # two operations a base, of two bytes
+        of_pair = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
+        return of_pair + reads // _READS_A_LONG_CIGAR + reads * min(secondary, _USUAL_SECONDARY)
 
     @property
     def nbytes(self) -> int:
@@ -99,6 +109,7 @@ def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalti
         max_candidates=params.seeding.max_candidates,
         scores=filled("AffineScores", **asdict(params.scoring)),
         local=not params.end_to_end,
+        locus_bits=_native.bits_of_locus(index.reference.bases),
         pairs=filled("PairLibrary", **{name: library[name] for name in struct("PairLibrary").names or ()}),
         penalties=penalties,
         limits=limits,
@@ -106,82 +117,21 @@ def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalti
     )
 
 
-def batch_of(item: MapBatch, block: int, sizes: Workspace, **others: Any) -> np.void:
-    """``MapBatch`` of cuda/abi/map.hpp, whose block is at this address."""
+def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
+    """``MapBatch`` of cuda/abi/map.hpp, whose block and records, so many bytes, are at these addresses."""
+    size, reads = int(_native.MAP_RECORD_BYTES), len(item.batch)
     return filled(
         "MapBatch",
         **item.addresses(block),
         template_count=item.templates,
+        records=records,
+        further=records + reads * size,
+        further_count=records_bytes // size - reads,
+        reserved=0,
         workspace_hits=sizes.hits,
         workspace_loci=sizes.loci,
         workspace_trace=sizes.trace,
         **others,
-    )
-
-
-@dataclass(frozen=True)
-class DeviceRecords:
-    """The device's records of a batch.
-
-    Attributes:
-        records: uint8, the bytes of ``per_read`` records for each read (MapRecord in cuda/algo/map/types.hpp).
-        bases: of the reference.
-    """
-
-    records: NDArray[np.uint8]
-    per_read: int
-    bases: int
-
-    @cached_property
-    def left(self) -> NDArray[np.uint8]:
-        """uint8 (n,): 1 for the reads that are left to the CPU."""
-        left: NDArray[np.uint8] = _native.reads_on_host(self.records, self.per_read)
-        return left
-
-    @cached_property
-    def left_count(self) -> int:
-        return int(np.count_nonzero(self.left.view(np.bool_)))
-
-    def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
-        """All records of the batch.
-
-        Args:
-            on_cpu: batch -> alignments of the reads that the device left.
-        """
-        of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
-        return Alignments(
-            *_native.finish_records(
-                records=self.records,
-                per_read=self.per_read,
-                read_offsets=batch.base_offsets,
-                scores=params.scoring.native,
-                bases=self.bases,
-                mates=batch.mates if paired else None,
-                of_host=of_host.native,
-            )
-        )
-
-
-def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
-    """The chosen reads, without names and qualities."""
-    bases, offsets, mates = _native.take_reads(batch.bases, batch.base_offsets, batch.mates, chosen)
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
-
-
-def _nothing() -> Alignments:
-    def none(dtype: DTypeLike) -> NDArray[Any]:
-        return np.zeros(0, dtype)
-
-    return Alignments(
-        flag=none(np.uint16),
-        contig=none(np.int32),
-        position=none(np.int64),
-        mapq=none(np.uint8),
-        score=none(np.int32),
-        distance=none(np.int32),
-        cigar=none(np.uint32),
-        cigar_offsets=np.zeros(1, np.int64),
-        record_offsets=np.zeros(1, np.int64),
     )
 
 
@@ -214,34 +164,42 @@ class MapKernel:
         self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
+        self._further = 1  # times the usual number of further records
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
             return
         launch = self._launch(item.longest)
         workspace, shape = launch.workspace, launch.shape
-        target, rules = (
-            resident_target(self.device, self.index),
-            self._rules(),
-        )  # the first time much is copied: not between this batch's events
-        record_bytes = self._record_bytes(item)
+        # the first time much is copied: not between this batch's events
+        target, rules = resident_target(self.device, self.index), self._rules()
+        records_bytes = self._records_bytes(item)
         block = int(slot.upload("batch", item.block))
-        records = int(slot.device_array("records", record_bytes))
+        records = int(slot.device_array("records", records_bytes))
         memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
-        packed = batch_of(item, block, workspace, target=target, rules=rules, records=records, workspace=memory)
-        slot.pinned("records", record_bytes, np.uint8)
+        packed = batch_of(
+            item, block, workspace, records_bytes, target=target, rules=rules, records=records, workspace=memory
+        )
+        slot.pinned("records", records_bytes, np.uint8)
         slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
-        slot.download("records", record_bytes, np.uint8)
+        slot.download("records", records_bytes, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
-        per_read = 1 + self.params.reporting.secondary
+        """
+        Raises:
+            DeviceMemoryExceeded: the reads have more records than there was room for.
+        """
         if item.templates == 0:
-            return DeviceRecords(np.zeros(0, np.uint8), per_read, self.index.reference.bases)
+            return DeviceRecords(((np.zeros(0, np.uint8), 0),))
         slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
         records = slot.part_with("records")
         assert records is not None
-        records = records[: self._record_bytes(item)]
-        return DeviceRecords(records if self._lent else records.copy(), per_read, self.index.reference.bases)
+        records = records[: self._records_bytes(item)]
+        found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
+        if not found.complete:
+            self._further *= 2  # of the batches to come
+            raise DeviceMemoryExceeded("the reads have more records than there was room for")
+        return found
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
@@ -251,11 +209,11 @@ class MapKernel:
         """The parts' results, all of this kernel or all of the CPU's."""
         if isinstance(results[0], Alignments):
             return Alignments.join(results)
-        first: DeviceRecords = results[0]
-        return replace(first, records=np.concatenate([result.records for result in results]))
+        return DeviceRecords(tuple(part for result in results for part in result.parts))
 
-    def _record_bytes(self, item: MapBatch) -> int:
-        return len(item.batch) * (1 + self.params.reporting.secondary) * int(_native.MAP_RECORD_BYTES)
+    def _records_bytes(self, item: MapBatch) -> int:
+        further = self._further * self._launch(item.longest).workspace.further_records(self.params, len(item.batch))
+        return (len(item.batch) + further) * int(_native.MAP_RECORD_BYTES)
 
     def _launch(self, longest: int) -> _Launch:
         """For batches whose longest read has so many bases."""
@@ -280,7 +238,7 @@ class MapKernel:
             f"map tables {id(self)}",
             lambda: DeviceArrays(
                 self.device,
-                _native.pair_penalties(model.mean, model.sd, model.max),
+                model.penalties,
                 _limits(self.params, tuning.MAP_LONGEST),
             ),
         )
@@ -304,17 +262,24 @@ def map_on_one_lane(
     item = MapBatch.of(batch, pairs is not None)
     workspace = Workspace.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-    records = np.zeros(len(batch) * (1 + params.reporting.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
-    penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
+    limits = _limits(params, tuning.MAP_LONGEST)
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
-    at = _addresses(item.block, records, memory)
-    target = target_of(
-        index, *_addresses(index.offsets, index.entries, reference.words, known, reference.contig_offsets)
-    )
-    rules = rules_of(index, params, model, *_addresses(penalties, limits))
-    packed = batch_of(item, at[0], workspace, target=target, rules=rules, records=at[1], workspace=at[2])
-    _native.map_on_one_lane(packed.tobytes(), workspace.words)
-    return DeviceRecords(records, 1 + params.reporting.secondary, index.reference.bases)
+    arrays = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
+    target = target_of(index, *_addresses(*arrays))
+    rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
+    further = workspace.further_records(params, len(batch))
+    while True:
+        item = MapBatch.of(batch, pairs is not None)
+        records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
+        at = _addresses(item.block, records, memory)
+        packed = batch_of(
+            item, at[0], workspace, len(records), target=target, rules=rules, records=at[1], workspace=at[2]
+        )
+        _native.map_on_one_lane(packed.tobytes(), workspace.words)
+        found = DeviceRecords(((records, len(batch)),))
+        if found.complete:
+            return found
+        further *= 2
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
@@ -351,5 +316,5 @@ def self_test(device: Device) -> None:
 
     item = MapBatch.of(batch, paired=False)
     found = run_alone(device, lambda device: MapKernel(device, index, params, None), item)
-    if not np.array_equal(found.records, map_on_one_lane(index, batch, params).records):
+    if not same_records(found, map_on_one_lane(index, batch, params)):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")

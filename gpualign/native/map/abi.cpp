@@ -60,13 +60,14 @@ std::vector<AbiStruct> map_abi() {
             {"MapRules",
              sizeof(MapRules),
              {RULES(k), RULES(w), RULES(max_hits), RULES(max_candidates), abi_field("scores", &MapRules::scores, "AffineScores"),
-              RULES(local), RULES(max_secondary), RULES(strata), abi_field("pairs", &MapRules::pairs, "PairLibrary"),
+              RULES(local), RULES(max_secondary), RULES(strata), RULES(locus_bits), abi_field("pairs", &MapRules::pairs, "PairLibrary"),
               RULES(penalties), RULES(limits)}},
             {"MapBatch",
              sizeof(MapBatch),
              {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases),
-              BATCH(offsets), BATCH(templates), BATCH(records), BATCH(workspace), BATCH(next_template), BATCH(template_count),
-              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace)}}};
+              BATCH(offsets), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(next_template),
+              BATCH(next_further), BATCH(template_count), BATCH(further_count),
+              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(reserved)}}};
 }
 
 }  // namespace gpualign

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "algo/map/mapping_quality.hpp"
+#include "arrays.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
 
@@ -34,28 +36,34 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
     return rules;
 }
 
-inline PairModel pair_model_of(const nanobind::dict& values) {
-    PairModel model;
-    model.mean = named<double>(values, "mean");
-    model.sd = named<double>(values, "sd");
-    model.min = named<int64_t>(values, "min");
-    model.max = named<int64_t>(values, "max");
-    model.orientation = Orientation(named(values, "orientation"));
-    model.unpaired_penalty = named(values, "unpaired_penalty");
-    return model;
+// Points into the arrays of `values`.
+inline MapRules map_rules_of(int k, int w, uint64_t bases, const nanobind::dict& values, const nanobind::dict& pairs) {
+    MapRules rules{};
+    rules.k = k;
+    rules.w = w;
+    rules.max_hits = named(values, "max_hits");
+    rules.max_candidates = named(values, "max_candidates");
+    rules.scores = scores_of(named<nanobind::tuple>(values, "scores"));
+    rules.local = named<bool>(values, "local");
+    rules.max_secondary = named(values, "max_secondary");
+    rules.strata = named(values, "strata");
+    rules.locus_bits = bits_of_locus(bases);
+    rules.pairs = {named<int64_t>(pairs, "min"), named<int64_t>(pairs, "max"), Orientation(named(pairs, "orientation")),
+                   named(pairs, "unpaired_penalty")};
+    const auto penalties = named<Input<int32_t>>(pairs, "penalties");
+    if (int64_t(penalties.size()) <= rules.pairs.max) throw nanobind::value_error("one penalty per insert size");
+    rules.penalties = penalties.data();
+    return rules;
 }
 
 inline MapParams map_params_of(int k, int w, uint64_t bases, const nanobind::dict& values, const nanobind::dict& chaining,
                                const nanobind::dict& pairs) {
     MapParams params;
-    params.seeding = {k, w, named(values, "max_hits"), named(values, "max_candidates"), named<bool>(values, "full")};
+    params.rules = map_rules_of(k, w, bases, values, pairs);
+    params.scores = params.rules.scores;
+    params.local = params.rules.local;
+    params.seeding = {k, w, params.rules.max_hits, params.rules.max_candidates, named<bool>(values, "full")};
     params.error_rate = named<double>(values, "error_rate");
-    params.scores = scores_of(named<nanobind::tuple>(values, "scores"));
-    params.pairs = pair_model_of(pairs);
-    params.local = named<bool>(values, "local");
-    params.max_secondary = named(values, "max_secondary");
-    params.strata = named(values, "strata");
-    params.bases = bases;
     params.long_reads = chain_rules_of(k, w, params.scores, chaining);
     return params;
 }

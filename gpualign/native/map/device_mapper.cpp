@@ -2,13 +2,13 @@
 // same algorithm on one lane.
 #include <nanobind/stl/optional.h>
 
+#include <iterator>
 #include <optional>
 
 #include "algo/map/template.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
-#include "map/mapping_quality.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -53,71 +53,84 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
 
 // Score units that each insert size up to the longest costs.
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
-    PairModel model;
-    model.mean = mean;
-    model.sd = sd;
+    const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
     std::vector<int32_t> penalties(size_t(longest) + 1);
-    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = model.penalty(insert);
+    for (int64_t insert = 0; insert <= longest; insert++) penalties[size_t(insert)] = insert_penalty(insert, fixed(mean), fixed(sd));
     return to_numpy(std::move(penalties));
 }
 
+// The device's records of reads that it mapped at once: one for each, then further ones.
 class DeviceRecords {
 public:
-    DeviceRecords(const AffineScores& scores, uint64_t bases, RecordsBuilder& out) : quality_(scores, bases), out_(out) {}
+    DeviceRecords(const Input<uint8_t>& bytes, size_t reads)
+        : records_(reinterpret_cast<const MapRecord*>(bytes.data())), reads_(reads), all_(bytes.size() / sizeof(MapRecord)) {
+        if (all_ < reads) throw nb::value_error("the records are not those of the reads");
+    }
 
-    // `mate`: the primary record of the other mate, or null.
-    void add(const MapRecord& record, int32_t length, const MapRecord* mate) {
+    size_t reads() const { return reads_; }
+    bool flagged(size_t read, uint16_t flag) const { return records_[read].flag & flag; }
+
+    // The records of a read.
+    void copy(size_t read, RecordsBuilder& out) {
+        const MapRecord& primary = records_[read];
+        add(primary, out);
+        check(primary.first_secondary, primary.secondary);
+        for (uint32_t i = 0; i < primary.secondary; i++) add(further(primary.first_secondary + i), out);
+    }
+
+private:
+    const MapRecord& further(size_t i) const { return records_[reads_ + i]; }
+    void check(uint64_t first, uint64_t count) const {
+        if (count && reads_ + first + count > all_) throw nb::value_error("a record lies beyond the last one");
+    }
+
+    void add(const MapRecord& record, RecordsBuilder& out) {
         Alignment a;
         cigar_.clear();
         a.flag = record.flag;
         if (!(record.flag & kFlagUnmapped)) {
-            a.mapq = quality(record, length, mate);
+            a.mapq = uint8_t(record.mapq);
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
             a.distance = record.distance;
+            take_cigar(record);
+        }
+        out.add(a, cigar_);
+    }
+
+    void take_cigar(const MapRecord& record) {
+        if (record.operations <= MapRecord::kMaxOperations) {
             cigar_.assign(record.cigar, record.cigar + record.operations);
+            return;
         }
-        out_.add(a, cigar_);
+        check(record.long_cigar, (record.operations * sizeof(uint16_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
+        const uint16_t* operations = reinterpret_cast<const uint16_t*>(&further(record.long_cigar));
+        cigar_.assign(std::reverse_iterator(operations + record.operations), std::reverse_iterator(operations));
     }
 
-    // The records of a read that another mapper found.
-    void copy(const RecordsView& found, size_t read) {
-        for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
-            cigar_.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
-            out_.add({found.flag[r], found.mapq[r], found.contig[r], found.position[r], found.score[r], found.distance[r]}, cigar_);
-        }
-    }
-
-private:
-    static Evidence evidence(const MapRecord& record, int32_t length) {
-        return {length, record.hits_truncated != 0, record.distance, record.seed_hits};
-    }
-
-    uint8_t quality(const MapRecord& record, int32_t length, const MapRecord* mate) const {
-        const Evidence own = evidence(record, length);
-        const Suboptimal alone{record.alone_min_loss, record.alone_count}, pairs{record.pair_min_loss, record.pair_count};
-        const bool best = record.alone_min_loss != MapRecord::kNotAsked;
-        if (!mate || record.pair_min_loss == MapRecord::kNotAsked) return best ? quality_.single(own, alone) : uint8_t(0);
-        // no mate is short
-        return quality_.paired(beside(own, evidence(*mate, 0)), best ? &alone : nullptr, pairs, MappingQuality::kManyBits);
-    }
-
-    const MappingQuality quality_;
-    RecordsBuilder& out_;
+    const MapRecord* records_;
+    size_t reads_, all_;
     Cigar cigar_;
 };
 
 // Whether the host maps each read.
-Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t per_read) {
-    const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    std::vector<uint8_t> on_host(bytes.size() / (sizeof(MapRecord) * per_read));
+Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
+    const DeviceRecords records(bytes, reads);
+    std::vector<uint8_t> on_host(reads);
     {
         nb::gil_scoped_release release;
-        for (size_t read = 0; read < on_host.size(); read++)
-            on_host[read] = (records[read * per_read].flag & MapRecord::kOnHost) != 0;
+        for (size_t read = 0; read < reads; read++) on_host[read] = records.flagged(read, MapRecord::kOnHost);
     }
     return to_numpy(std::move(on_host));
+}
+
+bool records_complete(Input<uint8_t> bytes, size_t reads) {
+    const DeviceRecords records(bytes, reads);
+    bool complete = true;
+    nb::gil_scoped_release release;
+    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoRoom);
+    return complete;
 }
 
 // Copies what the device wants of a batch to where that is staged: bases, offsets, and the first read of each template, a read by
@@ -162,37 +175,45 @@ nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::op
     return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), of_mates);
 }
 
-// What map_reads returns, out of the device's records and those of the reads that it left to the host.
-nb::tuple finish_records(Input<uint8_t> bytes, size_t per_read, Input<int64_t> read_offsets, const nb::tuple& scores, uint64_t bases,
-                         std::optional<Input<uint8_t>> mates, const nb::tuple& of_host) {
-    const size_t reads = read_offsets.size() - 1;
-    if (bytes.size() != reads * per_read * sizeof(MapRecord)) throw nb::value_error("the records are not those of the reads");
+// The records of a read that another mapper found.
+void copy_found(const RecordsView& found, size_t read, Cigar& cigar, RecordsBuilder& out) {
+    for (int64_t r = found.record_offsets[read]; r < found.record_offsets[read + 1]; r++) {
+        cigar.assign(found.cigar_begin(size_t(r)), found.cigar_end(size_t(r)));
+        out.add({found.flag[r], found.mapq[r], found.contig[r], found.position[r], found.score[r], found.distance[r]}, cigar);
+    }
+}
+
+// What map_reads returns, out of the device's records and those of the reads that it left to the host; without these it leaves none
+// out.
+nb::tuple finish_records(const nb::list& parts, std::optional<Input<uint8_t>> mates, const std::optional<nb::tuple>& of_host) {
+    std::vector<DeviceRecords> device;
+    std::vector<Input<uint8_t>> held;
+    size_t reads = 0;
+    for (const nb::handle part : parts) {
+        held.push_back(nb::cast<Input<uint8_t>>(part[0]));
+        device.emplace_back(held.back(), nb::cast<size_t>(part[1]));
+        reads += device.back().reads();
+    }
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
-    const RecordArrays host(of_host);
-    const RecordsView found = host.view();
-    const MapRecord* records = reinterpret_cast<const MapRecord*>(bytes.data());
-    const AffineScores affine = scores_of(scores);
+    std::optional<RecordArrays> host;
+    if (of_host) host.emplace(*of_host);
     RecordsBuilder builder;
     {
         nb::gil_scoped_release release;
         builder.reserve(reads);
-        DeviceRecords out(affine, bases, builder);
         size_t next = 0;  // of the host's reads
-        for (size_t read = 0; read < reads; read++) {
-            const MapRecord* mine = records + read * per_read;
-            if (mine->flag & MapRecord::kOnHost) {
-                if (next == host.reads()) throw nb::value_error("the device left more reads to the host than it mapped");
-                out.copy(found, next++);
-            } else {
-                const int32_t length = int32_t(read_offsets.data()[read + 1] - read_offsets.data()[read]);
-                const MapRecord* mate = nullptr;
-                if (mates && mates->data()[read] != kSingle)
-                    mate = mates->data()[read] == kFirstMate ? mine + per_read : mine - per_read;
-                for (size_t i = 0; i < per_read && !(mine[i].flag & MapRecord::kUnused); i++) out.add(mine[i], length, mate);
+        Cigar cigar;
+        for (DeviceRecords& records : device)
+            for (size_t read = 0; read < records.reads(); read++) {
+                if (!host || !records.flagged(read, MapRecord::kOnHost)) {
+                    records.copy(read, builder);
+                } else {
+                    if (next == host->reads()) throw nb::value_error("the device left more reads to the host than it mapped");
+                    copy_found(host->view(), next++, cigar, builder);
+                }
+                builder.end_read();
             }
-            builder.end_read();
-        }
-        if (next != host.reads()) throw nb::value_error("the host mapped reads that were not left to it");
+        if (host && next != host->reads()) throw nb::value_error("the host mapped reads that were not left to it");
         if (mates) builder.set_pair_flags(mates->data());
     }
     return builder.arrays();
@@ -207,18 +228,19 @@ void bind_map_device(nb::module_& m) {
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
+    m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
-    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("per_read"), "uint8 (n,): 1 for reads that the device left.");
+    m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
+    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was room for all.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
           nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_templates"),
           "Copies a batch's bases and offsets (n + 1), and the first read of each template, pairs being one, and their end (room for "
           "n + 1): (templates, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
           "(bases, offsets, mates) of the reads whose choice is not 0.");
-    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("records"), nb::arg("per_read"), nb::arg("read_offsets"),
-          nb::arg("scores"), nb::arg("bases"),
-          nb::arg("mates").none(), nb::arg("of_host"), "The fields of results.Alignments.");
+    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
+          nb::arg("of_host").none(), "The fields of results.Alignments.");
 }
 
 }  // namespace gpualign

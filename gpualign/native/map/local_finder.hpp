@@ -11,8 +11,6 @@
 
 namespace gpualign {
 
-constexpr int32_t kMinLocalScore = 30;
-
 class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)

@@ -1,7 +1,6 @@
 // A locus of a read on the reference, and which of two is the better one.
 #pragma once
 #include <cstdint>
-#include <cstdlib>
 
 namespace gpualign {
 
@@ -14,11 +13,6 @@ struct Locus {
     int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
     int64_t begin, end; // about the first base of the read and after its last one, on the reference
     int32_t local = -1; // which of the read's local alignments, -1 where the whole read is aligned
-
-    // The same read at the same locus, found twice.
-    bool same_as(const Locus& other, int32_t limit) const {
-        return reverse == other.reverse && contig == other.contig && std::abs(end - other.end) <= limit;
-    }
 };
 
 // Best first; of equal ones the leftmost, then the forward strand.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algo/map/thresholds.hpp"
+#include "algo/map/locus.hpp"
 #include "map/local_finder.hpp"
 #include "map/mate_finder.hpp"
 #include "map/read_block.hpp"
@@ -16,13 +16,13 @@ namespace gpualign {
 class LocusFinder {
 public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
-        : params_(params), block_(reference), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
+        : params_(params), block_(reference, params_), seeder_(index, reference, params.seeding), search_(reference, params.scores, block_),
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
     // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
     void find(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
-        block_.load(params_, bases, offsets, mates, from, to);
+        block_.load(bases, offsets, mates, from, to);
         search_.load(bases, offsets + from, to - from);
         verify();
         look_deeper();
@@ -34,7 +34,7 @@ public:
     size_t size() const { return block_.size(); }
     const Read& read(size_t r) const { return block_.read(r); }
     const uint8_t* codes(size_t r, bool reverse) const { return block_.codes(r, reverse); }
-    const std::vector<Locus>& loci(size_t r) const { return block_.loci(r); }
+    LociView view(size_t r) const { return block_.view(r); }
     const std::vector<ChainRecord>& locals(size_t r) const { return block_.locals(r); }
 
 private:
@@ -59,18 +59,13 @@ private:
     void look_deeper() {
         search_.clear();
         for (size_t r = 0; r < block_.size(); r++)
-            if (block_.read(r).hits_truncated && in_doubt(block_.loci(r))) {
+            if (block_.read(r).hits_truncated && in_doubt(block_.view(r))) {
                 block_.loci(r).clear();
                 add_candidates(r, true);
             }
         if (!search_.size()) return;
         search_.run();
         search_.settle();
-    }
-
-    bool in_doubt(const std::vector<Locus>& loci) const {
-        if (loci.empty() || loci[0].seed_hits < kManySeedHits) return true;
-        return loci.size() > 1 && loci[0].score - loci[1].score < kClearLead * (params_.scores.match + params_.scores.mismatch);
     }
 
     void add_candidates(size_t r, bool deep) {
@@ -97,12 +92,7 @@ private:
     }
     static constexpr size_t kMaxWindows = 1 << 16;  // held at once
 
-    // A path within the limit strays from the diagonal of a seed that it meets by no more than the limit: the window holds the
-    // paths that meet any of the candidate's seeds.
-    void add_candidate(size_t r, const Candidate& c) {
-        const Read& read = block_.read(r);
-        search_.add(r, c.contig, c.reverse, c.seed_hits, c.first_diagonal - read.limit, c.last_diagonal + read.limit + read.length);
-    }
+    void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end()); }
 
     const MapParams params_;
     ReadBlock block_;

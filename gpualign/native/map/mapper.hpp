@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "algo/map/ungapped.hpp"
 #include "map/affine_batch.hpp"
 #include "map/locus_finder.hpp"
 #include "map/selection.hpp"
@@ -66,8 +67,7 @@ private:
         return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
     }
 
-    // Reads with at most one edit that is no gap need no dynamic program: any gap costs at least 7 where the one mismatch
-    // costs match + mismatch = 5 (with the default scores), and clipping up to it costs more than it saves.
+    // Reads with at most one edit that is no gap need no dynamic program.
     void prepare(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         if (locus.local >= 0) {
@@ -85,8 +85,7 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const bool provable = s.match + s.mismatch <= s.gap_open + s.gap_extend && s.match + s.mismatch < s.clip_penalty + s.match;
-        if (a.distance == 0 || (a.distance == 1 && provable && mismatches(codes, read.length, locus.begin, contig_begin) == 1)) {
+        if (a.distance == 0 || (a.distance == 1 && substitution_loses_least(s) && mismatches(codes, read.length, locus.begin, contig_begin) == 1)) {
             a.position = locus.begin - contig_begin;
             a.score = (read.length - a.distance) * s.match - a.distance * s.mismatch;
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));

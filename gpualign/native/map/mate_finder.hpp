@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "map/affine_batch.hpp"
-#include "algo/map/thresholds.hpp"
+#include "algo/map/mate_rescue.hpp"
 #include "map/local_finder.hpp"
 #include "map/window_search.hpp"
 
@@ -19,7 +19,7 @@ public:
     // Within the limit, near each best locus of the other mate that has none.
     void run() {
         search_.clear();
-        for_each_mate([&](size_t r, size_t mate) { look_beside(r, mate, params_.limit_beside_mate(block_.read(mate).length)); });
+        for_each_mate([&](size_t r, size_t mate) { look_beside(r, mate, limit_beside(block_.read(mate))); });
         if (!search_.size()) return;
         search_.run();
         search_.settle();
@@ -32,7 +32,7 @@ public:
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
             if (!block_.loci(mate).empty() || read.length * params_.scores.match < kMinLocalScore) return;
-            if (params_.limit_beside_mate(read.length) >= 0) look_beside(r, mate, read.limit);
+            if (limit_beside(read) >= 0) look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -54,43 +54,31 @@ private:
         }
     }
 
-    // Windows for `mate`, seen from the best loci of read r: those without a locus of its own, of a short one all, as it has
-    // others there that no seed shows.
+    int32_t limit_beside(const Read& read) const { return limit_beside_mate(read.length, read.limit, params_.rules.pairs.max); }
+
+    // Windows for `mate`, seen from the best loci of read r.
     void look_beside(size_t r, size_t mate, int32_t max_edits) {
-        if (max_edits < 0) return;
-        const bool anchor_is_first = r < mate, is_short = block_.read(mate).length < kShortMate;
-        const std::vector<Locus>& anchors = block_.loci(r);
-        const int32_t limit = block_.read(mate).limit;
-        if (params_.is_long(block_.read(mate).length)) return;
-        for (size_t i = 0; i < anchors.size() && i < kMaxAnchors && anchors[i].score == anchors[0].score; i++) {
-            const Locus& anchor = anchors[i];
-            if (!is_short && fits_any(anchor, block_.loci(mate), anchor_is_first)) continue;
-            const MateWindow w = mate_window(params_.pairs, anchor.begin, anchor.end, anchor.reverse, anchor_is_first);
-            search_.add(mate, anchor.contig, w.reverse, 0, w.begin - limit, w.end + limit, max_edits);
-        }
+        if (max_edits < 0 || params_.is_long(block_.read(mate).length)) return;
+        for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
+                             [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
+                                 search_.add(mate, contig, reverse, 0, begin, end, max_edits);
+                             });
     }
 
-    // A window gives its best locus, the first of equal ones; a short mate has others, to the left and to the right.
     void look_for_suboptimal() {
         suboptimal_.clear();
         for (size_t w = 0; w < search_.size(); w++) {
             const Locus& locus = search_.about(w);
-            const int32_t length = block_.read(locus.read).length, apart = block_.read(locus.read).limit + 1;
-            if (length >= kShortMate || search_.distance(w) > search_.limit(w)) continue;
-            suboptimal_.push_back({locus, search_.begin(w), search_.end(w) - apart});
-            suboptimal_.push_back({locus, search_.end(w) - length + apart, search_.after(w)});
+            const Read& read = block_.read(locus.read);
+            if (read.length >= kShortMate || search_.distance(w) > search_.limit(w)) continue;
+            for_each_side(search_.begin(w), search_.after(w), search_.end(w), read.length, read.limit,
+                          [&](int64_t begin, int64_t end) { suboptimal_.push_back({locus, begin, end}); });
         }
         search_.clear();
         for (const SuboptimalWindow& r : suboptimal_) search_.add(r.about.read, r.about.contig, r.about.reverse, 0, r.begin, r.end);
         if (!search_.size()) return;
         search_.run();
         search_.settle();
-    }
-
-    bool fits_any(const Locus& anchor, const std::vector<Locus>& others, bool anchor_is_first) const {
-        for (size_t j = 0; j < others.size() && j < kMaxPairedLoci; j++)
-            if (params_.pairs.insert_size(anchor_is_first ? anchor : others[j], anchor_is_first ? others[j] : anchor) >= 0) return true;
-        return false;
     }
 
     void align(size_t w) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "algo/map/locus.hpp"
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
@@ -24,12 +25,45 @@ struct Read {
     bool first_of_pair;
 };
 
+// A read's loci as pairing and selection see them (algo/map/locus.hpp).
+struct LociView {
+    const Locus* list;
+    uint32_t count;
+    int32_t length, limit;
+    bool hits_truncated;
+    const std::vector<ChainRecord>* locals;
+    const MapParams* params;
+
+    int32_t distance(uint32_t i) const { return list[i].distance; }
+    int32_t seed_hits(uint32_t i) const { return list[i].seed_hits; }
+    int32_t score(uint32_t i) const { return list[i].score; }
+    int64_t begin(uint32_t i) const { return list[i].begin; }
+    int64_t end(uint32_t i) const { return list[i].end; }
+    bool reverse(uint32_t i) const { return list[i].reverse; }
+    uint32_t contig(uint32_t i) const { return list[i].contig; }
+    bool local(uint32_t i) const { return list[i].local >= 0; }
+
+    // A read of which all split alignments together explain so little is rather one with many errors that was not found where it
+    // belongs.
+    uint8_t local_quality() const {
+        const uint8_t quality = (*locals)[size_t(list[0].local)].mapq;
+        if (params->is_long(length)) return quality;
+        int64_t explained = 0;
+        for (const ChainRecord& part : *locals)
+            if (part.kind != ChainKind::secondary) explained += part.score;
+        const bool enough = explained * 100 >= int64_t(kMinExplained) * length * params->scores.match;
+        return enough ? quality : std::min(quality, kMaxUnexplained);
+    }
+    static constexpr int kMinExplained = 30;  // per cent
+    static constexpr uint8_t kMaxUnexplained = 10;
+};
+
 class ReadBlock {
 public:
-    explicit ReadBlock(const ReferenceView& reference) : reference_(reference) {}
+    ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
     // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
-    void load(const MapParams& params, const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+    void load(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
         const size_t n = to - from;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
@@ -41,7 +75,7 @@ public:
             const uint8_t* text = bases + offsets[from + r];
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params.limit(length), false, false, 0, 0, first};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), false, false, 0, 0, first};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
@@ -62,6 +96,10 @@ public:
     // The loci of a read, within the limit or local; settled ones best first.
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
+    LociView view(size_t r) const {
+        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].hits_truncated, &locals_[r],
+                &params_};
+    }
     // The local alignments of a read, which the loci refer to: the best one, supplementary and secondary ones.
     std::vector<ChainRecord>& locals(size_t r) { return locals_[r]; }
     const std::vector<ChainRecord>& locals(size_t r) const { return locals_[r]; }
@@ -94,8 +132,9 @@ public:
         for (uint32_t p = 0; p < n; p++) {
             if (ruled_out_[p]) continue;
             const auto rule_out = [&](size_t i) {
-                const bool near = std::abs(by_position_[i].first - by_position_[rank_[p]].first) <= reads_[r].limit;
-                if (near) ruled_out_[by_position_[i].second] = true;
+                const uint32_t q = by_position_[i].second;
+                const bool near = same_locus(loci[q].end, loci[q].reverse, loci[p].end, loci[p].reverse, reads_[r].limit);
+                if (near) ruled_out_[q] = true;
                 return near;
             };
             for (size_t i = rank_[p]; i > 0 && rule_out(i - 1);) i--;
@@ -111,6 +150,7 @@ private:
     static constexpr int64_t kOtherStrand = int64_t(1) << 40;  // beyond every position
 
     const ReferenceView& reference_;
+    const MapParams& params_;
     std::vector<Read> reads_;
     std::vector<uint8_t> codes_;
     std::vector<std::vector<Locus>> loci_;

@@ -5,8 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "algo/map/thresholds.hpp"
-#include "algo/index/seed_hit.hpp"
+#include "algo/map/candidates.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
 #include "map/sort_keys.hpp"
@@ -20,19 +19,23 @@ struct SeedingParams {
     bool full;                // follow every hit and keep every candidate
 };
 
-// A locus for a read: on the forward strand of the reference the read's (or its reverse complement's) first base lies on a
-// diagonal of [first_diagonal, last_diagonal].
+// A window of the reference where a read may lie.
 struct Candidate {
-    int64_t first_diagonal, last_diagonal;  // diagonal = reference position - read position
+    uint64_t order;  // algo/map/candidates.hpp
+    int64_t begin;
+    int32_t columns;
     uint32_t contig;
-    int32_t seed_hits;  // seed hits on those diagonals
+    int32_t seed_hits;
     bool reverse;
+
+    int64_t end() const { return begin + columns; }
 };
 
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
-        : index_(index), reference_(reference), params_(params), scanner_(params.k, params.w) {}
+        : index_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
+          scanner_(params.k, params.w) {}
 
     // Looks up the minimizers of a block of reads in three passes, so that the memory accesses of many look-ups overlap.
     void look_up(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths) {
@@ -50,21 +53,15 @@ public:
     }
 
     // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
-    //
-    // The repeat rule: seeds are followed from the rarest to the most frequent, until `max_hits` hits have been followed.
-    // The rarest seed is always followed, up to that number of its hits, so that a read made of repeats alone is mapped.
     // `deep`: follow and keep several times as many.
     bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
         const int32_t depth = deep ? kDepth : 1;
-        const bool hits_truncated = collect_hits(r, length, int64_t(params_.max_hits) * depth);
+        const bool hits_truncated = collect_hits(r, length, std::min<int64_t>(int64_t(params_.max_hits) * depth, 1 << 30));
         const size_t max_candidates = size_t(params_.max_candidates) * size_t(depth);
         out.clear();
-        for_each_cluster(limit, [&](size_t from, size_t to) { add_cluster(from, to, out); });
+        cluster(limit, [&](uint32_t from, uint32_t to) { add_candidates(length, limit, from, to, out); });
         const auto better = [](const Candidate& a, const Candidate& b) {
-            if (a.seed_hits != b.seed_hits) return a.seed_hits > b.seed_hits;
-            if (a.first_diagonal != b.first_diagonal) return a.first_diagonal < b.first_diagonal;
-            if (a.reverse != b.reverse) return !a.reverse;
-            return a.contig < b.contig;
+            return a.order != b.order ? a.order < b.order : a.contig < b.contig;
         };
         drop_unlikely(out);
         if (out.size() > max_candidates) {
@@ -94,12 +91,12 @@ public:
             // those still to come lie on later diagonals
             const int64_t done = border < reference_.bases ? int64_t(border) - length - 2 * limit : std::numeric_limits<int64_t>::max();
             kept_.clear();
-            for_each_cluster(limit, [&](size_t from, size_t to) {
+            cluster(limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
                 } else if (any_path(from, to, limit, size_t(least))) {
                     cluster_.clear();
-                    add_cluster(from, to, cluster_);
+                    add_candidates(length, limit, from, to, cluster_);
                     for (const Candidate& c : cluster_) visit(c);
                 }
             });
@@ -117,19 +114,12 @@ public:
             for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
                 const int64_t end = reference_.contig_offsets[contig + 1] - length + limit;
                 for (int64_t first = reference_.contig_offsets[contig]; first <= end; first += limit + 1)
-                    visit(Candidate{first, first + limit, contig, 0, reverse});
+                    visit(Candidate{0, first - limit, 3 * limit + length, contig, 0, reverse});
             }
     }
 
     // Most hits that lie within a long gap of each other, of the read whose candidates were asked for last.
-    int32_t max_near_hits() const {
-        size_t most = 0;
-        for (size_t i = 0, stop = 0; i < hits_.size(); i++) {
-            while (stop < hits_.size() && hit_line(hits_[stop]) - hit_line(hits_[i]) <= kLongGap) stop++;
-            most = std::max(most, stop - i);
-        }
-        return int32_t(most);
-    }
+    int32_t max_near_hits() const { return int32_t(gpualign::max_near_hits(OneLane(), hits_.data(), uint32_t(hits_.size()))); }
 
     bool any_hits(size_t r) const {
         return std::any_of(seeds_.begin() + int64_t(first_seed_[r]), seeds_.begin() + int64_t(first_seed_[r + 1]),
@@ -151,9 +141,7 @@ private:
     }
 
     void add_hit(const Minimizer& minimizer, uint64_t entry, int32_t length) {
-        const bool reverse = entry_reverse(entry) != (minimizer.reverse != 0);
-        const int64_t at = reverse ? length - params_.k - int64_t(minimizer.position) : minimizer.position;
-        hits_.push_back(make_hit(reverse, int64_t(entry_position(entry)) - at, at));
+        hits_.push_back(hit_of(entry, int32_t(minimizer.position), minimizer.reverse != 0, length, params_.k));
     }
 
     // Whether some were left out.
@@ -167,35 +155,22 @@ private:
         int64_t total = 0;
         for (uint32_t s : rank_) total += seeds_[s].last - seeds_[s].first;
         const bool many = total > max_hits;
-        if (many)
-            std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) {
-                const uint32_t na = seeds_[a].last - seeds_[a].first, nb = seeds_[b].last - seeds_[b].first;
-                return na != nb ? na < nb : a < b;
-            });
-        for (uint32_t s : rank_) {
-            const Seed& seed = seeds_[s];
-            uint32_t n = seed.last - seed.first;
-            if (many) {
-                if (!hits_.empty() && int64_t(hits_.size()) + n > max_hits) break;
-                n = uint32_t(std::min<int64_t>(n, max_hits));
-            }
-            for (uint32_t e = seed.first; e < seed.first + n; e++) add_hit(seed.minimizer, index_.entries[e], length);
+        const auto count = [&](uint32_t s) { return seeds_[s].last - seeds_[s].first; };
+        if (many) std::sort(rank_.begin(), rank_.end(), [&](uint32_t a, uint32_t b) { return rarer(count(a), a, count(b), b); });
+        for (uint32_t rank = 0; rank < rank_.size(); rank++) {
+            const Seed& seed = seeds_[rank_[rank]];
+            const int64_t n = many ? hits_to_follow(rank, count(rank_[rank]), uint32_t(max_hits)) : count(rank_[rank]);
+            if (int64_t(hits_.size()) + n > max_hits) break;
+            for (uint32_t e = seed.first; e < seed.first + uint32_t(n); e++) add_hit(seed.minimizer, index_.entries[e], length);
         }
         return many;
     }
 
-    // Sorts the hits and calls visit(from, to) for those that belong together, from the left: diagonals within the limit of the
-    // first one.
+    // Sorts the hits and visits those that belong together.
     template <class Visit>
-    void for_each_cluster(int32_t limit, Visit&& visit) {
+    void cluster(int32_t limit, Visit&& visit) {
         sort_keys(hits_, sorted_);
-        for (size_t i = 0; i < hits_.size();) {
-            size_t stop = i + 1;
-            const uint64_t last = hit_line(hits_[i]) + uint64_t(limit);  // beyond it no path within the limit meets hit i
-            while (stop < hits_.size() && hit_line(hits_[stop]) <= last) stop++;
-            visit(i, stop);
-            i = stop;
-        }
+        for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, visit);
     }
 
     // Whether one of the hits [from, to) can be a path's leftmost one: so many lie within the limit to its right.
@@ -205,36 +180,36 @@ private:
         return false;
     }
 
-    // Hits [from, to) share a candidate for each contig they touch.
-    void add_cluster(size_t from, size_t to, std::vector<Candidate>& out) {
-        uint32_t contig = uint32_t(reference_.contig_of(uint64_t(hit_position(hits_[from]))));
-        const size_t first = out.size();
-        for (size_t i = from; i < to; i++) {
-            const int64_t position = hit_position(hits_[i]), diagonal = hit_diagonal(hits_[i]);
-            if (position < reference_.contig_offsets[contig] || position >= reference_.contig_offsets[contig + 1])
-                contig = uint32_t(reference_.contig_of(uint64_t(position)));
-            size_t c = first;
-            while (c < out.size() && out[c].contig != contig) c++;
-            if (c == out.size()) out.push_back({diagonal, diagonal, contig, 0, hit_reverse(hits_[from])});
-            out[c].last_diagonal = diagonal;
-            out[c].seed_hits++;
-        }
+    void add_candidates(int32_t length, int32_t limit, uint32_t from, uint32_t to, std::vector<Candidate>& out) const {
+        const bool reverse = hit_reverse(hits_[from]);
+        for_each_candidate(target_, length, limit, hits_.data(), from, to,
+                           [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                               Candidate& c = out.emplace_back();  // a copy of a temporary would wait for it to be written
+                               c.order = candidate_order(seed_hits, diagonal, reverse);
+                               c.begin = begin;
+                               c.columns = int32_t(end - begin);
+                               c.contig = contig;
+                               c.seed_hits = int32_t(seed_hits);
+                               c.reverse = reverse;
+                           });
     }
 
-    // A heuristic, for speed: loci with far fewer seed hits than the best one need more edits (each edit spoils the seeds
-    // over it), so they are not worth a verification.
     static void drop_unlikely(std::vector<Candidate>& candidates) {
         int32_t most = 0;
         for (const Candidate& c : candidates) most = std::max(most, c.seed_hits);
-        size_t kept = 0;
-        for (const Candidate& c : candidates)
-            if (c.seed_hits * kSeedHitShare >= most) candidates[kept++] = c;
-        candidates.resize(kept);
+        const auto unlikely = [most](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), uint32_t(most)); };
+        candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
+    }
+
+    // What the algorithms of algo/map need here of a target.
+    static MapTarget target_of(const IndexView& index, const ReferenceView& reference) {
+        return {index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)};
     }
 
     const IndexView& index_;
     const ReferenceView& reference_;
     const SeedingParams params_;
+    const MapTarget target_;
     MinimizerScanner scanner_;
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;

@@ -28,7 +28,7 @@ GPUALIGN_HD int64_t reference_span(const CigarText& cigar) {
 }
 
 // Gaps at the ends of an alignment become clips or go; returns by how much its first reference base moves.
-GPUALIGN_HD_CALL int64_t trim_gaps(CigarText& cigar) {
+GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     uint32_t clip = 0;
     while (cigar.count && cigar.last() != kCigarM) {
         if (cigar.last() != kCigarD) clip += cigar.length(cigar.count - 1);
@@ -51,7 +51,7 @@ GPUALIGN_HD_CALL int64_t trim_gaps(CigarText& cigar) {
 // Moves each gap as far left as the bases allow, which keeps the score; gaps of one kind that meet become one. The
 // first aligned column stays a pair of bases. `begin`: the reference's first base; `out` has room for twice the operations.
 template <class Text>
-GPUALIGN_HD_CALL CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, int64_t begin,
+GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, int64_t begin,
                                       uint32_t* room) {
     CigarText out{room, 0};
     int32_t q = 0;  // past `out`
@@ -99,7 +99,7 @@ GPUALIGN_HD_CALL CigarText left_align(const CigarText& cigar, const ChainQuery& 
 
 // Score, matches and columns; a column is a pair of bases or a base in a gap.
 template <class Text>
-GPUALIGN_HD_CALL void summarize(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, const AffineScores& scores,
+GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, const AffineScores& scores,
                                 ChainAlignment& a) {
     int32_t q = 0;
     int64_t t = a.begin;
@@ -127,7 +127,7 @@ public:
     GPUALIGN_HD ChainFinisher(const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain, uint32_t number)
         : batch_(batch), text_(text), query_(query), chain_(chain), number_(number), points_(batch.points.items + chain.first_point) {}
 
-    GPUALIGN_HD_CALL void run() {
+    GPUALIGN_HOST_DEVICE void run() {
         chain_.alignments = 0;
         chain_.first_alignment = take(batch_.alignments, chain_.runs);
         if (chain_.first_alignment == kNoItem) return;
@@ -163,7 +163,7 @@ private:
 
     GPUALIGN_HD const BandTask& task(uint32_t round, uint32_t number) const { return batch_.tasks[round].items[number]; }
 
-    GPUALIGN_HD_CALL ChainAlignment align(const ChainRun& run) {
+    GPUALIGN_HOST_DEVICE ChainAlignment align(const ChainRun& run) {
         ChainAlignment a{};
         a.chain = number_;
         uint32_t room = 4;

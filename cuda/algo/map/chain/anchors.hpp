@@ -20,7 +20,7 @@ GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.a
 
 // The minimizers of a read that the index knows, in order of position. `hashes` has room for one of each base.
 template <class Group, class Index>
-GPUALIGN_HD_CALL uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
+GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
                                            uint64_t* hashes, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
     const int32_t kmers = query.length() - rules.k + 1;
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
@@ -59,7 +59,7 @@ GPUALIGN_HD_CALL uint32_t find_chain_seeds(const Group& group, const ChainQuery&
 // One stretch with too many hits: its seeds are followed from the rarest to the most frequent, until `max_hits` hits have been
 // followed. The rarest seed is always followed, up to that number of its hits.
 template <class Group>
-GPUALIGN_HD_CALL uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
+GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
     for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
     group.sync();
     sort_keys(group, keys, n);
@@ -80,7 +80,7 @@ GPUALIGN_HD_CALL uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint3
 // crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. Returns the number of
 // anchors. `keys` has room for as many seeds as a stretch has, a power of two.
 template <class Group>
-GPUALIGN_HD_CALL uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
+GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
                                        uint64_t* keys) {
     uint32_t total = 0;
     for (uint32_t from = 0, to; from < n; from = to) {
@@ -104,7 +104,7 @@ GPUALIGN_HD_CALL uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uin
 
 // The anchors of the followed seeds, sorted.
 template <class Group, class Index>
-GPUALIGN_HD_CALL void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k, int32_t length,
+GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* seeds, uint32_t n, int32_t k, int32_t length,
                                      const Index& index, uint64_t* anchors) {
     uint32_t done = 0;
     for (uint32_t base = 0; base < n; base += Group::kLanes) {

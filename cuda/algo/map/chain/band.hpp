@@ -64,7 +64,7 @@ public:
     GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, BandTask& task, const BandWorkspace& workspace)
         : group_(group), batch_(batch), scores_(batch.rules.scores), text_(text), task_(task), memory_(workspace) {}
 
-    GPUALIGN_HD_CALL void run() {
+    GPUALIGN_HOST_DEVICE void run() {
         load();
         start();
         End end{kLowest, 0, 0};

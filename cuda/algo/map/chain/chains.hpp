@@ -90,7 +90,7 @@ private:
 
 // Scores of all anchors, their predecessors, and whether a better chain goes on from them.
 template <class Group, class Text>
-GPUALIGN_HD_CALL void score_anchors(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n) {
+GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n) {
     LookBack<Group> last(group);
     int64_t contig_end = 0;
     int32_t run = -1;  // anchors of one strand of one contig
@@ -121,7 +121,7 @@ GPUALIGN_HD_CALL void score_anchors(const Group& group, const ChainRules& rules,
 
 // The anchors at which a chain may end, best first; their keys are written to nodes.keys.
 template <class Group>
-GPUALIGN_HD_CALL uint32_t find_chain_ends(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t n) {
+GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRules& rules, const ChainNodes& nodes, uint32_t n) {
     uint32_t ends = 0;
     for (uint32_t base = 0; base < n; base += Group::kLanes) {
         const uint32_t i = base + group.lane();
@@ -138,7 +138,7 @@ GPUALIGN_HD_CALL uint32_t find_chain_ends(const Group& group, const ChainRules& 
 // From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
 // chains. Returns their number; the keys become (score, first anchor), and that anchor's predecessor the chain's number.
 template <class Text>
-GPUALIGN_HD_CALL uint32_t backtrack_chains(const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t ends,
+GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t ends,
                                            AnchorChain* chains) {
     constexpr uint32_t kTaken = 2;
     uint32_t found = 0, used = 0;
@@ -208,7 +208,7 @@ GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& 
 
 // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in the
 // order of nodes.keys. Called by one lane; returns how many.
-GPUALIGN_HD_CALL uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, int32_t length, const ChainNodes& nodes,
+GPUALIGN_HOST_DEVICE uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, int32_t length, const ChainNodes& nodes,
                                         uint32_t count, uint32_t* order, AnchorChain* chains) {
     uint32_t chosen = 0, best_ones = 0;
     uint64_t* bests = nodes.keys;  // numbers of the best chains of their stretches, in place of keys that have been read

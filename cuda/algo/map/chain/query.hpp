@@ -73,7 +73,7 @@ GPUALIGN_HD bool reverse_comes_first(const MapRead& read) {
 
 // How many of the bases differ, called by one lane; what is not A, C, G or T differs from everything.
 template <class Text>
-GPUALIGN_HD_CALL int32_t count_mismatches(const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at,
+GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at,
                                           int32_t length) {
     uint32_t n = 0;
     for (int32_t i = 0; i < length; i += kBasesPerWord) {

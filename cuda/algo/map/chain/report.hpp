@@ -12,7 +12,7 @@ namespace gpualign {
 // half: as much lies in where an end is clipped, or a gap that is some bases longer.
 //
 // All in whole numbers, with kLogBits bits after the point.
-GPUALIGN_HD_CALL uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
+GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
                                        int32_t suboptimal) {
     const AffineScores& s = rules.scores;
     const int64_t edit = s.match + s.mismatch, score = a.score;
@@ -52,7 +52,7 @@ public:
         : batch_(batch), rules_(batch.rules), state_(batch.state[read]), length_(length) {}
 
     // Ranked alignments in the order of records: the best one, supplementary ones, secondary ones, each best first.
-    GPUALIGN_HD_CALL void run() {
+    GPUALIGN_HOST_DEVICE void run() {
         uint32_t count = 0;
         for (uint32_t c = 0; c < state_.chosen; c++) count += chain(c).alignments;
         state_.ranked = 0;

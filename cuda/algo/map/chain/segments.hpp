@@ -55,7 +55,7 @@ GPUALIGN_HD bool diagonal_is_best(const AffineScores& s, int32_t mismatches) {
 }
 
 template <class Text>
-GPUALIGN_HD_CALL int32_t count_ambiguous(const Text& text, int64_t begin, int64_t end) {
+GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& text, int64_t begin, int64_t end) {
     int32_t n = 0;
     for (int64_t i = begin; i < end; i += kBasesPerWord) {
         const uint32_t within = end - i < kBasesPerWord ? (1u << (end - i)) - 1 : ~0u;
@@ -67,7 +67,7 @@ GPUALIGN_HD_CALL int32_t count_ambiguous(const Text& text, int64_t begin, int64_
 // What lies between two points. Where the reference has more than the read, rows are the read's bases, and the other way round:
 // few rows against wide bands are the fewest cells.
 template <class Text>
-GPUALIGN_HD_CALL ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text,
+GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const ChosenChain& chain, const ChainQuery& query, const Text& text,
                                            const ChainPoint& from, const ChainPoint& to, const Arena<BandTask>& tasks) {
     const int32_t on_read = to.query - from.query, on_reference = int32_t(to.reference - from.reference);
     const int32_t difference = on_reference - on_read;
@@ -93,7 +93,7 @@ GPUALIGN_HD_CALL ChainSegment plan_segment(const ChainRules& rules, const Chosen
 
 // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and both
 // sides of what is longer. Called by one lane; writes them where `points` is not null, and returns how many.
-GPUALIGN_HD_CALL uint32_t choose_points(const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
     const auto point = [&](uint32_t a) {
         return ChainPoint{anchor_reference(chain.anchors[a]) + rules.k / 2, anchor_query(chain.anchors[a]) + rules.k / 2, {kBrokenSegment, 0, 0}};
     };
@@ -116,7 +116,7 @@ GPUALIGN_HD_CALL uint32_t choose_points(const ChainRules& rules, const ChosenCha
 
 // The points of a chosen chain, the segments between them and its ends.
 template <class Group, class Text>
-GPUALIGN_HD_CALL void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
+GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
     if (group.lane() == 0) {
         chain.points = choose_points(batch.rules, chain, nullptr);
         chain.first_point = take(batch.points, chain.points);
@@ -141,7 +141,7 @@ public:
     GPUALIGN_HD ChainCutter(const ChainBatch& batch, ChosenChain& chain, int32_t length)
         : batch_(batch), rules_(batch.rules), chain_(chain), length_(length), points_(batch.points.items + chain.first_point) {}
 
-    GPUALIGN_HD_CALL void run() {
+    GPUALIGN_HOST_DEVICE void run() {
         const uint32_t last = chain_.points - 1;
         for (uint32_t s = 0; s < last; s++) {
             ChainSegment& segment = points_[s].after;

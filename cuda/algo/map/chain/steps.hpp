@@ -16,7 +16,7 @@ namespace gpualign {
 // All chains of sorted anchors, best first; of equal ones the one that begins first on the forward strand. Returns their number;
 // `order` are their numbers. `room` takes as many chains as there are ends, kNoItem where there is no room.
 template <class Group, class Text>
-GPUALIGN_HD_CALL uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
+GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
                                       const Arena<AnchorChain>& room, AnchorChain*& chains, uint32_t*& order) {
     score_anchors(group, rules, text, nodes, n);
     const uint32_t ends = find_chain_ends(group, rules, nodes, n);
@@ -34,7 +34,7 @@ GPUALIGN_HD_CALL uint32_t find_chains(const Group& group, const ChainRules& rule
 
 // The chains of a read that are aligned, from its sorted anchors.
 template <class Group, class Text>
-GPUALIGN_HD_CALL void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, uint32_t r,
+GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, uint32_t r,
                                     const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
     ChainRead& state = batch.state[r];
     AnchorChain* candidates;
@@ -61,25 +61,25 @@ GPUALIGN_HD_CALL void chain_anchors(const Group& group, const ChainBatch& batch,
     for (uint32_t c = 0; c < state.chosen; c++) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
 }
 
-GPUALIGN_HD_CALL void cut_chain(const ChainBatch& batch, uint32_t number) {
+GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {
     ChosenChain& chain = batch.chains.items[number];
     const int32_t length = int32_t(batch.offsets[chain.read + 1] - batch.offsets[chain.read]);
     ChainCutter(batch, chain, length).run();
 }
 
 template <class Text>
-GPUALIGN_HD_CALL void finish_chain(const ChainBatch& batch, const Text& text, uint32_t number) {
+GPUALIGN_HOST_DEVICE void finish_chain(const ChainBatch& batch, const Text& text, uint32_t number) {
     ChosenChain& chain = batch.chains.items[number];
     ChainFinisher<Text>(batch, text, query_of(batch, chain.read), chain, number).run();
 }
 
-GPUALIGN_HD_CALL void report_read(const ChainBatch& batch, uint32_t r) {
+GPUALIGN_HOST_DEVICE void report_read(const ChainBatch& batch, uint32_t r) {
     ReadReporter(batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
 }
 
 // The first step where the memory of all reads is that of the batch; called by all lanes.
 template <class Group, class Text>
-GPUALIGN_HD_CALL void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
+GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
     const int64_t from = batch.offsets[r], length = batch.offsets[r + 1] - from;
     const uint64_t at = first_word(batch, r);
     const int32_t words = int32_t(length / kBasesPerWord + 2);
@@ -109,7 +109,7 @@ GPUALIGN_HD_CALL void chain_read(const Group& group, const ChainBatch& batch, co
 
 // What is reported of a read; called by one lane.
 template <class Text>
-GPUALIGN_HD_CALL void write_outputs(const ChainBatch& batch, const Text& text, uint32_t r) {
+GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& batch, const Text& text, uint32_t r) {
     ChainRead& state = batch.state[r];
     const RankedAlignment* ranked = batch.ranked.items + state.first_ranked;
     uint32_t operations = 0;

@@ -1,0 +1,80 @@
+// A locus of a read, and lists of them: `Loci` are those of a read, best first, the device's (PackedLoci) or the CPU's
+// (native/map/locus.hpp).
+//
+// A locus of the device is one integer, so that sorting puts the best first: distance (10 bits) | end on the reference (33) |
+// strand (1) | seed hits missing (20). Of equal distances the leftmost comes first, then the forward strand.
+#pragma once
+#include "algo/common/group.hpp"
+#include "algo/map/types.hpp"
+
+namespace gpualign {
+
+GPUALIGN_HD uint64_t make_locus(uint32_t distance, int64_t end, bool reverse, uint32_t seed_hits) {
+    return uint64_t(distance) << 54 | uint64_t(end) << 21 | uint64_t(reverse) << 20 | (0xFFFFF - seed_hits);
+}
+GPUALIGN_HD uint32_t locus_distance(uint64_t locus) { return uint32_t(locus >> 54); }
+GPUALIGN_HD int64_t locus_end(uint64_t locus) { return int64_t(locus >> 21 & ((uint64_t(1) << 33) - 1)); }
+GPUALIGN_HD bool locus_reverse(uint64_t locus) { return locus >> 20 & 1; }
+GPUALIGN_HD uint32_t locus_seed_hits(uint64_t locus) { return 0xFFFFF - uint32_t(locus & 0xFFFFF); }
+GPUALIGN_HD uint32_t locus_contig(const MapTarget& target, uint64_t locus) { return contig_of(target, locus_end(locus) - 1); }
+
+struct PackedLoci {
+    const MapTarget& target;
+    const AffineScores& scores;
+    const uint64_t* list;
+    uint32_t count;
+    int32_t length, limit;  // of the read
+    bool hits_truncated;
+
+    GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
+    GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return int32_t(locus_seed_hits(list[i])); }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return length * scores.match - distance(i) * (scores.match + scores.mismatch); }
+    GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
+    GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
+    GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }
+    GPUALIGN_HD uint32_t contig(uint32_t i) const { return locus_contig(target, list[i]); }
+    // A local alignment has a quality of its own.
+    GPUALIGN_HD bool local(uint32_t) const { return false; }
+    GPUALIGN_HD uint8_t local_quality() const { return 0; }
+};
+
+// Whether more hits of a read that has too many are worth following: its best locus may be another.
+template <class Loci>
+GPUALIGN_HD bool in_doubt(const Loci& loci) {
+    if (loci.count == 0 || loci.seed_hits(0) < kManySeedHits) return true;
+    return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
+}
+
+// The mates' outer distance at loci i of R1 and j of R2, -1 where they are no proper pair.
+template <class Loci>
+GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
+    const int64_t size = insert_size(pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j),
+                                     second.reverse(j));
+    return size >= 0 && first.contig(i) == second.contig(j) ? size : -1;
+}
+
+// Of two loci so close only the better one stays.
+GPUALIGN_HD bool same_locus(int64_t end, bool reverse, int64_t other_end, bool other_reverse, int32_t limit) {
+    return reverse == other_reverse && end - other_end >= -limit && end - other_end <= limit;
+}
+
+// Best first; each locus that stays rules out those after it that are the same.
+template <class Group>
+GPUALIGN_HD uint32_t settle_loci(const Group& group, int32_t limit, uint64_t* loci, uint32_t count) {
+    if (count < 2) return count;
+    constexpr uint64_t kRuledOut = ~uint64_t(0);
+    sort_keys(group, loci, count);
+    for (uint32_t p = 0; p + 1 < count; p++) {
+        const uint64_t locus = loci[p];
+        if (locus == kRuledOut) continue;
+        for (uint32_t q = p + 1 + group.lane(); q < count; q += Group::kLanes) {
+            const uint64_t other = loci[q];
+            if (other != kRuledOut && same_locus(locus_end(other), locus_reverse(other), locus_end(locus), locus_reverse(locus), limit))
+                loci[q] = kRuledOut;
+        }
+        group.sync();
+    }
+    return keep_keys(group, loci, count, [](uint64_t locus) { return locus != kRuledOut; });
+}
+
+}  // namespace gpualign

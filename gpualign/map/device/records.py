@@ -1,0 +1,85 @@
+"""The records of `map`'s kernel, as they come back from the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gpualign import _native
+from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+
+
+@dataclass(frozen=True)
+class DeviceRecords:
+    """The device's records of a batch.
+
+    Attributes:
+        parts: records (uint8, the bytes of MapRecord in cuda/abi/map.hpp) and number of reads of each part of the batch
+            that was mapped at once: a record a read, then further ones.
+    """
+
+    parts: tuple[tuple[NDArray[np.uint8], int], ...]
+
+    @cached_property
+    def left(self) -> NDArray[np.uint8]:
+        """uint8 (n,): 1 for the reads that are left to the CPU."""
+        return np.concatenate([_native.reads_on_host(*part) for part in self.parts])
+
+    @cached_property
+    def left_count(self) -> int:
+        return int(np.count_nonzero(self.left.view(np.bool_)))
+
+    @property
+    def complete(self) -> bool:
+        """There was room for all records."""
+        return all(_native.records_complete(*part) for part in self.parts)
+
+    def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:
+        """All records of the batch.
+
+        Args:
+            on_cpu: batch -> alignments of the reads that the device left.
+        """
+        of_host = on_cpu(_taken(batch, self.left)) if self.left_count else _nothing()
+        mates = batch.mates if paired else None
+        return Alignments(*_native.finish_records(parts=list(self.parts), mates=mates, of_host=of_host.native))
+
+
+def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
+    """The chosen reads, without names and qualities."""
+    bases, offsets, mates = _native.take_reads(batch.bases, batch.base_offsets, batch.mates, chosen)
+    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
+
+
+def _nothing() -> Alignments:
+    def none(dtype: DTypeLike) -> NDArray[Any]:
+        return np.zeros(0, dtype)
+
+    return Alignments(
+        flag=none(np.uint16),
+        contig=none(np.int32),
+        position=none(np.int64),
+        mapq=none(np.uint8),
+        score=none(np.int32),
+        distance=none(np.int32),
+        cigar=none(np.uint32),
+        cigar_offsets=np.zeros(1, np.int64),
+        record_offsets=np.zeros(1, np.int64),
+    )
+
+
+def same_records(found: DeviceRecords, expected: DeviceRecords) -> bool:
+    """The same, wherever the further records lie."""
+
+    def of(records: DeviceRecords) -> list[bytes]:
+        return [
+            array.tobytes() for array in _native.finish_records(parts=list(records.parts), mates=None, of_host=None)
+        ]
+
+    return of(found) == of(expected)
