@@ -174,11 +174,11 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
     const AffineEnd end = band.width <= int32_t(Group::kLanes) ? fill_band<1>(group, scores, band)
                                                                : fill_band<kMaxColumns>(group, scores, band);
     int32_t row, diagonal;
-    trace_back(group, band, end, cigar, row, diagonal);
-    if (cigar.count > cigar.room) {
+    while (true) {
+        trace_back(group, band, end, cigar, row, diagonal);
+        if (cigar.count <= cigar.room) break;
         cigar = {longer(cigar.count), cigar.count};
         if (!cigar.operations) return false;
-        trace_back(group, band, end, cigar, row, diagonal);
     }
     record.position = uint32_t(begin - read.limit + row + diagonal - left);
     record.score = end.value + (end.row < read.length - 1 ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
