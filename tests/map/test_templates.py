@@ -170,7 +170,7 @@ def test_what_the_device_does_not_map() -> None:
     assert runs_on_gpu(MapParams())
     assert not runs_on_gpu(MapParams.of_preset(full=True))
     assert runs_on_gpu(MapParams.of_preset(secondary=ALL_LOCI))
-    assert not runs_on_gpu(MapParams.of_preset("ont"))
+    assert runs_on_gpu(MapParams.of_preset("ont"))
 
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
