@@ -86,6 +86,14 @@ BENCHMARKS = {
         quick="--synthetic 50000000 --reads 200000",
         genomes=tuple(name for name in data.GENOMES if name != "biomarks50k"),
     ),
+    "samples": Benchmark(
+        "map --samples: many small samples at once, compared with single runs and bwa mem",
+        "samples.py",
+        cpu=("",),
+        cuda=("--device {device} --samples 1000 --threads 16",),
+        quick="--samples 10 --pairs 500 --singles 3",
+        genomes=("ecoli_mg1655",),
+    ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",
         "long_reads.py",

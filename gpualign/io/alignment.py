@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -26,6 +27,7 @@ _SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
+_HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, letters, qualities, tags, flags
 _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 _PUMPED = 1 << 20
@@ -244,6 +246,35 @@ def sam_header(
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
     lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
+    """A header with lines of the user's before its @PG; @HD and @SQ in place of ours.
+
+    Raises:
+        UsageError: no line of a header, or @SQ lines of other contigs than ours.
+    """
+    if not lines:
+        return header
+    ours = header.decode().splitlines()
+    if bad := next((line for line in lines if not _HEADER_LINE.fullmatch(line)), None):
+        raise UsageError(f"not a line of a SAM header: {bad[:60]!r}")
+    theirs = {kind: [line for line in lines if line.startswith(kind)] for kind in ("@HD", "@SQ")}
+    if theirs["@SQ"] and [_contig(line) for line in theirs["@SQ"]] != [
+        _contig(line) for line in ours if line.startswith("@SQ")
+    ]:
+        raise UsageError("the @SQ lines that are given are not those of the reference's contigs")
+    others = [line for line in lines if not line.startswith(("@HD", "@SQ"))]
+    kept = {kind: theirs[kind] or [line for line in ours if line.startswith(kind)] for kind in theirs}
+    rest = [line for line in ours if not line.startswith(("@HD", "@SQ"))]
+    programs = next(i for i, line in enumerate(rest) if line.startswith("@PG"))
+    whole = [*kept["@HD"], *kept["@SQ"], *rest[:programs], *others, *rest[programs:]]
+    return ("\n".join(whole) + "\n").encode()
+
+
+def _contig(line: str) -> tuple[str | None, str | None]:
+    fields = {field[:3]: field[3:] for field in line.split("\t")[1:]}
+    return fields.get("SN:"), fields.get("LN:")
 
 
 def bam_header(text: bytes, reference: Reference) -> bytes:

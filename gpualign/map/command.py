@@ -11,7 +11,7 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group
+from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group, take_tags
 from gpualign.map.params import ALL_LOCI, MapParams, Pairing, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import default_of, run_options, seed_options, take_run_options
@@ -226,6 +226,9 @@ def command(
         values["secondary"] = ALL_LOCI
     elif five and not given_secondary:
         values["secondary"] = 5
+    values["tags"] = take_tags(values)
+    if values.pop("hic"):
+        values |= {"together": False, "five_prime": True}
     values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)

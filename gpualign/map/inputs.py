@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from gpualign.errors import UsageError, counted
+from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
 from gpualign.io.alignment import parse_read_group
 
@@ -71,6 +72,67 @@ class MapFiles:
         return bool(self.unmapped_reads or self.mapped_reads)
 
 
+#: forms of cs, by their number in native code
+CS_FORMS = ("none", "short", "long")
+#: tags that are written where they are asked for
+EXTRA_TAGS = ("XS", "HN", "ms")
+#: secondary alignments that are looked for to know the best of them and their number
+_COMPETING = 6
+
+
+@dataclass(frozen=True)
+class TagOptions:
+    """Tags of the records on top of those that they always have, most of them bwa's.
+
+    Attributes:
+        xa: a read's secondary alignments go to XA of its primary record, and nowhere where it has more than so many;
+            0: there is no XA.
+        secondary_records: secondary alignments that are not for XA are records.
+        xa_share: of the primary score, which they must reach.
+        scored: XB, with score and quality, instead of XA.
+        extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of alignments that compete, the
+            primary one among them; sum of the mate's base qualities of at least 15.
+        cs: one of :data:`CS_FORMS`.
+    """
+
+    xa: int = 0
+    secondary_records: bool = True
+    xa_share: float = 0.8
+    scored: bool = False
+    extra: tuple[str, ...] = ()
+    cs: str = "none"
+
+    def __post_init__(self) -> None:
+        check_range("the number of alignments in XA", self.xa, 0)
+        if not 0 < self.xa_share <= 1:
+            raise UsageError(f"the share of the best score for XA must be above 0 and at most 1, not {self.xa_share}")
+        if unknown := set(self.extra) - set(EXTRA_TAGS):
+            raise UsageError(f"unknown tag {min(unknown)} (known: {', '.join(EXTRA_TAGS)})")
+        if self.cs not in CS_FORMS:
+            raise UsageError(f"cs must be one of {', '.join(CS_FORMS)}, not {self.cs!r}")
+
+    @property
+    def needed(self) -> int:
+        """Secondary alignments that the tags speak of: one more than XA holds, which tells that there are too many."""
+        if self.xa:
+            return self.xa + 1
+        return _COMPETING if {"XS", "HN"} & set(self.extra) else 0
+
+    @property
+    def native(self) -> dict[str, Any]:
+        """As native functions take it."""
+        return {
+            "secondary_records": self.secondary_records and self.xa == 0,
+            "max_other_hits": self.xa,
+            "other_hits_share": self.xa_share,
+            "other_hits_scored": self.scored,
+            "suboptimal_score": "XS" in self.extra,
+            "hits": "HN" in self.extra,
+            "mate_qualities": "ms" in self.extra,
+            "cs": CS_FORMS.index(self.cs),
+        }
+
+
 @dataclass(frozen=True)
 class RecordOptions:
     """What the records hold.
@@ -81,6 +143,11 @@ class RecordOptions:
         secondary_sequence: write the sequence and qualities of secondary records too.
         copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
         no_unmapped: leave unmapped reads out, pairs where both mates are.
+        min_score: alignments below it are left out, and reads whose best one is are unmapped.
+        five_prime: of the alignments of a split read the one that begins first in the read is primary.
+        split_as_secondary: supplementary alignments have the flag of secondary ones, as programs before SAM 1.4 want.
+        tags: further ones.
+        header_lines: that are put into the header; @HD in place of ours.
         read_group: an @RG line with ID, or None.
         lane_groups: such a line for each lane, in place of ``read_group``.
         command_line: for the header's @PG.
@@ -91,6 +158,11 @@ class RecordOptions:
     secondary_sequence: bool = False
     copy_comments: bool = False
     no_unmapped: bool = False
+    min_score: int = 0
+    five_prime: bool = False
+    split_as_secondary: bool = False
+    tags: TagOptions = field(default_factory=TagOptions)
+    header_lines: tuple[str, ...] = ()
     read_group: str | None = None
     lane_groups: tuple[str, ...] = ()
     command_line: str = "gpualign map"
@@ -98,6 +170,17 @@ class RecordOptions:
     def __post_init__(self) -> None:
         for line in self.groups:
             parse_read_group(line)
+
+    def native(self, group: str) -> dict[str, Any]:
+        """As native functions take it; ``group``: ID of the read group, "" for none."""
+        return {
+            "eqx": self.eqx,
+            "soft_supplementary": self.soft_supplementary,
+            "secondary_sequence": self.secondary_sequence,
+            "split_as_secondary": self.split_as_secondary,
+            "read_group": group,
+            **self.tags.native,
+        }
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from gpualign.sequences.reference import Reference
 
 #: the length has one byte there, and counts a closing zero
 _LONGEST_BAM_NAME = 254
+_SECONDARY = np.uint16(0x100)
 
 
 class MappedText(NamedTuple):
@@ -67,6 +68,16 @@ class RecordFormatter:
             *(self.files, self.options, self.form, self.tagged),
         )
 
+    def finished(self, batch: SequenceBatch, alignments: Alignments) -> Alignments:
+        """The records that are reported."""
+        options = self.options
+        low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
+        # mates that were mapped one by one do not know of each other yet
+        if not (low or options.five_prime or (batch.mates is not None and self.pairs is None)):
+            return alignments
+        changed = _native.change_records(alignments.native, batch.mates, options.min_score, options.five_prime)
+        return Alignments(*changed)
+
     def __call__(
         self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None
     ) -> tuple[MappedText, int]:
@@ -101,7 +112,9 @@ class RecordFormatter:
         """Records of the reads that are wanted; None: of all."""
         options = self.options
         if self.form == "paf":
-            text = _native.format_paf(*self._reference, batch.native, alignments.native, options.eqx)
+            text = _native.format_paf(
+                *self._reference, batch.native, alignments.native, options.eqx, options.tags.native["cs"]
+            )
             lines = _native.count_newlines(text)
             expected = int(np.count_nonzero(alignments.contig >= 0))
         else:
@@ -110,14 +123,14 @@ class RecordFormatter:
                 batch.native,
                 alignments.native,
                 wanted,
-                options.eqx,
-                options.soft_supplementary,
-                options.secondary_sequence,
-                group,
+                options.native(group),
             )
-            expected = len(alignments.flag)
+            written = np.ones(len(alignments.flag), bool)
+            if not options.tags.native["secondary_records"]:
+                written = alignments.flag & _SECONDARY == 0
             if wanted is not None:
-                expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
+                written &= np.repeat(wanted.astype(bool), np.diff(alignments.record_offsets))
+            expected = int(np.count_nonzero(written))
         check_count("records", expected, lines)
         if self.form != "bam":
             return np.asarray(text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
+from gpualign.map.inputs import CS_FORMS, TagOptions
 from gpualign.options import SIZE, F, default_of, shown_size
 
 
@@ -77,6 +79,25 @@ def record_options(command: F) -> F:
         click.option(
             "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
         ),
+        click.option(
+            "--xa",
+            type=click.IntRange(min=0),
+            metavar="INT",
+            help="Report secondary alignments with at least 80 % of the best score in XA of the primary record, if "
+            "there are at most INT, instead of as records.",
+        ),
+        click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
+        click.option(
+            "--tags",
+            metavar="LIST",
+            help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
+            "the mate's base qualities), separated by commas.",
+        ),
+        click.option(
+            "--hic",
+            is_flag=True,
+            help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
+        ),
         click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
         click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
         click.option(
@@ -90,6 +111,21 @@ def record_options(command: F) -> F:
     for decorator in reversed(decorators):
         command = decorator(command)
     return command
+
+
+def take_tags(values: dict[str, Any]) -> TagOptions:
+    """Remove the options that ask for tags from the command's keyword arguments.
+
+    Without other options, secondary alignments are looked for only where a tag needs them.
+    """
+    extra = tuple(tag.strip() for tag in (values.pop("tags") or "").split(",") if tag.strip())
+    tags = TagOptions(xa=values.pop("xa") or 0, extra=extra, cs=values.pop("cs") or "none")
+    if tags.xa and values["secondary"]:
+        raise click.UsageError("--xa reports secondary alignments as a tag; -N, -a and --strata as records: choose one")
+    if values["secondary"]:
+        return tags
+    values["secondary"] = tags.needed
+    return replace(tags, secondary_records=False)
 
 
 def take_read_group(values: dict[str, Any]) -> str | None:

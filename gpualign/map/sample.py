@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment import bam_header, parse_read_group, sam_header
+from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource, joined_header
@@ -107,9 +107,9 @@ def pairs_of(
     warn: Callable[[str], None],
 ) -> tuple[PairModel | None, Iterator[Reads]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
-    if not paired:
-        return None, reads
     pairing = params.pairing
+    if not paired or not pairing.together:
+        return None, reads
     if (model := pairing.given) is not None:
         return model, reads
     model, reads = estimate_pairs(reads, lambda batch: map_batch(index, batch, params), pairing.default, threads)
@@ -189,6 +189,7 @@ def _header(reference: Reference, sample: Sample, source: dict[str, Any] | None)
     groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
     tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
     text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
+    text = with_lines(text, records.header_lines)
     return bam_header(text, reference) if layout.records == "bam" else text
 
 

@@ -88,6 +88,7 @@ class Mapping:
         formatter, params = self.formatter, self.formatter.params
         batch, clock = parsed.batch, parsed.clock
         clock.ended("map")
+        alignments = formatter.finished(batch, alignments)
         text, invalid_comments = formatter(batch, alignments, parsed.lane_group)
         clock.ended("format")
         statistics = statistics_of(batch, alignments, formatter.pairs)

@@ -19,6 +19,7 @@ void bind_map_device(nanobind::module_& m);
 void bind_long_reads(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);
+void bind_record_changes(nanobind::module_& m);
 void bind_paf(nanobind::module_& m);
 void bind_fastx_text(nanobind::module_& m);
 void bind_pairs(nanobind::module_& m);

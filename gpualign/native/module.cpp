@@ -23,6 +23,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_map_device(m);
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
+    gpualign::bind_record_changes(m);
     gpualign::bind_paf(m);
     gpualign::bind_fastx_text(m);
     gpualign::bind_pairs(m);
