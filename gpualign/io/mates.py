@@ -141,17 +141,22 @@ def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | Seque
         yield item
 
 
-def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[SequenceBatch]:
+def interleaved_batches(
+    source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
+) -> Iterator[SequenceBatch]:
     """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
 
     A batch's last record is kept back for the next one: its mate may come first there.
+
+    Args:
+        with_pairs: a file without a pair is an error.
 
     Raises:
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate does not stand beside
             it; or the first reads show that the file is not interleaved.
     """
     rest: SequenceBatch | None = None
-    beginning = _Beginning(source)
+    beginning = _Beginning(source, with_pairs)
     for batch in run_ordered(source.items(batch_bases), to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
@@ -201,9 +206,9 @@ def _not_adjacent(name: str, path: str) -> InputError:
 class _Beginning:
     """The first reads of a file that should be interleaved, as many as :data:`_BEGINNING`."""
 
-    def __init__(self, source: ReadSource) -> None:
+    def __init__(self, source: ReadSource, with_pairs: bool) -> None:
         self._path, self._seen, self._pairs = source.path, 0, 0
-        self._flagged = source.paired  # then each record says what it is
+        self._flagged = source.paired or not with_pairs  # in SAM, BAM and CRAM each record says what it is
         self._singles: set[str] = set()
 
     def look_at(self, batch: SequenceBatch) -> None:
@@ -224,7 +229,7 @@ class _Beginning:
             self.ended()
 
     def ended(self) -> None:
-        if self._seen > 1 and not self._pairs:
+        if not self._flagged and self._seen > 1 and not self._pairs:
             raise InputError(
                 f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
                 "(leave out -p, or give the second ends as a second file)",

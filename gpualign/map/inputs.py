@@ -20,8 +20,9 @@ class MapFiles:
             them: they are read one after the other.
         mates: the file of R2, or as many files as there are of R1, or None.
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
-        check_names: the mates of a pair must have one name (but for /1 and /2).
+        check_names: the mates of a pair must have one name (but for /1 and /2), and an interleaved file some pairs.
         save_index: path to save the index under, or None.
+        keep_index: the index is built once and kept beside the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
     """
@@ -32,6 +33,7 @@ class MapFiles:
     interleaved: bool = False
     check_names: bool = True
     save_index: str | None = None
+    keep_index: bool = False
     unmapped_reads: str | None = None
     mapped_reads: str | None = None
     report_page: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from gpualign.engine.malloc_tuning import reuse_memory
@@ -14,6 +14,7 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
+from gpualign.map.bwa_reference import open_beside
 from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -33,21 +34,25 @@ def run_map(
     options: RunOptions,
     layout: AlignmentLayout | None = None,
     records: RecordOptions | None = None,
+    command: str = "map",
 ) -> None:
     """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
+
+    Args:
+        command: as the user calls it, for messages.
 
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     options = with_device(params, options)
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
-    run = RunContext("map", options, (files.reference, *files.files), files.written)
+    run = RunContext(command, options, (files.reference, *files.files), files.written)
     report = run.report
     with run.opening(work_of(files.read_files, files.mate_files)) as opening, ExitStack() as stack:
         lanes = Lanes(sample, stack, opening.workers_see)
         if lanes.paired:
             params.check_pairs()
-        index, reads = _index(sample, params, lanes)
+        index, reads = _index(sample, params, lanes, run.note)
         if files.save_index is not None:
             save_index(index, files.save_index)
         report.stage("index")
@@ -86,10 +91,14 @@ def with_device(params: MapParams, options: RunOptions) -> RunOptions:
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 
-def _index(sample: Sample, params: MapParams, lanes: Lanes) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
+def _index(
+    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
+) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """The index, and all reads where the first ones had to be looked at for it."""
     reference, options = sample.files.reference, sample.options
     given = (params.seeding.k, params.seeding.w)
+    if sample.files.keep_index:
+        return open_beside(reference, *given, options.threads, say), None
     if not params.seeding.full:
         return open_index(reference, *given, options.threads), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))

@@ -94,7 +94,7 @@ class Lanes:
         if self.second:
             return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads)
         if self.paired:
-            return interleaved_batches(first, batch_bases, self._threads)
+            return interleaved_batches(first, batch_bases, self._threads, self.check_names)
         return single_items(first, batch_bases)
 
 
