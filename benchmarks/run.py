@@ -90,7 +90,7 @@ BENCHMARKS = {
         "map --samples: many small samples at once, compared with single runs and bwa mem",
         "samples.py",
         cpu=("",),
-        cuda=("--device {device} --samples 1000 --threads 16",),
+        cuda=("--device {device} --samples 1000 --distinct 50 --threads 16",),
         quick="--samples 10 --pairs 500 --singles 3",
         genomes=("ecoli_mg1655",),
     ),
