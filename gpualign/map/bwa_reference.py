@@ -43,7 +43,7 @@ def index_beside(reference: str, k: int | None, w: int | None) -> str:
 
 
 def open_beside(
-    reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None]
+    reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None], shared: bool = False
 ) -> MinimizerIndex:
     """The index of a reference, built and kept beside it the first time.
 
@@ -51,23 +51,25 @@ def open_beside(
 
     Args:
         say: told what takes time, and why nothing could be kept.
+        shared: as for :func:`open_index`.
 
     Raises:
         InputError: the reference cannot be read.
     """
     if is_index(reference) or not os.path.isfile(reference):
-        return open_index(reference, k, w, threads)
+        return open_index(reference, k, w, threads, shared=shared)
     path = index_beside(reference, k, w)
     if _is_current(path, reference):
-        return open_index(path, k, w, threads)
+        return open_index(path, k, w, threads, shared=shared)
     with _alone(path, say) as may_keep:
         if _is_current(path, reference):  # another process was first
-            return open_index(path, k, w, threads)
+            return open_index(path, k, w, threads, shared=shared)
         say(f"building the index {path}" if may_keep else f"building an index of {reference} for this run alone")
         index = open_index(reference, k, w, threads)
         if may_keep:
             try:
                 save_index(index, path)
+                return open_index(path, k, w, threads, shared=True) if shared else index
             except GpualignError as error:
                 say(f"the index is not kept: {error}")
         return index

@@ -69,6 +69,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
 @click.option(
+    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+)
+@click.option(
     "-A",
     "--match",
     type=int,

@@ -22,6 +22,7 @@ class MapFiles:
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
         check_names: the mates of a pair must have one name (but for /1 and /2), and an interleaved file some pairs.
         save_index: path to save the index under, or None.
+        preload: a saved index is mapped, shared with other processes, and locked in memory.
         keep_index: the index is built once and kept beside the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
@@ -33,6 +34,7 @@ class MapFiles:
     interleaved: bool = False
     check_names: bool = True
     save_index: str | None = None
+    preload: bool = False
     keep_index: bool = False
     unmapped_reads: str | None = None
     mapped_reads: str | None = None

@@ -153,6 +153,9 @@ def _output(command: Any) -> Any:
 @click.option(
     "--device", default=default_of(RunOptions, "device"), show_default=True, metavar="DEV", help="As for `map`."
 )
+@click.option(
+    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+)
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page.")
 @click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
@@ -200,6 +203,7 @@ def command(**values: Any) -> None:
         values["mates"],
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
+        preload=values["preload"],
         keep_index=True,
         report_page=values["report_page"],
     )

@@ -55,6 +55,8 @@ def run_map(
         index, reads = _index(sample, params, lanes, run.note)
         if files.save_index is not None:
             save_index(index, files.save_index)
+        if files.preload:
+            lock_index(index, run.warn)
         report.stage("index")
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
@@ -85,6 +87,14 @@ def run_map(
             page.write(report_page(fields).encode())
 
 
+def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
+    """Keep a shared index in memory, or say why not."""
+    if index.shared is None:
+        warn("only a saved index is shared with other processes (--preload wants one)")
+    elif (reason := index.shared.lock()) is not None:
+        warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
+
+
 def with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
     what = "long reads, --all and more than 16 secondary alignments are mapped"
@@ -97,13 +107,14 @@ def _index(
     """The index, and all reads where the first ones had to be looked at for it."""
     reference, options = sample.files.reference, sample.options
     given = (params.seeding.k, params.seeding.w)
+    shared = sample.files.preload
     if sample.files.keep_index:
-        return open_beside(reference, *given, options.threads, say), None
+        return open_beside(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
-        return open_index(reference, *given, options.threads), None
+        return open_index(reference, *given, options.threads, shared=shared), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)
     seeds = given if is_index(reference) else choose_seeds(params, piece)
-    index = open_index(reference, *seeds, options.threads)
+    index = open_index(reference, *seeds, options.threads, shared=shared)
     check_seeds(params, index.params, piece)
     return index, reads

@@ -151,6 +151,7 @@ def map_sample(
             out.write(text)
             statistics = statistics + of_batch
             progress(of_batch.reads)
+        index.check_unchanged()
     return statistics
 
 

@@ -33,7 +33,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.run import DEVICE_BATCH, with_device
+from gpualign.map.run import DEVICE_BATCH, lock_index, with_device
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
@@ -133,7 +133,10 @@ def run_samples(
     work = work_of([file for job in missing for file in job.files] or [sheet.path], ())
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
-        index = open_index(files.reference, params.seeding.k, params.seeding.w, options.threads)
+        seeds = (params.seeding.k, params.seeding.w)
+        index = open_index(files.reference, *seeds, options.threads, shared=files.preload)
+        if files.preload:
+            lock_index(index, run.warn)
         if files.save_index is not None:
             save_index(index, files.save_index)
         run.report.stage("index")

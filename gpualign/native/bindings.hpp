@@ -13,6 +13,7 @@ void bind_table(nanobind::module_& m);
 void bind_gapsmis(nanobind::module_& m);
 void bind_gapsmis_format(nanobind::module_& m);
 void bind_index(nanobind::module_& m);
+void bind_mapped_file(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_map_counts(nanobind::module_& m);
 void bind_map_device(nanobind::module_& m);

@@ -18,6 +18,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_gapsmis(m);
     gpualign::bind_gapsmis_format(m);
     gpualign::bind_index(m);
+    gpualign::bind_mapped_file(m);
     gpualign::bind_map(m);
     gpualign::bind_map_counts(m);
     gpualign::bind_map_device(m);
