@@ -4,6 +4,7 @@
 
 namespace gpualign {
 void bind_abi(nanobind::module_& m);
+void bind_coverage(nanobind::module_& m);
 void bind_cpu(nanobind::module_& m);
 void bind_duplicates(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);

@@ -8,6 +8,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.attr("isa") = GPUALIGN_STRING(GPUALIGN_MODULE);
     nanobind::set_leak_warnings(false);
     gpualign::bind_abi(m);
+    gpualign::bind_coverage(m);
     gpualign::bind_cpu(m);
     gpualign::bind_duplicates(m);
     gpualign::bind_fastx(m);
