@@ -16,7 +16,8 @@ from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header
-from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.cram import sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, single_items
@@ -79,7 +80,7 @@ def run_map(
         pairs, items = _pairs(index, reads, source.paired, params, options)
         report.stage("insert sizes")
         header = _header(index.reference, files.reference, records, layout, source.header)
-        mapping = Mapping(RecordFormatter(index, params, pairs, files, records, layout.records, source.tagged))
+        mapping = Mapping(RecordFormatter(index, params, pairs, files, records, layout, source.tagged))
         statistics = MapStatistics()
         with (
             MapOutputs(files, options, layout, index.reference) as out,
@@ -120,7 +121,7 @@ def _header(
     group = parse_read_group(records.read_group)[0] if records.read_group else None
     tags = sequence_tags(reference, path) if layout.format == "cram" else None
     text = sam_header(reference, records.command_line, group, source, layout.sort, tags)
-    return bam_header(text, reference) if layout.records == "bam" else text
+    return bam_header(text, reference) if layout.written == "bam" else text
 
 
 class _Source:
