@@ -82,6 +82,7 @@ class RecordOptions:
         copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
         no_unmapped: leave unmapped reads out, pairs where both mates are.
         read_group: an @RG line with ID, or None.
+        lane_groups: such a line for each lane, in place of ``read_group``.
         command_line: for the header's @PG.
     """
 
@@ -91,8 +92,14 @@ class RecordOptions:
     copy_comments: bool = False
     no_unmapped: bool = False
     read_group: str | None = None
+    lane_groups: tuple[str, ...] = ()
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:
-        if self.read_group is not None:
-            parse_read_group(self.read_group)
+        for line in self.groups:
+            parse_read_group(line)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The @RG lines that are given."""
+        return self.lane_groups or (() if self.read_group is None else (self.read_group,))

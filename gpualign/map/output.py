@@ -61,7 +61,7 @@ class RecordFormatter:
         self.options, self.layout, self.tagged = options, layout, tagged
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
-        self._read_group = parse_read_group(options.read_group)[1] if options.read_group else ""
+        self._read_group = "" if options.read_group is None else parse_read_group(options.read_group)[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordFormatter, (
@@ -69,29 +69,36 @@ class RecordFormatter:
             *(self.files, self.options, self.layout, self.tagged),
         )
 
-    def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
-        """The text, and the number of comments that should be tags and are none."""
+    def __call__(
+        self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None
+    ) -> tuple[MappedText, int]:
+        """The text, and the number of comments that should be tags and are none.
+
+        Args:
+            lane_group: ID of the read group of these reads; None: that of all.
+        """
+        group = self._read_group if lane_group is None else lane_group
         files, options = self.files, self.options
         alignments = alignments.with_read_flags(batch.flags)
         with_tags, invalid = self._with_tags(batch)
         if not (options.no_unmapped or files.write_reads):
-            return MappedText(self._records(with_tags, alignments, None)), invalid
+            return MappedText(self._records(with_tags, alignments, None, group)), invalid
         placed = mapped_templates(batch, alignments)
         unmapped = _native.format_fastx(batch.native, 1 - placed, True) if files.unmapped_reads else b""
         mapped = _native.format_fastx(batch.native, placed, True) if files.mapped_reads else b""
         wanted = placed if options.no_unmapped else None
-        return MappedText(self._records(with_tags, alignments, wanted), unmapped, mapped), invalid
+        return MappedText(self._records(with_tags, alignments, wanted, group), unmapped, mapped), invalid
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with tags for comments, and the number of comments that are none."""
         if self.tagged:
             return batch, 0
         if self.options.copy_comments:
-            return with_comment_tags(batch, self.options.read_group is not None)
+            return with_comment_tags(batch, bool(self.options.groups))
         return replace(batch, comments=None, comment_offsets=None), 0
 
     def _records(
-        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None
+        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None, group: str
     ) -> NDArray[np.uint8] | RecordBatch:
         """Records of the reads that are wanted; None: of all."""
         options = self.options
@@ -108,7 +115,7 @@ class RecordFormatter:
                 options.eqx,
                 options.soft_supplementary,
                 options.secondary_sequence,
-                self._read_group,
+                group,
             )
             expected = len(alignments.flag)
             if wanted is not None:

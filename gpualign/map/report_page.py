@@ -66,14 +66,18 @@ class Histogram:
 
 def report_page(report: dict[str, Any]) -> str:
     """The page for a report of `map` (the JSON report's fields)."""
-    title = f"gpualign map: {report['sample']}"
-    plots = "".join(_figure(histogram.shown()) for histogram in histograms(report))
+    return page_of(f"gpualign map: {report['sample']}", _summary(report), report)
+
+
+def page_of(title: str, summary: str, report: dict[str, Any], with_plots: bool = True) -> str:
+    """A page with a summary, the plots of a report and its fields."""
+    plots = "".join(_figure(histogram.shown()) for histogram in histograms(report)) if with_plots else ""
     return f"""<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
 <head><meta charset="utf-8" /><title>{escape(title)}</title><style>{_STYLE}</style></head>
 <body>
 <h1>{escape(title)}</h1>
-{_summary(report)}
+{summary}
 <div class="plots">
 {plots}</div>
 <details><summary>The report as JSON</summary>
