@@ -198,9 +198,9 @@ class DuplicateMetrics(NamedTuple):
         """Sets by size, and for one library what more sequencing would yield; no lines where there is nothing."""
         size = self.libraries[0].library_size if len(self.libraries) == 1 else None
         sizes = sorted({*self.set_sizes[0], *self.set_sizes[1], *self.set_sizes[2]})
-        columns = ["BIN", "all_sets", "optical_sets", "non_optical_sets"]
+        columns = ["set_size", "all_sets", "optical_sets", "non_optical_sets"]
         if size is not None:
-            columns.insert(1, "CoverageMult")
+            columns[:1] = ["BIN", "CoverageMult"]
             sizes = sorted({*sizes, *range(1, _MOST_MULTIPLE + 1)})
         elif not sizes:
             return []
