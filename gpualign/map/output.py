@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
-from gpualign.io.held_records import HeldRecords
+from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.fastq_output import open_reads_output
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -45,6 +46,7 @@ class RecordFormatter:
         pairs: None: the reads are no pairs.
         layout: of the output, with its format decided.
         tagged: comments of the reads are SAM tags already, as those of BAM files are.
+        marking: what is taken of held records to find duplicates.
     """
 
     def __init__(
@@ -56,9 +58,10 @@ class RecordFormatter:
         options: RecordOptions,
         layout: AlignmentLayout,
         tagged: bool,
+        marking: Callable[[NDArray[np.uint8]], Any] | None = None,
     ) -> None:
         self.index, self.params, self.pairs, self.files = index, params, pairs, files
-        self.options, self.layout, self.tagged = options, layout, tagged
+        self.options, self.layout, self.tagged, self.marking = options, layout, tagged, marking
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
         self._read_group = "" if options.read_group is None else parse_read_group(options.read_group)[1]
@@ -66,7 +69,7 @@ class RecordFormatter:
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordFormatter, (
             *(self.index, self.params, self.pairs),
-            *(self.files, self.options, self.layout, self.tagged),
+            *(self.files, self.options, self.layout, self.tagged, self.marking),
         )
 
     def __call__(
@@ -129,7 +132,7 @@ class RecordFormatter:
         check_count("records", expected, count)
         if not self.layout.held:
             return np.asarray(records)
-        return RecordBatch.of(records, self.layout.sort)
+        return RecordBatch.of(records, self.layout.sort, None if self.marking is None else self.marking(records))
 
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
@@ -160,9 +163,10 @@ class MapOutputs:
         options: RunOptions,
         layout: AlignmentLayout,
         reference: Reference,
+        observer: Observer | None = None,
     ) -> None:
         with ExitStack() as stack:
-            alignments = open_alignments(options.output, layout, reference, options.threads)
+            alignments = open_alignments(options.output, layout, reference, options.threads, observer)
             self._alignments = stack.enter_context(alignments)
             self._sinks: list[Sink] = []
             for path in (files.unmapped_reads, files.mapped_reads):

@@ -18,7 +18,9 @@ from gpualign.io.cram import sequence_tags
 from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
+from gpualign.map.duplicates import Libraries
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.observer import RecordObserver, marking_of
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
@@ -129,8 +131,8 @@ def map_sample(
     items: Iterator[Reads],
     compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
     progress: Callable[[int], None] = lambda reads: None,
-) -> MapStatistics:
-    """Map and write all reads.
+) -> tuple[MapStatistics, dict[str, Any]]:
+    """Map and write all reads; returns counts, and fields of the report on what is written.
 
     Args:
         compute: yields each item's text and counts, in order.
@@ -139,20 +141,23 @@ def map_sample(
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
     """
-    files, layout = sample.files, sample.layout
-    header = _header(index.reference, sample, lanes.header)
-    formatter = RecordFormatter(index, params, pairs, files, sample.records, layout, lanes.tagged)
+    files, layout, records = sample.files, sample.layout, sample.records
+    header = _header_text(index.reference, sample, lanes.header)
+    libraries = Libraries.of(header.decode().splitlines())
+    observer = RecordObserver(records.duplicates, libraries, sample.options.threads)
+    marking = marking_of(records.duplicates, libraries)
+    formatter = RecordFormatter(index, params, pairs, files, records, layout, lanes.tagged, marking)
     statistics = MapStatistics()
     with (
-        MapOutputs(files, sample.options, layout, index.reference) as out,
+        MapOutputs(files, sample.options, layout, index.reference, observer) as out,
         closing(compute(items, Mapping(formatter))) as mapped,  # before the devices, on which its threads wait
     ):
-        out.write(MappedText(header))
+        out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
         for text, of_batch in mapped:
             out.write(text)
             statistics = statistics + of_batch
             progress(of_batch.reads)
-    return statistics
+    return statistics, observer.finish(files.duplicate_metrics, records.command_line)
 
 
 def sample_report(
@@ -182,15 +187,14 @@ def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callab
         warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
 
 
-def _header(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
-    """``source``: the header of the reads' file."""
+def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
+    """The header, in the form of SAM. ``source``: that of the reads' file."""
     layout, records = sample.layout, sample.records
     if layout.format == "paf":
         return b""
     groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
     tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
-    text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
-    return bam_header(text, reference) if layout.written == "bam" else text
+    return sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
 
 
 def _fasta(reference: str) -> str | None:
