@@ -29,6 +29,7 @@ from tests.helpers.paths import TESTS
 COMMANDS = dict(bad_input.COMMANDS)
 COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
 COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
+COMMANDS["map --sort"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort"
 COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 
@@ -224,7 +225,7 @@ def many_reads(place: Place) -> dict[str, str]:
         )
     return {
         "map": f"map {place.folder}/ref.fa {path}",
-        "map --sort": f"map --sort --output-format bam {place.folder}/ref.fa {path}",
+        "map --sort": f"map --sort --sort-memory 1M --output-format bam {place.folder}/ref.fa {path}",
         "mems": f"mems -l 12 {place.folder}/ref.fa {path}",
         "verify": f"verify {path} {path}",
         "pairwise": f"pairwise {others}",

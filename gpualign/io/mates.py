@@ -66,9 +66,31 @@ class PairedParts:
         return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
 
 
-def to_reads(item: Chunk | PairedParts | SequenceBatch) -> SequenceBatch:
+@dataclass(frozen=True)
+class LaneReads:
+    """Reads of a lane that has a read group of its own.
+
+    Attributes:
+        read_group: its ID.
+    """
+
+    reads: Chunk | PairedParts | SequenceBatch
+    read_group: str
+
+
+Reads = Chunk | PairedParts | SequenceBatch | LaneReads
+
+
+def to_reads(item: Reads) -> SequenceBatch:
     """Parse a chunk, join two parts; a batch stays as it is."""
+    if isinstance(item, LaneReads):
+        item = item.reads
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
+
+
+def parsed(item: Reads) -> SequenceBatch | LaneReads:
+    """The same with its reads as a batch."""
+    return replace(item, reads=to_reads(item)) if isinstance(item, LaneReads) else to_reads(item)
 
 
 def paired_parts(

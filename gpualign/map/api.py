@@ -24,7 +24,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.map.pairs import PairModel, estimate_pairs
-from gpualign.map.params import NO_LONG_PAIRS, MapParams
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
@@ -163,8 +163,7 @@ class Mapper:
             batches = interleaved_batches(source, _BATCH)
         else:
             batches = _paired(reads, mates, stack)
-        if params.long_reads:
-            raise UsageError(NO_LONG_PAIRS)
+        params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, batches
         model, batches = estimate_pairs(

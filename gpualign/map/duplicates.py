@@ -40,14 +40,12 @@ class DuplicateMarking:
         optical_distance: pixels by which x and y of optical duplicates differ at most; 0: none is called optical.
         barcode_tags: tags of the reads that duplicates share, of two letters each.
         barcode_in_name: duplicates share the UMI at the end of their names, after the last colon or underscore.
-        metrics: path of Picard's metrics, or None.
     """
 
     remove: bool = False
     optical_distance: int = 100
     barcode_tags: tuple[str, ...] = ()
     barcode_in_name: bool = False
-    metrics: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.optical_distance < _MOST_DISTANCE:
@@ -152,8 +150,17 @@ class LibraryMetrics(NamedTuple):
     @property
     def duplication(self) -> float:
         """The share of mapped reads that are duplicates."""
-        mapped = self.unpaired_reads + 2 * self.read_pairs
-        return (self.unpaired_duplicates + 2 * self.pair_duplicates) / mapped if mapped else 0.0
+        return self.duplicates / max(1, self.mapped)
+
+    @property
+    def mapped(self) -> int:
+        """Mapped reads."""
+        return self.unpaired_reads + 2 * self.read_pairs
+
+    @property
+    def duplicates(self) -> int:
+        """Those that are duplicates."""
+        return self.unpaired_duplicates + 2 * self.pair_duplicates
 
     @property
     def library_size(self) -> int | None:
@@ -181,7 +188,11 @@ class DuplicateMetrics(NamedTuple):
 
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""
+        mapped = sum(library.mapped for library in self.libraries)
+        duplicates = sum(library.duplicates for library in self.libraries)
         return {
+            "reads": duplicates,
+            "share": round(duplicates / max(1, mapped), 6),
             "libraries": [library.report() for library in self.libraries],
             "set_sizes": {str(size): count for size, count in self.set_sizes[0].items()},
         }

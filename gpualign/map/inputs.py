@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpualign.errors import UsageError, counted
 from gpualign.index.file import check_index_path
 from gpualign.io.alignment import parse_read_group
+from gpualign.map.duplicates import DuplicateMarking
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class MapFiles:
         save_index: path to save the index under, or None.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
+        duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.
     """
 
     reference: str
@@ -34,6 +36,7 @@ class MapFiles:
     unmapped_reads: str | None = None
     mapped_reads: str | None = None
     report_page: str | None = None
+    duplicate_metrics: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -63,7 +66,7 @@ class MapFiles:
     @property
     def written(self) -> tuple[str | None, ...]:
         """Paths of what is written next to the output."""
-        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page)
+        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page, self.duplicate_metrics)
 
     @property
     def write_reads(self) -> bool:
@@ -82,6 +85,8 @@ class RecordOptions:
         copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
         no_unmapped: leave unmapped reads out, pairs where both mates are.
         read_group: an @RG line with ID, or None.
+        lane_groups: such a line for each lane, in place of ``read_group``.
+        duplicates: how they are marked; None: they are not.
         command_line: for the header's @PG.
     """
 
@@ -91,8 +96,15 @@ class RecordOptions:
     copy_comments: bool = False
     no_unmapped: bool = False
     read_group: str | None = None
+    lane_groups: tuple[str, ...] = ()
+    duplicates: DuplicateMarking | None = None
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:
-        if self.read_group is not None:
-            parse_read_group(self.read_group)
+        for line in self.groups:
+            parse_read_group(line)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The @RG lines that are given."""
+        return self.lane_groups or (() if self.read_group is None else (self.read_group,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,13 @@ def _power_of_two(n: int) -> int:
 def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     """int32 (longest + 1,): edits allowed by a read's length."""
     return params.limits(np.arange(longest + 1)).astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def penalties_of(model: PairModel) -> NDArray[np.int32]:
+    """int32 (max + 1,): what each insert size costs."""
+    penalties: NDArray[np.int32] = _native.pair_penalties(model.mean, model.sd, model.max)
+    return penalties
 
 
 def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
@@ -211,7 +218,8 @@ class MapKernel:
     """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
 
     Args:
-        pairs: how the pairs that a batch's mates name should lie; None: every read by itself.
+        pairs: how the pairs that a batch's mates name should lie, unless the batch says so itself; None: every read by
+            itself.
         lent: results lie in the device's page-locked memory and are used before the device is closed; otherwise they
             are copied.
     """
@@ -231,7 +239,10 @@ class MapKernel:
             return
         launch = self._launch(item.longest)
         workspace, shape = launch.workspace, launch.shape
-        target, rules = self._target(), self._rules()  # the first time much is copied: not between this batch's events
+        target, rules = (
+            self._target(),
+            self._rules(slot, item),
+        )  # the first time much is copied: not between this batch's events
         record_bytes = self._record_bytes(item)
         block = int(slot.upload("batch", item.block))
         records = int(slot.device_array("records", record_bytes))
@@ -253,7 +264,7 @@ class MapKernel:
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
-        return item.halves(self.pairs is not None)
+        return item.halves(self.pairs is not None or item.model is not None)
 
     def join(self, results: Sequence[Any]) -> DeviceRecords | Alignments:
         """The parts' results, all of this kernel or all of the CPU's."""
@@ -292,17 +303,15 @@ class MapKernel:
         contig_offsets, offsets, entries = arrays.addresses
         return target_of(index, offsets, entries, text.text, text.known, contig_offsets)
 
-    def _rules(self) -> np.void:
-        model = self._model
+    def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         tables = self.device.resident(
             f"map tables {id(self)}",
-            lambda: DeviceArrays(
-                self.device,
-                _native.pair_penalties(model.mean, model.sd, model.max),
-                _limits(self.params, tuning.MAP_LONGEST),
-            ),
+            lambda: DeviceArrays(self.device, penalties_of(self._model), _limits(self.params, tuning.MAP_LONGEST)),
         )
-        return rules_of(self.index, self.params, model, *tables.addresses)
+        penalties, limits = tables.addresses
+        if item.model is not None:
+            penalties = int(slot.upload("penalties", penalties_of(item.model)))
+        return rules_of(self.index, self.params, item.model or self._model, penalties, limits)
 
 
 def map_on_one_lane(
@@ -314,7 +323,7 @@ def map_on_one_lane(
     workspace = Workspace.of(params, item.longest)
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     records = np.zeros(len(batch) * (1 + params.reporting.secondary) * int(_native.MAP_RECORD_BYTES), np.uint8)
-    penalties, limits = _native.pair_penalties(model.mean, model.sd, model.max), _limits(params, tuning.MAP_LONGEST)
+    penalties, limits = penalties_of(model), _limits(params, tuning.MAP_LONGEST)
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     at = _addresses(item.block, records, memory)
     target = target_of(

@@ -12,7 +12,7 @@ namespace gpualign {
 // One record, from its field of the size on.
 class BamRecord {
 public:
-    static constexpr size_t kFixedBytes = 36;  // before the name
+    static constexpr size_t kFixedBytes = 36, kFlagAt = 18;  // what is before the name, and where the flag is
 
     explicit BamRecord(const uint8_t* bytes) : bytes_(bytes) {}
 
@@ -21,7 +21,7 @@ public:
     int32_t contig() const { return at<int32_t>(4); }
     int32_t position() const { return at<int32_t>(8); }
     uint8_t mapq() const { return bytes_[13]; }
-    uint16_t flag() const { return at<uint16_t>(18); }
+    uint16_t flag() const { return at<uint16_t>(kFlagAt); }
     size_t length() const { return at<uint32_t>(20); }
     int32_t mate_contig() const { return at<int32_t>(24); }
     int32_t mate_position() const { return at<int32_t>(28); }
@@ -86,20 +86,16 @@ private:
     const uint8_t *at_, *end_;
 };
 
-// Numbers the templates of records in input order, all records of a template being adjacent, primary ones of a read first.
+// Numbers the templates of records in input order, those of R2 behind those of its R1, the primary one of a read first. Names
+// do not matter: the mates of a pair may have two.
 class TemplateCounter {
 public:
     // The number of the template of the next record, from 0.
     int64_t operator()(const BamRecord& record) {
         if (record.primary()) {
             const uint16_t mate = record.flag() & (kFlagFirst | kFlagSecond);
-            if (waits_ && mate == kFlagSecond && record.name() == first_) {
-                waits_ = false;
-            } else {
-                number_++;
-                waits_ = mate == kFlagFirst;
-                first_ = record.name();
-            }
+            number_ += !(waits_ && mate == kFlagSecond);
+            waits_ = mate == kFlagFirst;
         }
         if (number_ < 0) throw std::invalid_argument("records begin in the middle of a template");
         return number_;
@@ -109,7 +105,6 @@ public:
 private:
     int64_t number_ = -1;
     bool waits_ = false;  // for R2 of a template whose R1 was seen
-    std::string_view first_;
 };
 
 }  // namespace gpualign
