@@ -2,7 +2,8 @@
 
     python benchmarks/duplicates.py [--fasta FILE] [--molecules 20000] [--seed 1]
 
-Libraries with duplicates of all kinds are simulated from a FASTA file (simulate_duplicates.py). Ours, `samtools fixmate
+Libraries with duplicates of all kinds are simulated from a FASTA file (simulate_duplicates.py); their pairs are mapped,
+too. Ours, `samtools fixmate
 -m | sort | markdup -S -d` and Picard's MarkDuplicates mark them, with and without UMIs, and every record whose flag or
 type of duplicate differs is put down to a tie or to a rule of docs/formats.md, or counted as unexplained. Picard's
 metrics are compared field by field. Result: benchmarks/results/duplicates-<machine>.json. Needs Debian's samtools;
@@ -13,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -68,12 +72,44 @@ class Truth:
         return [(group, *ends), *((group, end) for end in ends)]
 
 
-def ours(
-    lines: list[list[str]], header: str, contigs: list[str], marking: DuplicateMarking
-) -> tuple[np.ndarray, DuplicateMetrics, dict]:
+@dataclass(frozen=True)
+class Case:
+    """Templates, each a list of SAM lines, and how duplicates among them are found."""
+
+    header: str
+    lines: list[list[str]]
+    barcodes: bool
+
+    def fields(self, kind: str, tag: str) -> list[str]:
+        """Those of the header's lines of a kind."""
+        return re.findall(rf"^@{kind}\t.*\b{tag}:(\S+)", self.header, re.MULTILINE)
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        return dict(zip(self.fields("RG", "ID"), self.fields("RG", "LB"), strict=True))
+
+    @property
+    def marking(self) -> DuplicateMarking:
+        return DuplicateMarking(barcode_tags=("RX",) if self.barcodes else (), optical_distance=DISTANCE)
+
+    def truth(self) -> Truth:
+        flat = [line for template in self.lines for line in template]
+        templates = {template.name: template for template in rules.templates(flat, self.fields("SQ", "SN"))}
+        libraries = self.libraries
+        return Truth(templates, lambda t: (libraries[t.tags["RG"]], t.tags["RX"] if self.barcodes else ""))
+
+    def write(self, folder: Path) -> Path:
+        """A BAM file, mates told of each other."""
+        text = self.header + "".join(line + "\n" for template in self.lines for line in template)
+        path = folder / "fixed.bam"
+        subprocess.run(["samtools", "fixmate", "-m", "-", str(path)], input=text.encode(), check=True)
+        return path
+
+
+def ours(case: Case) -> tuple[np.ndarray, DuplicateMetrics, dict]:
     """Status of each template, metrics, and nanoseconds for a template of each step."""
-    names, offsets = join_bytes([name.encode() for name in contigs])
-    libraries = Libraries.of(header.splitlines())
+    names, offsets = join_bytes([name.encode() for name in case.fields("SQ", "SN")])
+    libraries, marking, lines = Libraries.of(case.header.splitlines()), case.marking, case.lines
     duplicates = Duplicates(marking, libraries)
     spent = collections.Counter()
 
@@ -103,12 +139,12 @@ def read_marks(path: Path) -> dict[_Key, int]:
     return marks
 
 
-def samtools(fixed: Path, folder: Path, barcodes: bool) -> dict[_Key, int]:
+def samtools(case: Case, fixed: Path, folder: Path) -> dict[_Key, int]:
     """Marks of `samtools markdup -m t -S`, each library by itself, as it knows none."""
     marks = {}
-    for library in {library for _, library, _ in simulate.GROUPS}:
+    for library in set(case.libraries.values()):
         out = folder / f"samtools.{library}.bam"
-        barcode = "--barcode-tag RX" if barcodes else ""
+        barcode = "--barcode-tag RX" if case.barcodes else ""
         command = (
             f"samtools view -u -l {library} {fixed} | samtools sort -u -T {folder}/sort - | "
             f"samtools markdup -m t -S -d {DISTANCE} {barcode} -T {folder}/markdup - {out}"
@@ -118,7 +154,7 @@ def samtools(fixed: Path, folder: Path, barcodes: bool) -> dict[_Key, int]:
     return marks
 
 
-def picard(fixed: Path, folder: Path, barcodes: bool) -> tuple[dict[_Key, int], str]:
+def picard(case: Case, fixed: Path, folder: Path) -> tuple[dict[_Key, int], str]:
     """Marks of Picard's MarkDuplicates on records grouped by name, and its metrics."""
     out, metrics = folder / "picard.bam", folder / "picard.txt"
     command = ["PicardCommandLine", "MarkDuplicates", f"I={fixed}", f"O={out}", f"M={metrics}", "TAGGING_POLICY=All"]
@@ -127,7 +163,7 @@ def picard(fixed: Path, folder: Path, barcodes: bool) -> tuple[dict[_Key, int], 
         f"OPTICAL_DUPLICATE_PIXEL_DISTANCE={DISTANCE}",
         "VALIDATION_STRINGENCY=SILENT",
     ]
-    subprocess.run(command + (["BARCODE_TAG=RX"] if barcodes else []), check=True, capture_output=True)
+    subprocess.run(command + (["BARCODE_TAG=RX"] if case.barcodes else []), check=True, capture_output=True)
     return read_marks(out), metrics.read_text()
 
 
@@ -240,32 +276,70 @@ def compare_metrics(own: str, other: str) -> dict[str, object]:
     return {"same": len(mine) - len(wrong), "different": wrong}
 
 
-def compare(
-    lines: list[list[str]], header: str, contigs: list[str], fixed: Path, folder: Path, barcodes: bool
-) -> dict[str, object]:
-    libraries = {group: library for group, library, _ in simulate.GROUPS}
-    flat = [line for template in lines for line in template]
-    templates = {template.name: template for template in rules.templates(flat, contigs)}
-    truth = Truth(templates, lambda t: (libraries[t.tags["RG"]], t.tags["RX"] if barcodes else ""))
-    marking = DuplicateMarking(barcode_tags=("RX",) if barcodes else (), optical_distance=DISTANCE)
-    status, metrics, spent = ours(lines, header, contigs, marking)
-    mine = dict(zip(templates, status.tolist(), strict=True))
+def compare(case: Case, folder: Path) -> dict[str, object]:
+    truth = case.truth()
+    status, metrics, spent = ours(case)
+    mine = dict(zip(truth.templates, status.tolist(), strict=True))
     expected = rules.duplicates(
-        list(templates.values()), DISTANCE, lambda t: libraries[t.tags["RG"]], lambda t: truth.group_of(t)[1]
+        list(truth.templates.values()), DISTANCE, lambda t: truth.group_of(t)[0], lambda t: truth.group_of(t)[1]
     )
+    fixed = case.write(folder)
     result: dict[str, object] = {
-        "templates": len(templates),
+        "templates": len(mine),
         "duplicates": int(np.count_nonzero(status)),
         "optical": int(np.count_nonzero(status == 2)),
         "nanoseconds_a_template": spent,
         "other_than_the_naive_oracle": sum(a != b for a, b in zip(mine.values(), expected, strict=True)),
+        "samtools": differences(truth, mine, samtools(case, fixed, folder), explain_samtools),
     }
-    result["samtools"] = differences(truth, mine, samtools(fixed, folder, barcodes), explain_samtools)
     if shutil.which("PicardCommandLine"):
-        marks, text = picard(fixed, folder, barcodes)
+        marks, text = picard(case, fixed, folder)
         result["picard"] = differences(truth, mine, marks, explain_picard)
         result["picard_metrics"] = compare_metrics(metrics.text("gpualign"), text)
     return result
+
+
+def mapped(case: Case, fasta: Path, folder: Path) -> tuple[Case, dict[str, object]]:
+    """The pairs of a case as `map` aligns them, and whether `map --mark-duplicates --sort` marks the right ones."""
+    reads = [folder / f"{mate}.fq" for mate in (1, 2)]
+    write_pairs(case.lines, reads)
+    group = r"@RG\tID:g\tSM:s\tPL:ILLUMINA\tLB:l"
+    command = [sys.executable, "-m", "gpualign", "map", str(fasta), *map(str, reads), "-C", "-R", group, "-q"]
+    plain, marked = folder / "plain.bam", folder / "marked.bam"
+    subprocess.run([*command, "-o", str(plain)], check=True)
+    options = ["--mark-duplicates", "--sort", "--duplicate-metrics", str(folder / "ours.txt")]
+    options += ["--optical-distance", str(DISTANCE), *(["--barcode-tag", "RX"] if case.barcodes else [])]
+    subprocess.run([*command, *options, "-o", str(marked)], check=True)
+    text = subprocess.run(["samtools", "view", "-h", str(plain)], check=True, capture_output=True, text=True).stdout
+    header = "".join(line for line in text.splitlines(keepends=True) if line.startswith("@"))
+    lines = (line for line in text.splitlines() if not line.startswith("@"))
+    templates = [list(lines) for _, lines in itertools.groupby(lines, lambda line: line.split("\t", 1)[0])]
+    aligned = Case(header, templates, case.barcodes)
+    status, metrics, _ = ours(aligned)
+    mine = dict(zip(aligned.truth().templates, status.tolist(), strict=True))
+    marks = read_marks(marked)
+    said = {"records_marked_otherwise": sum(mark != mine[name] for (name, _, _), mark in marks.items())}
+    said["metrics"] = compare_metrics((folder / "ours.txt").read_text(), metrics.text("gpualign"))
+    if shutil.which("PicardCommandLine"):
+        check = ["PicardCommandLine", "ValidateSamFile", f"I={marked}", f"R={fasta}", "IGNORE=INVALID_TAG_NM"]
+        done = subprocess.run(check, capture_output=True, text=True)
+        said["ValidateSamFile"] = done.stdout.splitlines()[-1]
+    return aligned, said
+
+
+def write_pairs(templates: list[list[str]], paths: list[Path]) -> None:
+    """FASTQ of both mates, with the UMI in the comment."""
+    complement = str.maketrans("ACGTN", "TGCAN")
+    with paths[0].open("w") as first, paths[1].open("w") as second:
+        for template in templates:
+            for line in template:
+                name, flag, *_, letters, qualities, _, umi = line.split("\t")[:13]
+                if int(flag) & 0x901 != 0x1:
+                    continue
+                if int(flag) & 0x10:
+                    letters, qualities = letters.translate(complement)[::-1], qualities[::-1]
+                file = second if int(flag) & 0x80 else first
+                file.write(f"@{name} {umi}\n{letters}\n+\n{qualities}\n")
 
 
 def main() -> None:
@@ -280,12 +354,16 @@ def main() -> None:
     table = {}
     with tempfile.TemporaryDirectory(prefix="duplicates.") as name:
         folder = Path(name)
-        fixed = folder / "fixed.bam"
-        text = header + "".join(line + "\n" for template in lines for line in template)
-        subprocess.run(["samtools", "fixmate", "-m", "-", str(fixed)], input=text.encode(), check=True)
-        for case, barcodes in (("by ends", False), ("by ends and UMI", True)):
-            table[case] = compare(lines, header, list(contigs), fixed, folder, barcodes)
-            print(case, table[case], flush=True)
+        fasta = folder / "reference.fa"
+        fasta.write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+        for barcodes in (False, True):
+            case = Case(header, lines, barcodes)
+            title = "by ends and UMI" if barcodes else "by ends"
+            table[title] = compare(case, folder)
+            aligned, said = mapped(case, fasta, folder)
+            table[f"mapped, {title}"] = {"map": said, **compare(aligned, folder)}
+    for title, result in table.items():
+        print(title, json.dumps(result, indent=1), flush=True)
     harness.save("duplicates", harness.machine(["samtools", "picard"], ["pysam"]), {"duplicates": table})
 
 

@@ -65,6 +65,12 @@ BENCHMARKS = {
         cpu=("",),
         quick="--rounds 1 --to sam --pairs 20000",
     ),
+    "duplicates": Benchmark(
+        "map --mark-duplicates: which templates, compared with samtools markdup and Picard's MarkDuplicates",
+        "duplicates.py",
+        cpu=("",),
+        quick="--molecules 2000",
+    ),
     "map-devices": Benchmark(
         "map on a GPU as a whole command, compared with the CPU and minimap2",
         "map_devices.py",
