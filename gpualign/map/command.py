@@ -218,7 +218,7 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
       gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json
     """

@@ -28,7 +28,7 @@ def output_options(command: F) -> F:
             type=SIZE,
             default=memory,
             metavar="SIZE",
-            help="Memory for sorting; beyond it records go to temporary files next to the output.  "
+            help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
             f"[default: {shown_size(memory)}]",
         ),
         click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
