@@ -125,7 +125,7 @@ class Duplicates:
         """Counts, after :meth:`finish`."""
         names, counts = self._libraries.names, self._finder.library_counts()
         rows = [LibraryMetrics(name, *row) for name, row in zip(names, counts, strict=True)]
-        if not rows[-1].reads:
+        if not rows[-1].reads and len(names) - 1 not in self._libraries.indices:
             rows.pop()
         return DuplicateMetrics(tuple(rows), tuple(self._finder.set_sizes()))
 
@@ -178,7 +178,7 @@ class DuplicateMetrics(NamedTuple):
     """Counts of a run.
 
     Attributes:
-        libraries: in the header's order; :data:`UNKNOWN_LIBRARY` only where it has reads.
+        libraries: in the header's order; :data:`UNKNOWN_LIBRARY` last, where a read group or a read needs it.
         set_sizes: sets of equal pairs by size: all, of optical duplicates (with the pair that they are copies of), all
             but the optical duplicates.
     """
@@ -203,7 +203,8 @@ class DuplicateMetrics(NamedTuple):
         lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {shown}", ""]
         lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
         lines += ["\t".join(_row(library)) for library in self.libraries]
-        return "\n".join([*lines, "", *self._histogram(), "", ""])
+        histogram = self._histogram()
+        return "\n".join([*lines, "", *histogram, *([""] if histogram else []), ""])
 
     def _histogram(self) -> list[str]:
         """Sets by size, and for one library what more sequencing would yield; no lines where there is nothing."""

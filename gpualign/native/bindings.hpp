@@ -4,6 +4,7 @@
 
 namespace gpualign {
 void bind_abi(nanobind::module_& m);
+void bind_coverage(nanobind::module_& m);
 void bind_bam_index(nanobind::module_& m);
 void bind_bam_sort(nanobind::module_& m);
 void bind_bam_text(nanobind::module_& m);

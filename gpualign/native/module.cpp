@@ -8,6 +8,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.attr("isa") = GPUALIGN_STRING(GPUALIGN_MODULE);
     nanobind::set_leak_warnings(false);
     gpualign::bind_abi(m);
+    gpualign::bind_coverage(m);
     gpualign::bind_bam_index(m);
     gpualign::bind_bam_sort(m);
     gpualign::bind_bam_text(m);

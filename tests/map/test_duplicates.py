@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -11,7 +12,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import UsageError
-from gpualign.map.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
+from gpualign.map.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries, estimated_library_size
 from gpualign.sequences.batch import join_bytes
 from tests.reference import duplicates as oracle
 
@@ -244,20 +245,22 @@ def test_wrong_options() -> None:
             DuplicateMarking(**wrong)  # type: ignore[arg-type]
 
 
-def random_lines(rng: random.Random, count: int) -> list[list[str]]:
-    """Templates at few positions, so that there are sets of all kinds."""
+def random_lines(rng: random.Random, count: int, ties: bool = True) -> list[list[str]]:
+    """Templates at few positions, so that there are sets of all kinds; up to 601."""
 
     def one(name: str, flag: int, tags: str) -> str:
         cut = rng.choice([0, 0, 0, 1, 3])
         far = rng.choice([0, 0, 2])
         at = rng.choice([100, 101, 300])
-        cigar = f"{cut}S{10 - cut - far}M{far}H".replace("0S", "").replace("M0H", "M")
-        return record(name, flag, rng.choice(["c1", "c1", "c2"]), at + cut, cigar, rng.choice("IH/"), tags)
+        cigar = f"{cut}S{10 - cut - far}M{far}S".replace("0S", "")
+        quality = rng.choice("IH/") * 10 if ties else graded
+        line = record(name, flag, rng.choice(["c1", "c1", "c2"]), at + cut, cigar, tags=tags).split("\t")
+        return "\t".join([*line[:10], quality, *line[11:]])
 
     templates = []
     for i in range(count):
-        x, y, tile = rng.randrange(400), rng.randrange(400), rng.choice([1, 2])
-        name = f"m:1:f:1:{tile}:{x}:{y}:{i:0>4x}" if i % 5 else f"r{i}"
+        graded = "".join(chr(33 + 15 + (i + j) // 10) for j in range(10))
+        name = f"m:1:f:1:{rng.choice([1, 2])}:{rng.randrange(400)}:{i * 37 % 601}" if i % 5 else f"r{i}"
         tags = f"RG:Z:{rng.choice(['g1', 'g2', 'g3'])}\tRX:Z:{rng.choice(['A', 'C'])}"
         strands = [rng.choice([0, 0x10]) for _ in range(2)]
         failed = rng.choice([0] * 9 + [0x200])
@@ -270,8 +273,8 @@ def random_lines(rng: random.Random, count: int) -> list[list[str]]:
             lines = [one(name, 0x49 | strands[0], tags), record(name, 0x85, "c1", 1, "*", tags=tags)]
         else:
             lines = [record(name, 0x4D, "*", 0, "*", tags=tags), record(name, 0x8D, "*", 0, "*", tags=tags)]
-        if rng.random() < 0.1 and kind != "unmapped":
-            lines.append(record(name, 0x800, "c1", rng.randrange(1, 500), tags=tags))
+        if rng.random() < 0.1 and kind in ("pair", "orphan"):
+            lines.append(record(name, 0x841, "c1", rng.randrange(1, 500), tags=tags))
         templates.append(lines)
     return templates
 
@@ -303,3 +306,56 @@ def test_many_copies_on_a_tile() -> None:
     names = [f"m:1:f:1:1:{i % 2000 * 3}:{i // 2000 * 150}" for i in range(40_000)]
     status, _ = found(joined(single(name, 100) for name in names), DuplicateMarking(optical_distance=100))
     assert status.count(2) == 20 * (2000 - 1)
+
+
+METRICS = """## htsjdk.samtools.metrics.StringHeader
+# gpualign map x
+
+## METRICS CLASS\tpicard.sam.DuplicationMetrics
+LIBRARY\tUNPAIRED_READS_EXAMINED\tREAD_PAIRS_EXAMINED\tSECONDARY_OR_SUPPLEMENTARY_RDS\tUNMAPPED_READS\t\
+UNPAIRED_READ_DUPLICATES\tREAD_PAIR_DUPLICATES\tREAD_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\tESTIMATED_LIBRARY_SIZE
+x\t2\t4\t1\t1\t1\t3\t1\t0.7\t1
+y\t0\t0\t0\t0\t0\t0\t0\t0\t
+Unknown Library\t1\t0\t0\t2\t0\t0\t0\t0\t
+
+## HISTOGRAM\tjava.lang.Double
+set_size\tall_sets\toptical_sets\tnon_optical_sets
+2.0\t0\t1\t0
+3.0\t0\t0\t1
+4.0\t1\t0\t0
+
+"""
+
+
+def test_metrics_by_hand() -> None:
+    """Pairs: one kept, one optical copy, two others: of three molecules' worth one is new."""
+    names = ["m:1:f:1:1:1:1", "m:1:f:1:1:2:2", "r1", "r2"]
+    lines = joined(pair(name, 100, 300, tags="RG:Z:g1") for name in names)
+    lines += [*single("s1", 100, tags="RG:Z:g3"), record("s1", 0x800, "c1", 7, tags="RG:Z:g3")]
+    lines += [record("o", 0x49, "c2", 1, tags="RG:Z:g1"), record("o", 0x85, "c2", 1, "*", tags="RG:Z:g1")]
+    lines += [record("u", flag, "*", 0, "*") for flag in (0x4D, 0x8D)] + single("n", 100)
+    status, metrics = found(lines, libraries=Libraries.of(HEADER))
+    assert status == [0, 2, 1, 1, 1, 0, 0, 0]
+    assert metrics.text("gpualign  map x\n") == METRICS
+    report = metrics.report()
+    assert report["set_sizes"] == {"4": 1}
+    assert report["libraries"][0]["pair_duplicates"] == 3
+    assert report["libraries"][0]["duplication"] == 0.7
+
+
+def test_metrics_of_nothing() -> None:
+    assert found([])[1].text("x").splitlines()[3:] == [*METRICS.splitlines()[3:5], ""]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "unique", "expected"),
+    [(0, 0, None), (10, 10, None), (1_000_000, 950_000, 9_660_000), (2, 1, 1)],
+)
+def test_library_size(pairs: int, unique: int, expected: int | None) -> None:
+    """By the equation C / X = 1 - exp(-N / X) itself."""
+    size = estimated_library_size(pairs, unique)
+    if expected is None or expected == 1:
+        assert size == expected
+    else:
+        assert size == pytest.approx(expected, rel=0.01)
+        assert size * (1 - math.exp(-pairs / size)) == pytest.approx(unique, rel=1e-6)

@@ -1,4 +1,4 @@
-// The tags of a BAM record (SAM specification, section 4.2.4). No Python here.
+// The tags of a BAM record (SAM specification, section 4.2.4), and its CIGAR, which may be one of them. No Python here.
 #pragma once
 #include <cstring>
 #include <string_view>
@@ -50,5 +50,30 @@ inline std::string_view find_tag(const BamRecord& record, std::string_view wante
     }
     return {};
 }
+
+// The operations of a record; of a CIGAR that does not fit its field, those in the tag CG.
+class Cigar {
+public:
+    explicit Cigar(const BamRecord& record) : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {
+        if (!record.long_cigar()) return;
+        const std::string_view array = find_tag(record, "CG");
+        if (array.size() < kArrayHead) return;
+        words_ = reinterpret_cast<const uint8_t*>(array.data()) + kArrayHead;
+        size_ = (array.size() - kArrayHead) / 4;
+    }
+
+    size_t size() const { return size_; }
+    uint32_t operator[](size_t i) const {
+        uint32_t word;
+        std::memcpy(&word, words_ + 4 * i, sizeof word);
+        return word;
+    }
+
+private:
+    static constexpr size_t kArrayHead = 5;  // type and count
+
+    const uint8_t* words_;
+    size_t size_;
+};
 
 }  // namespace gpualign

@@ -190,35 +190,18 @@ private:
 
     static uint64_t end_of(const BamRecord& record) {
         const bool reverse = record.is(kFlagReverse);
-        int64_t position = record.position();
-        if (record.long_cigar()) {
-            position += long_cigar_offset(record, reverse);
-        } else {
-            const auto at = [&](size_t i) { return record.operation(i); };
-            position += reverse ? record.span() - 1 + clipped(at, record.operations(), true) : -clipped(at, record.operations(), false);
-        }
-        constexpr int64_t kZero = int64_t(1) << 32;  // positions before the contig's first base are none of its own
+        const Cigar cigar(record);
+        const int64_t clipped = clipped_bases(cigar, reverse);
+        const int64_t position = record.position() + (reverse ? record.span() - 1 + clipped : -clipped);
+        constexpr int64_t kZero = int64_t(1) << 32;  // positions before the contig's first base are below it
         return uint64_t(record.contig()) << 35 | uint64_t(position + kZero) << 1 | uint64_t(reverse);
     }
 
-    static int64_t long_cigar_offset(const BamRecord& record, bool reverse) {
-        const std::string_view words = find_tag(record, "CG");
-        const auto at = [&](size_t i) {
-            uint32_t word;
-            std::memcpy(&word, words.data() + 5 + 4 * i, sizeof word);
-            return word;
-        };
-        const size_t count = words.size() < 5 ? 0 : (words.size() - 5) / 4;
-        const int64_t span = record.operation(1) >> 4;
-        return reverse ? span - 1 + clipped(at, count, true) : -clipped(at, count, false);
-    }
-
-    // Bases clipped, hard and soft, at one end of a CIGAR.
-    template <class At>
-    static int64_t clipped(const At& at, size_t count, bool last) {
+    // Hard and soft, at one end.
+    static int64_t clipped_bases(const Cigar& cigar, bool at_the_end) {
         int64_t bases = 0;
-        for (size_t i = 0; i < count; i++) {
-            const uint32_t word = at(last ? count - 1 - i : i), operation = word & 15;
+        for (size_t i = 0; i < cigar.size(); i++) {
+            const uint32_t word = cigar[at_the_end ? cigar.size() - 1 - i : i], operation = word & 15;
             if (operation != kCigarS && operation != kCigarH) break;
             bases += word >> 4;
         }
