@@ -265,7 +265,7 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse, with --samples, what is said for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    given["--duplicate-metrics"] = files.duplicate_metrics
+    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is of one sample: leave it out with --samples")
