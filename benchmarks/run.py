@@ -71,6 +71,12 @@ BENCHMARKS = {
         cpu=("",),
         quick="--molecules 2000",
     ),
+    "sort-and-mark": Benchmark(
+        "map: pairs to sorted, marked and indexed BAM, compared with bwa mem and samtools",
+        "sort_and_mark.py",
+        cpu=("",),
+        quick="--rounds 1 --pairs 20000",
+    ),
     "map-devices": Benchmark(
         "map on a GPU as a whole command, compared with the CPU and minimap2",
         "map_devices.py",

@@ -218,7 +218,7 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
       gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json
     """
@@ -265,7 +265,7 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse, with --samples, what is said for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    given["--duplicate-metrics"] = files.duplicate_metrics
+    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is of one sample: leave it out with --samples")

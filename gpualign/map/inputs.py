@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpualign.errors import UsageError, counted
 from gpualign.index.file import check_index_path
 from gpualign.io.alignment import parse_read_group
+from gpualign.map.coverage import coverage_paths
 from gpualign.map.duplicates import DuplicateMarking
 
 
@@ -25,6 +26,7 @@ class MapFiles:
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
         duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.
+        coverage: path of the depth of coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
     """
 
     reference: str
@@ -37,6 +39,7 @@ class MapFiles:
     mapped_reads: str | None = None
     report_page: str | None = None
     duplicate_metrics: str | None = None
+    coverage: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -66,7 +69,9 @@ class MapFiles:
     @property
     def written(self) -> tuple[str | None, ...]:
         """Paths of what is written next to the output."""
-        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page, self.duplicate_metrics)
+        reads = self.unmapped_reads, self.mapped_reads
+        coverage = () if self.coverage is None else coverage_paths(self.coverage)
+        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
 
     @property
     def write_reads(self) -> bool:

@@ -28,7 +28,7 @@ def output_options(command: F) -> F:
             type=SIZE,
             default=memory,
             metavar="SIZE",
-            help="Memory for sorting; beyond it records go to temporary files next to the output.  "
+            help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
             f"[default: {shown_size(memory)}]",
         ),
         click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
@@ -52,7 +52,7 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
 
 
 def marking_options(command: F) -> F:
-    """Add the options of :class:`DuplicateMarking`; collect them with :func:`take_marking`."""
+    """Add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it."""
     decorators = [
         click.option(
             "--mark-duplicates",
@@ -80,6 +80,12 @@ def marking_options(command: F) -> F:
         ),
         click.option(
             "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
+        ),
+        click.option(
+            "--coverage",
+            metavar="FILE",
+            help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
+            "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
         ),
     ]
     for decorator in reversed(decorators):

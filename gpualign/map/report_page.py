@@ -125,6 +125,7 @@ def _summary(report: dict[str, Any]) -> str:
         "secondary records": f"{report['secondary']:,}",
         "supplementary records": f"{report['supplementary']:,}",
         **_duplicates(report),
+        **_coverage(report),
         "mean MAPQ": f"{report['mean_mapq']:.2f}",
         "edits per base": f"{100 * report['error_rate']:.3f} %",
         "seconds": f"{report['wall_s']} ("
@@ -153,6 +154,14 @@ def _duplicates(report: dict[str, Any]) -> dict[str, str]:
             f"{library['unpaired_duplicates']:,} of {library['unpaired_reads']:,} single reads{molecules}"
         )
     return rows
+
+
+def _coverage(report: dict[str, Any]) -> dict[str, str]:
+    if "coverage" not in report:
+        return {}
+    found = report["coverage"]
+    covered = f"{100 * found['at_least_1'] / max(1, found['positions']):.2f} %"
+    return {"mean depth": f"{found['mean']:.2f}, {covered} of {found['positions']:,} positions covered"}
 
 
 def _figure(histogram: Histogram) -> str:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpualign import _native
-from gpualign.errors import counted, shown_inputs
+from gpualign.errors import UsageError, counted, shown_inputs
 from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header
@@ -18,9 +19,8 @@ from gpualign.io.cram import sequence_tags
 from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
-from gpualign.map.duplicates import Libraries
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.observer import RecordObserver, marking_of
+from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
@@ -46,6 +46,12 @@ class Sample:
     records: RecordOptions
     layout: AlignmentLayout
     options: RunOptions
+
+    def __post_init__(self) -> None:
+        if self.layout.hold != (self.records.duplicates is not None):
+            raise ValueError("records are held where duplicates are marked")
+        if self.files.coverage is not None and not self.layout.sort:
+            raise UsageError("coverage wants the order of coordinates (add --sort)")
 
     @property
     def name(self) -> str:
@@ -143,21 +149,21 @@ def map_sample(
     """
     files, layout, records = sample.files, sample.layout, sample.records
     header = _header_text(index.reference, sample, lanes.header)
-    libraries = Libraries.of(header.decode().splitlines())
-    observer = RecordObserver(records.duplicates, libraries, sample.options.threads)
-    marking = marking_of(records.duplicates, libraries)
-    formatter = RecordFormatter(index, params, pairs, files, records, layout, lanes.tagged, marking)
+    formatter = partial(RecordFormatter, index, params, pairs, files, records, layout, lanes.tagged)
     statistics = MapStatistics()
     with (
+        observing(files, records, header, index.reference, sample.options.threads) as observer,
         MapOutputs(files, sample.options, layout, index.reference, observer) as out,
-        closing(compute(items, Mapping(formatter))) as mapped,  # before the devices, on which its threads wait
+        closing(
+            compute(items, Mapping(formatter(observer.take)))
+        ) as mapped,  # before the devices, on which its threads wait
     ):
         out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
         for text, of_batch in mapped:
             out.write(text)
             statistics = statistics + of_batch
             progress(of_batch.reads)
-    return statistics, observer.finish(files.duplicate_metrics, records.command_line)
+    return statistics, observer.report
 
 
 def sample_report(

@@ -159,6 +159,9 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
         (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
         (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),
+        (["--coverage", "x.bg"], "coverage wants the order of coordinates (add --sort)"),
+        (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are to be x.bg"),
+        (["--sort", "--coverage", "x", "--json", "x.mosdepth.summary.txt"], "two outputs are to be x.mosdepth"),
         (["--mark-duplicates", "-o", "x.bam", "--duplicate-metrics", "x.bam"], "two outputs are to be x.bam"),
     ],
 )
@@ -176,3 +179,22 @@ def test_options_that_do_not_go_together(
     assert (code, out) == (2, b"")
     assert sentence in error
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_coverage_leaves_duplicates_out(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
+    """Five templates of two mates of 100 bases."""
+    depths, report = tmp_path / "x.bedgraph", tmp_path / "r.json"
+    options = ["--sort", "--mark-duplicates", "--coverage", depths, "--json", report, "-o", tmp_path / "x.bam"]
+    assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0
+    rows = [line.split("\t") for line in depths.read_text().splitlines()]
+    assert sum((int(end) - int(begin)) * int(depth) for _, begin, end, depth in rows) == 1000
+    places = [begin for place in range(5) for begin in (200 + 300 * place, 350 + 300 * place)]
+    assert [(int(begin), int(end)) for _, begin, end, depth in rows if depth == "1"] == [(p, p + 100) for p in places]
+    assert json.loads(report.read_text())["coverage"]["bases"] == 1000
+    options[3] = tmp_path / "all"
+    assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0
+    assert {path.name for path in tmp_path.glob("all*")} == {
+        "all.mosdepth.summary.txt",
+        "all.mosdepth.global.dist.txt",
+        "all.thresholds.bed.gz",
+    }
