@@ -70,8 +70,9 @@ def run_map(
                 items,
                 lambda items, mapping: backend.run(items, mapping.stage),
                 progress.update,
+                lambda: report.stage("mapping"),
             )
-        report.stage("mapping")
+        report.stage("output")
     warn_of(statistics, files, params.seeding.full, run.warn)
     report |= sample_report(sample, statistics, pairs, index) | of_output
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}

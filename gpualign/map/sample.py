@@ -137,12 +137,14 @@ def map_sample(
     items: Iterator[Reads],
     compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
     progress: Callable[[int], None] = lambda reads: None,
+    all_mapped: Callable[[], None] = lambda: None,
 ) -> tuple[MapStatistics, dict[str, Any]]:
     """Map and write all reads; returns counts, and fields of the report on what is written.
 
     Args:
         compute: yields each item's text and counts, in order.
-        progress: told of the reads that were written.
+        progress: told of the reads that were mapped.
+        all_mapped: called where records that are held begin to be written.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
@@ -163,6 +165,7 @@ def map_sample(
             out.write(text)
             statistics = statistics + of_batch
             progress(of_batch.reads)
+        all_mapped()
     return statistics, observer.report
 
 
