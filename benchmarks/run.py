@@ -65,6 +65,18 @@ BENCHMARKS = {
         cpu=("",),
         quick="--rounds 1 --to sam --pairs 20000",
     ),
+    "duplicates": Benchmark(
+        "map --mark-duplicates: which templates, compared with samtools markdup and Picard's MarkDuplicates",
+        "duplicates.py",
+        cpu=("",),
+        quick="--molecules 2000",
+    ),
+    "sort-and-mark": Benchmark(
+        "map: pairs to sorted, marked and indexed BAM, compared with bwa mem and samtools",
+        "sort_and_mark.py",
+        cpu=("",),
+        quick="--rounds 1 --pairs 20000",
+    ),
     "map-devices": Benchmark(
         "map on a GPU as a whole command, compared with the CPU and minimap2",
         "map_devices.py",

@@ -11,7 +11,15 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group, take_tags
+from gpualign.map.output_options import (
+    marking_options,
+    output_options,
+    record_options,
+    take_layout,
+    take_marking,
+    take_read_group,
+    take_tags,
+)
 from gpualign.map.params import ALL_LOCI, MapParams, Pairing, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import default_of, run_options, seed_options, take_run_options
@@ -178,6 +186,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @record_options
 @output_options
+@marking_options
 @run_options
 @click.pass_context
 def command(
@@ -213,11 +222,13 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
       gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json
     """
     options, layout = take_run_options(values), take_layout(values)
+    values["duplicates"] = take_marking(values)
+    layout = dataclasses.replace(layout, hold=values["duplicates"] is not None)
     values["read_group"] = take_read_group(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.map.run import run_map
@@ -261,6 +272,7 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse, with --samples, what is said for each sample."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
+    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is of one sample: leave it out with --samples")

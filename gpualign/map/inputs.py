@@ -8,6 +8,8 @@ from typing import Any
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
 from gpualign.io.alignment import parse_read_group
+from gpualign.map.coverage import coverage_paths
+from gpualign.map.duplicates import DuplicateMarking
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class MapFiles:
         keep_index: the index is built once and kept beside the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
+        duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.
+        coverage: path of the depth of coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
     """
 
     reference: str
@@ -39,6 +43,8 @@ class MapFiles:
     unmapped_reads: str | None = None
     mapped_reads: str | None = None
     report_page: str | None = None
+    duplicate_metrics: str | None = None
+    coverage: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -68,7 +74,9 @@ class MapFiles:
     @property
     def written(self) -> tuple[str | None, ...]:
         """Paths of what is written next to the output."""
-        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page)
+        reads = self.unmapped_reads, self.mapped_reads
+        coverage = () if self.coverage is None else coverage_paths(self.coverage)
+        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
 
     @property
     def write_reads(self) -> bool:
@@ -154,6 +162,7 @@ class RecordOptions:
         header_lines: that are put into the header; @HD in place of ours.
         read_group: an @RG line with ID, or None.
         lane_groups: such a line for each lane, in place of ``read_group``.
+        duplicates: how they are marked; None: they are not.
         command_line: for the header's @PG.
     """
 
@@ -169,6 +178,7 @@ class RecordOptions:
     header_lines: tuple[str, ...] = ()
     read_group: str | None = None
     lane_groups: tuple[str, ...] = ()
+    duplicates: DuplicateMarking | None = None
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
+from gpualign.io.held_records import HeldRecords, Observer
+from gpualign.io.record_sorter import RecordBatch
 from gpualign.map.fastq_output import open_reads_output
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
@@ -32,7 +35,7 @@ _SECONDARY = np.uint16(0x100)
 class MappedText(NamedTuple):
     """Bytes of a batch for each output: records, and FASTQ of unmapped and of mapped reads."""
 
-    records: bytes | NDArray[np.uint8]
+    records: bytes | NDArray[np.uint8] | RecordBatch
     unmapped_reads: bytes = b""
     mapped_reads: bytes = b""
 
@@ -42,8 +45,9 @@ class RecordFormatter:
 
     Args:
         pairs: None: the reads are no pairs.
-        form: of the records, as :attr:`AlignmentLayout.records`.
+        layout: of the output, with its format decided.
         tagged: comments of the reads are SAM tags already, as those of BAM files are.
+        marking: what is taken of held records to find duplicates.
     """
 
     def __init__(
@@ -53,11 +57,12 @@ class RecordFormatter:
         pairs: PairModel | None,
         files: MapFiles,
         options: RecordOptions,
-        form: str,
+        layout: AlignmentLayout,
         tagged: bool,
+        marking: Callable[[NDArray[np.uint8]], Any] | None = None,
     ) -> None:
         self.index, self.params, self.pairs, self.files = index, params, pairs, files
-        self.options, self.form, self.tagged = options, form, tagged
+        self.options, self.layout, self.tagged, self.marking = options, layout, tagged, marking
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
         self._read_group = "" if options.read_group is None else parse_read_group(options.read_group)[1]
@@ -65,7 +70,7 @@ class RecordFormatter:
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordFormatter, (
             *(self.index, self.params, self.pairs),
-            *(self.files, self.options, self.form, self.tagged),
+            *(self.files, self.options, self.layout, self.tagged, self.marking),
         )
 
     def finished(self, batch: SequenceBatch, alignments: Alignments) -> Alignments:
@@ -108,10 +113,10 @@ class RecordFormatter:
 
     def _records(
         self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None, group: str
-    ) -> NDArray[np.uint8]:
+    ) -> NDArray[np.uint8] | RecordBatch:
         """Records of the reads that are wanted; None: of all."""
         options = self.options
-        if self.form == "paf":
+        if self.layout.records == "paf":
             text = _native.format_paf(
                 *self._reference, batch.native, alignments.native, options.eqx, options.tags.native["cs"]
             )
@@ -132,13 +137,15 @@ class RecordFormatter:
                 written &= np.repeat(wanted.astype(bool), np.diff(alignments.record_offsets))
             expected = int(np.count_nonzero(written))
         check_count("records", expected, lines)
-        if self.form != "bam":
+        if self.layout.records != "bam":
             return np.asarray(text)
         self._check_names(batch)
         _, *contigs = self._reference
         records, count = _native.bam_records(text, *contigs)
         check_count("records", expected, count)
-        return np.asarray(records)
+        if not self.layout.held:
+            return np.asarray(records)
+        return RecordBatch.of(records, self.layout.sort, None if self.marking is None else self.marking(records))
 
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
@@ -169,17 +176,24 @@ class MapOutputs:
         options: RunOptions,
         layout: AlignmentLayout,
         reference: Reference,
+        observer: Observer | None = None,
     ) -> None:
         with ExitStack() as stack:
-            self._sinks: list[Sink] = [
-                stack.enter_context(open_alignments(options.output, layout, reference, options.threads))
-            ]
+            alignments = open_alignments(options.output, layout, reference, options.threads, observer)
+            self._alignments = stack.enter_context(alignments)
+            self._sinks: list[Sink] = []
             for path in (files.unmapped_reads, files.mapped_reads):
                 self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
             self._stack = stack.pop_all()
 
     def write(self, text: MappedText) -> None:
-        for sink, part in zip(self._sinks, text, strict=True):
+        records, *reads = text
+        if isinstance(records, RecordBatch):
+            assert isinstance(self._alignments, HeldRecords)
+            self._alignments.add(records)
+        else:
+            self._alignments.write(memoryview(records))  # type: ignore[arg-type]
+        for sink, part in zip(self._sinks, reads, strict=True):
             if len(part):
                 sink.write(memoryview(part))  # type: ignore[arg-type]
 

@@ -18,6 +18,7 @@ from gpualign.map.bwa_reference import open_beside
 from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
@@ -67,7 +68,7 @@ def run_map(
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         with run.progress("read") as progress:
-            statistics = map_sample(
+            statistics, of_output = map_sample(
                 sample,
                 lanes,
                 index,
@@ -76,12 +77,13 @@ def run_map(
                 items,
                 lambda items, mapping: backend.run(items, mapping.stage),
                 progress.update,
+                lambda: report.stage("mapping"),
             )
-        report.stage("mapping")
+        report.stage("output")
     warn_of(statistics, files, params.seeding.full, run.warn)
-    report |= sample_report(sample, statistics, pairs, index)
+    report |= sample_report(sample, statistics, pairs, index) | of_output
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}
-    fields = run.finish(statistics.summary(pairs))
+    fields = run.finish(statistics.summary(pairs) + duplicates_summary(of_output))
     if files.report_page is not None:
         with open_output(files.report_page) as page:
             page.write(report_page(fields).encode())

@@ -6,18 +6,21 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpualign import _native
-from gpualign.errors import counted, shown_inputs
+from gpualign.errors import UsageError, counted, shown_inputs
 from gpualign.index.file import is_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
-from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.cram import sequence_tags
 from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.observer import observing
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
@@ -43,6 +46,12 @@ class Sample:
     records: RecordOptions
     layout: AlignmentLayout
     options: RunOptions
+
+    def __post_init__(self) -> None:
+        if self.layout.hold != (self.records.duplicates is not None):
+            raise ValueError("records are held where duplicates are marked")
+        if self.files.coverage is not None and not self.layout.sort:
+            raise UsageError("coverage wants the order of coordinates (add --sort)")
 
     @property
     def name(self) -> str:
@@ -128,31 +137,37 @@ def map_sample(
     items: Iterator[Reads],
     compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
     progress: Callable[[int], None] = lambda reads: None,
-) -> MapStatistics:
-    """Map and write all reads.
+    all_mapped: Callable[[], None] = lambda: None,
+) -> tuple[MapStatistics, dict[str, Any]]:
+    """Map and write all reads; returns counts, and fields of the report on what is written.
 
     Args:
         compute: yields each item's text and counts, in order.
-        progress: told of the reads that were written.
+        progress: told of the reads that were mapped.
+        all_mapped: called where records that are held begin to be written.
 
     Raises:
         InputError, GpualignError: the reads are damaged, or the output cannot be written.
     """
-    files, layout = sample.files, sample.layout
-    header = _header(index.reference, sample, lanes.header)
-    formatter = RecordFormatter(index, params, pairs, files, sample.records, layout.records, lanes.tagged)
+    files, layout, records = sample.files, sample.layout, sample.records
+    header = _header_text(index.reference, sample, lanes.header)
+    formatter = partial(RecordFormatter, index, params, pairs, files, records, layout, lanes.tagged)
     statistics = MapStatistics()
     with (
-        MapOutputs(files, sample.options, layout, index.reference) as out,
-        closing(compute(items, Mapping(formatter))) as mapped,  # before the devices, on which its threads wait
+        observing(files, records, header, index.reference, sample.options.threads) as observer,
+        MapOutputs(files, sample.options, layout, index.reference, observer) as out,
+        closing(
+            compute(items, Mapping(formatter(observer.take)))
+        ) as mapped,  # before the devices, on which its threads wait
     ):
-        out.write(MappedText(header))
+        out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
         for text, of_batch in mapped:
             out.write(text)
             statistics = statistics + of_batch
             progress(of_batch.reads)
         index.check_unchanged()
-    return statistics
+        all_mapped()
+    return statistics, observer.report
 
 
 def sample_report(
@@ -182,16 +197,15 @@ def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callab
         warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
 
 
-def _header(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
-    """``source``: the header of the reads' file."""
+def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
+    """The header, in the form of SAM. ``source``: that of the reads' file."""
     layout, records = sample.layout, sample.records
     if layout.format == "paf":
         return b""
     groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
     tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
     text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
-    text = with_lines(text, records.header_lines)
-    return bam_header(text, reference) if layout.records == "bam" else text
+    return with_lines(text, records.header_lines)
 
 
 def _fasta(reference: str) -> str | None:

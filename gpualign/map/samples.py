@@ -318,14 +318,16 @@ class SampleMapper:
                     self.params.check_pairs()
                 reads, threads = lanes.items(self.batch_bases), sample.options.threads
                 pairs, items = pairs_of(self.index, reads, lanes.paired, self.params, threads, warnings.append)
-                statistics = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
+                statistics, of_output = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
         except (DeviceError, OutOfMemoryError):
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
         warn_of(statistics, sample.files, self.params.seeding.full, warnings.append)
         seconds = {"wall_s": round(time.perf_counter() - start, 3)}
-        return JobResult(sample_report(sample, statistics, pairs, self.index) | fields | seconds, tuple(warnings))
+        return JobResult(
+            sample_report(sample, statistics, pairs, self.index) | of_output | fields | seconds, tuple(warnings)
+        )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,12 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.attr("isa") = GPUALIGN_STRING(GPUALIGN_MODULE);
     nanobind::set_leak_warnings(false);
     gpualign::bind_abi(m);
+    gpualign::bind_coverage(m);
+    gpualign::bind_bam_index(m);
+    gpualign::bind_bam_sort(m);
+    gpualign::bind_bam_text(m);
     gpualign::bind_cpu(m);
+    gpualign::bind_duplicates(m);
     gpualign::bind_fastx(m);
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);

@@ -36,6 +36,7 @@ Cli = Callable[..., tuple[int, bytes, str]]
 
 COMMANDS = {
     "map": "map genomes.fa reads.fq --batch-size 20K",
+    "map, sorted and marked": "map genomes.fa reads.fq --batch-size 20K --sort --mark-duplicates",
     "map in one batch": "map genomes.fa reads.fq.gz",
     "verify": "verify genomes.fa reads.fq -c candidates.tsv --all --cigar --batch-size 4K",
     "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
