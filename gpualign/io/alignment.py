@@ -37,6 +37,11 @@ _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 _CRAM_END, _LONGEST_END = b"EOF", 38
 
 
+def dropped_tags(keep_read_groups: bool) -> str:
+    """Names of the tags of an input that are left out, one behind the other."""
+    return "".join(sorted(_OURS if keep_read_groups else _OURS | {"RG"}))
+
+
 class AlignmentReads:
     """The reads of a SAM, BAM or CRAM file, as they came from the sequencer: secondary and supplementary records left
     out, reverse-strand records turned back, tags and flags kept.
@@ -55,7 +60,7 @@ class AlignmentReads:
     """
 
     def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
-        self.path, self._keep_read_groups = file.path, keep_read_groups
+        self.path, self._dropped = file.path, _OURS if keep_read_groups else _OURS | {"RG"}
         pysam.set_verbosity(0)  # its messages would stand beside ours
         try:
             self._input = HtslibInput(file)
@@ -76,7 +81,7 @@ class AlignmentReads:
         if first is not None:
             self._records = chain([first], self._records)
 
-    def batches(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
+    def items(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
         """Batches of about ``bases_per_batch`` bases.
 
         Raises:
@@ -107,8 +112,7 @@ class AlignmentReads:
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
             sequence, quality = "", ""
-        dropped = _OURS if self._keep_read_groups else _OURS | {"RG"}
-        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in dropped)
+        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in self._dropped)
         if record.flag & _REVERSE:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
@@ -181,7 +185,7 @@ def with_comment_tags(batch: SequenceBatch, without_read_groups: bool) -> tuple[
     """
     if batch.comments is None:
         return batch, 0
-    dropped = "".join(sorted(_OURS | {"RG"} if without_read_groups else _OURS))
+    dropped = dropped_tags(not without_read_groups)
     tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped)
     return replace(batch, comments=tags, comment_offsets=offsets), invalid
 

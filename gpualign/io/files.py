@@ -134,6 +134,11 @@ class InputFile:
         while (piece := self._checked(_next_piece, pieces)) is not None:
             yield piece
 
+    def tail(self, size: int) -> bytes:
+        """The last bytes of a file on disk as it is stored."""
+        descriptor = self._file.fileno()
+        return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
+
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Bytes of a plain file, from any thread; :meth:`read` goes on where it was.
 

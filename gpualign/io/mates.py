@@ -10,6 +10,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, counted, shown_input
+from gpualign.io.bam_reads import BamChunk
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -74,11 +75,11 @@ class LaneReads:
         read_group: its ID.
     """
 
-    reads: Chunk | PairedParts | SequenceBatch
+    reads: Chunk | BamChunk | PairedParts | SequenceBatch
     read_group: str
 
 
-Reads = Chunk | PairedParts | SequenceBatch | LaneReads
+Reads = Chunk | BamChunk | PairedParts | SequenceBatch | LaneReads
 
 
 def to_reads(item: Reads) -> SequenceBatch:
@@ -102,7 +103,7 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     paths = (first.path, second.path)
-    batches = [run_ordered(source.items(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
+    batches = [run_ordered(source.reads(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
     held: list[SequenceBatch | None] = [None, None]
     used = [0, 0]  # of what is held
     pairs = 0
@@ -128,13 +129,16 @@ def paired_parts(
         )
 
 
-def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
+def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
     """The reads of a file whose first one is no end of a pair.
 
     Raises:
         InputError: a later one is.
     """
-    for item in source.items(batch_bases):
+    for item in source.reads(batch_bases):
+        if isinstance(item, BamChunk):
+            yield replace(item, single=True)
+            continue
         if isinstance(item, SequenceBatch) and item.flags is not None and (item.flags & _PAIRED).any():
             name = item.name(int(np.argmax(item.flags & _PAIRED)))
             raise InputError(f"'{name}' is an end of a pair, and the first read is not (give -p)", source.path)
@@ -157,7 +161,7 @@ def interleaved_batches(
     """
     rest: SequenceBatch | None = None
     beginning = _Beginning(source, with_pairs)
-    for batch in run_ordered(source.items(batch_bases), to_batch, threads):
+    for batch in run_ordered(source.reads(batch_bases), to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None

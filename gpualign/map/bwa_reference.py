@@ -36,6 +36,12 @@ def find_reference(name: str) -> str:
     raise InputError("No such file or directory", name)
 
 
+def alt_file(reference: str) -> str:
+    """bwa's list of ALT contigs beside a reference; "" where there is none, and the contigs' names tell."""
+    stem = reference.removesuffix(".gpi")
+    return next((path for path in (stem + ".alt", os.path.splitext(stem)[0] + ".alt") if os.path.isfile(path)), "")
+
+
 def index_beside(reference: str, k: int | None, w: int | None) -> str:
     """Where the index of a FASTA file is kept."""
     seeds = "" if k is None and w is None else f".k{k or ''}w{w or ''}"

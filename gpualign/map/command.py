@@ -77,6 +77,12 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
 @click.option(
+    "--alt",
+    metavar="FILE",
+    help="ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are placed and paired on the "
+    "others; better hits on ALT contigs are supplementary.",
+)
+@click.option(
     "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
 )
 @click.option(
@@ -241,6 +247,7 @@ def command(
     elif five and not given_secondary:
         values["secondary"] = 5
     values["tags"] = take_tags(values)
+    values["alt"] = "" if values["alt"] == "names" else values["alt"]
     if values.pop("hic"):
         values |= {"together": False, "five_prime": True}
     values["reads"], values["mates"] = _take_files(values)

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
+from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
 from gpualign.map.coverage import coverage_paths
 from gpualign.map.duplicates import DuplicateMarking
@@ -24,6 +25,7 @@ class MapFiles:
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
         check_names: the mates of a pair must have one name (but for /1 and /2), and an interleaved file some pairs.
         save_index: path to save the index under, or None.
+        alt: bwa's .alt file; "" where the contigs' names tell ALT ones; None: all contigs are primary.
         preload: a saved index is mapped, shared with other processes, and locked in memory.
         keep_index: the index is built once and kept beside the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
@@ -38,6 +40,7 @@ class MapFiles:
     interleaved: bool = False
     check_names: bool = True
     save_index: str | None = None
+    alt: str | None = None
     preload: bool = False
     keep_index: bool = False
     unmapped_reads: str | None = None
@@ -99,6 +102,7 @@ class TagOptions:
     Attributes:
         xa: a read's secondary alignments go to XA of its primary record, and nowhere where it has more than so many;
             0: there is no XA.
+        xa_alt: the same where one of them is on an ALT contig.
         secondary_records: secondary alignments that are not for XA are records.
         xa_share: of the primary score, which they must reach.
         scored: XB, with score and quality, instead of XA.
@@ -108,6 +112,7 @@ class TagOptions:
     """
 
     xa: int = 0
+    xa_alt: int = 200
     secondary_records: bool = True
     xa_share: float = 0.8
     scored: bool = False
@@ -136,6 +141,7 @@ class TagOptions:
         return {
             "secondary_records": self.secondary_records and self.xa == 0,
             "max_other_hits": self.xa,
+            "max_other_alt_hits": max(self.xa, self.xa_alt),
             "other_hits_share": self.xa_share,
             "other_hits_scored": self.scored,
             "suboptimal_score": "XS" in self.extra,
@@ -185,9 +191,10 @@ class RecordOptions:
         for line in self.groups:
             parse_read_group(line)
 
-    def native(self, group: str) -> dict[str, Any]:
+    def native(self, group: str, alt: AltPart | None = None) -> dict[str, Any]:
         """As native functions take it; ``group``: ID of the read group, "" for none."""
         return {
+            "alt_contigs": b"" if alt is None else alt.chosen.tobytes(),
             "eqx": self.eqx,
             "soft_supplementary": self.soft_supplementary,
             "secondary_sequence": self.secondary_sequence,

@@ -177,7 +177,7 @@ def command(**values: Any) -> None:
     """
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.io.alignment_output import AlignmentLayout
-    from gpualign.map.bwa_reference import find_reference
+    from gpualign.map.bwa_reference import alt_file, find_reference
     from gpualign.map.run import run_map
 
     bwa = BwaOptions(values)
@@ -197,12 +197,14 @@ def command(**values: Any) -> None:
         quiet=quiet,
         json=values["json"],
     )
+    reference = find_reference(values["reference"])
     files = MapFiles(
-        find_reference(values["reference"]),
+        reference,
         values["reads"],
         values["mates"],
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
+        alt=None if values["no_alt"] else alt_file(reference),
         preload=values["preload"],
         keep_index=True,
         report_page=values["report_page"],
@@ -244,10 +246,11 @@ def _params(bwa: BwaOptions) -> MapParams:
 
 def _tags(bwa: BwaOptions) -> TagOptions:
     values = bwa.values
-    most = 5 if values["hits"] is None else _first_of(values["hits"])
+    most = _numbers_of("5,200" if values["hits"] is None else values["hits"])
     share = values["share"]
     return TagOptions(
-        xa=0 if values["everything"] else most,
+        xa=0 if values["everything"] else most[0],
+        xa_alt=most[1],
         secondary_records=values["everything"],
         xa_share=0.8 if share is None else share,
         scored=values["scored"],
@@ -255,12 +258,12 @@ def _tags(bwa: BwaOptions) -> TagOptions:
     )
 
 
-def _first_of(text: str) -> int:
-    """Of INT[,INT] the number for reads without hits on ALT contigs."""
+def _numbers_of(text: str) -> tuple[int, int]:
+    """Of INT[,INT] the number for reads without hits on ALT contigs, and for those with such hits."""
     numbers = text.split(",")
     if not 1 <= len(numbers) <= 2 or not all(number.isdigit() for number in numbers):
         raise click.UsageError(f"-h must be INT or INT,INT, not {text!r}")
-    return int(numbers[0])
+    return int(numbers[0]), int(numbers[-1])
 
 
 def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:

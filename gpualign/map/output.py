@@ -18,6 +18,7 @@ from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.record_sorter import RecordBatch
+from gpualign.map.alt import with_alt_records
 from gpualign.map.fastq_output import open_reads_output
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
@@ -76,9 +77,12 @@ class RecordFormatter:
     def finished(self, batch: SequenceBatch, alignments: Alignments) -> Alignments:
         """The records that are reported."""
         options = self.options
+        with_alt = self.index.alt is not None
+        if with_alt:
+            alignments = with_alt_records(self.index, batch, alignments, self.params)
         low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
         # mates that were mapped one by one do not know of each other yet
-        if not (low or options.five_prime or (batch.mates is not None and self.pairs is None)):
+        if not (low or with_alt or options.five_prime or (batch.mates is not None and self.pairs is None)):
             return alignments
         changed = _native.change_records(alignments.native, batch.mates, options.min_score, options.five_prime)
         return Alignments(*changed)
@@ -128,7 +132,7 @@ class RecordFormatter:
                 batch.native,
                 alignments.native,
                 wanted,
-                options.native(group),
+                options.native(group, self.index.alt),
             )
             written = np.ones(len(alignments.flag), bool)
             if not options.tags.native["secondary_records"]:

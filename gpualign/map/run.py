@@ -14,6 +14,7 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
+from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_beside
 from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
@@ -58,6 +59,8 @@ def run_map(
             save_index(index, files.save_index)
         if files.preload:
             lock_index(index, run.warn)
+        if files.alt is not None:
+            index = split_index(index, files.alt or None)
         report.stage("index")
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes

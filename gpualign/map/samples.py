@@ -25,6 +25,7 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output, os_reason
 from gpualign.io.mates import Reads
 from gpualign.io.sizes import letters_of
+from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
@@ -139,6 +140,8 @@ def run_samples(
             lock_index(index, run.warn)
         if files.save_index is not None:
             save_index(index, files.save_index)
+        if files.alt is not None:
+            index = split_index(index, files.alt or None)
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")

@@ -12,6 +12,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_bam_index(m);
     gpualign::bind_bam_sort(m);
     gpualign::bind_bam_text(m);
+    gpualign::bind_bam_reads(m);
     gpualign::bind_cpu(m);
     gpualign::bind_duplicates(m);
     gpualign::bind_fastx(m);
@@ -30,6 +31,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
     gpualign::bind_record_changes(m);
+    gpualign::bind_alt_records(m);
+    gpualign::bind_split_index(m);
     gpualign::bind_paf(m);
     gpualign::bind_fastx_text(m);
     gpualign::bind_pairs(m);

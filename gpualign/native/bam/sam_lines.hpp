@@ -41,9 +41,23 @@ public:
 
     Text release() { return std::move(out_); }
 
+    static constexpr char kBases[] = "=ACMGRSVTWYHKDBN";
+
+    // Appends the tags whose names `wanted` takes, each behind a tab.
+    template <class Wanted>
+    void tags(const BamRecord& record, Wanted&& wanted) {
+        for (const uint8_t* at = record.tags(); at < record.end();) {
+            const uint8_t* end = tag_end(at, record.end());
+            if (wanted(at)) tag(at, record);
+            at = end;
+        }
+    }
+
+    const Text& text() const { return out_; }
+
 private:
     static constexpr size_t kFixedBytes = 256, kOperationBytes = 12;
-    static constexpr char kBases[] = "=ACMGRSVTWYHKDBN", kOperations[] = "MIDNSHP=X";
+    static constexpr char kOperations[] = "MIDNSHP=X";
 
     [[noreturn]] static void refuse() { throw std::invalid_argument("a tag of a BAM record is cut short, or of an unknown type"); }
 

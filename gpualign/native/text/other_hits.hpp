@@ -19,13 +19,15 @@ public:
     void describe(size_t i, RecordText& record) {
         text_.clear();
         count_ = best_ = 0;
+        bool alt = false;
         const size_t first = records_.primary(i), last = records_.primary(i + 1);
         for (size_t r = first + 1; r < last; r++) {
             if (!(records_.flag[r] & kFlagSecondary)) continue;
             best_ = std::max(best_, records_.score[r]);
             count_ += competes(first, r);
+            alt |= competes(first, r) && options_.is_alt(records_.contig[r]);
         }
-        if (count_ == 0 || count_ > options_.max_other_hits) return;
+        if (count_ == 0 || count_ > (alt ? options_.max_other_alt_hits : options_.max_other_hits)) return;
         for (size_t r = first + 1; r < last; r++)
             if (records_.flag[r] & kFlagSecondary && competes(first, r)) add(i, r, record);
     }

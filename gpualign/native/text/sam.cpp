@@ -34,6 +34,9 @@ SamOptions sam_options(const nb::dict& given) {
     take("hits", options.hits);
     take("mate_qualities", options.mate_qualities);
     take("split_as_secondary", options.split_as_secondary);
+    take("max_other_alt_hits", options.max_other_alt_hits);
+    const nb::bytes alt = nb::cast<nb::bytes>(given["alt_contigs"]);
+    options.alt_contigs.assign(alt.c_str(), alt.size());
     options.cs = cs_form(nb::cast<int>(given["cs"]));
     return options;
 }

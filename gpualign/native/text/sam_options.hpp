@@ -19,6 +19,10 @@ struct SamOptions {
     bool mate_qualities = false;     // ms
     bool split_as_secondary = false; // 0x100 for supplementary alignments, as bwa mem -M
     CsForm cs = CsForm::none;
+    int32_t max_other_alt_hits = 0;  // in place of max_other_hits where one of them is on an ALT contig
+    std::string alt_contigs;         // a byte for each contig, not 0 for ALT ones; empty: there are none
+
+    bool is_alt(int32_t contig) const { return size_t(contig) < alt_contigs.size() && alt_contigs[size_t(contig)]; }
 };
 
 }  // namespace gpualign

@@ -1,6 +1,7 @@
 // SAM records as text. No Python here: fuzz/records.cpp reads it too.
 #pragma once
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -206,12 +207,24 @@ private:
             out_.put(cs_);
         }
         if (wants_hits() && !is(r, kFlagSecondary)) hits_.put(out_, r == records_.primary(read_));
+        if (r == records_.primary(read_) && !options_.alt_contigs.empty()) alt_share(r);
         if (part_ends_.empty() || is(r, kFlagSecondary)) return;
         out_.put("\tSA:Z:");
         size_t from = 0;
         for (const auto& [part, end] : part_ends_) {
             if (part != r) out_.put(parts_.data() + from, end - from);
             from = end;
+        }
+    }
+
+    // pa: the score of a record on the primary assembly as a share of that of a better one on an ALT contig.
+    void alt_share(size_t r) {
+        if (options_.is_alt(records_.contig[r])) return;
+        for (size_t other = r + 1; other < records_.primary(read_ + 1); other++) {
+            if (!is(other, kFlagSupplementary) || !options_.is_alt(records_.contig[other])) continue;
+            char text[32];
+            out_.put(text, size_t(std::snprintf(text, sizeof text, "\tpa:f:%.3f", double(records_.score[r]) / records_.score[other])));
+            return;
         }
     }
 
