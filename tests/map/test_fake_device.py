@@ -114,6 +114,17 @@ def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> N
     assert sam_of(cli, *mates, "--device", "cuda", "--batch-size", "20K") == expected
 
 
+def test_alt_contigs(cli: Cli, use, mates: tuple[Path, Path], tmp_path: Path) -> None:
+    """The device maps to the primary assembly, and the CPU to ALT contigs."""
+    names = [line[1:].split()[0] for line in GENOMES.read_text().splitlines() if line.startswith(">")]
+    (tmp_path / "some.alt").write_text("\n".join(names[::2]) + "\n")
+    words = (*mates, "--alt", tmp_path / "some.alt", "--xa", "3")
+    expected = sam_of(cli, *words)
+    assert expected != sam_of(cli, *mates, "--xa", "3")
+    use(FakeDriver())
+    assert sam_of(cli, *words, "--device", "cuda") == expected
+
+
 def test_samples_share_a_device(cli: Cli, use, mates: tuple[Path, Path], some_reads: Path, tmp_path: Path) -> None:
     """Pairs of two libraries and reads without mates, each as a run of its own maps them on the CPU."""
     short = tuple(tmp_path / f"short_{end}.fq" for end in (1, 2))
