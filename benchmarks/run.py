@@ -106,6 +106,12 @@ BENCHMARKS = {
         quick="--samples 10 --pairs 500 --singles 3",
         genomes=("ecoli_mg1655",),
     ),
+    "pipelines": Benchmark(
+        "mem in pipelines around bwa mem: Hi-C into pairtools, duplicates by samtools",
+        "pipelines.py",
+        cpu=("",),
+        quick="--pairs 2000",
+    ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",
         "long_reads.py",
