@@ -133,6 +133,13 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "real_reads",
             "Sure is a MAPQ of at least 30, agreement within 10 bases.",
         ),
+        Table(
+            "pipelines",
+            "pipeline",
+            "counted | with gpualign mem = gpualign | with bwa mem = bwa | the same = both",
+            "pipelines",
+            "Of 4,000 reads that are copies bwa mem places some, in repeats, elsewhere than the first.",
+        ),
         Table("variants", "variants called after | kind", "true | called | recall | precision", "variants"),
         Table(
             "validity",
