@@ -132,7 +132,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder or data.folder()) as name:
         figures = measure(arguments, Path(name))
-    harness.save("samples", harness.machine(["bwa"]), figures)
+    name = f"{arguments.samples:,} of {arguments.pairs:,} pairs, {arguments.threads} threads, {figures['device']}"
+    harness.save("samples", harness.machine(["bwa"]), {"samples": {name: figures}})
 
 
 if __name__ == "__main__":
