@@ -133,6 +133,21 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "real_reads",
             "Sure is a MAPQ of at least 30, agreement within 10 bases.",
         ),
+        Table(
+            "samples",
+            "samples",
+            "`map --samples` s = together_s | one run s = single_s | times as fast as runs of `map` = times_single | "
+            "times as fast as bwa mem = times_bwa | peak MiB = together_mib",
+            "samples",
+            "Pairs of 2 x 150 bases of E. coli. Single runs use a saved index; their median counts for all samples.",
+        ),
+        Table(
+            "pipelines",
+            "pipeline",
+            "counted | with gpualign mem = gpualign | with bwa mem = bwa | the same = both",
+            "pipelines",
+            "Of 4,000 reads that are copies bwa mem places some, in repeats, elsewhere than the first.",
+        ),
         Table("variants", "variants called after | kind", "true | called | recall | precision", "variants"),
         Table(
             "validity",

@@ -65,6 +65,18 @@ BENCHMARKS = {
         cpu=("",),
         quick="--rounds 1 --to sam --pairs 20000",
     ),
+    "duplicates": Benchmark(
+        "map --mark-duplicates: which templates, compared with samtools markdup and Picard's MarkDuplicates",
+        "duplicates.py",
+        cpu=("",),
+        quick="--molecules 2000",
+    ),
+    "sort-and-mark": Benchmark(
+        "map: pairs to sorted, marked and indexed BAM, compared with bwa mem and samtools",
+        "sort_and_mark.py",
+        cpu=("",),
+        quick="--rounds 1 --pairs 20000",
+    ),
     "map-devices": Benchmark(
         "map on a GPU as a whole command, compared with the CPU and minimap2",
         "map_devices.py",
@@ -85,6 +97,20 @@ BENCHMARKS = {
         cuda=("--device {device}",),
         quick="--synthetic 50000000 --reads 200000",
         genomes=tuple(name for name in data.GENOMES if name != "biomarks50k"),
+    ),
+    "samples": Benchmark(
+        "map --samples: many small samples at once, compared with single runs and bwa mem",
+        "samples.py",
+        cpu=("",),
+        cuda=("--device {device} --samples 1000 --distinct 50 --threads 16",),
+        quick="--samples 10 --pairs 500 --singles 3",
+        genomes=("ecoli_mg1655",),
+    ),
+    "pipelines": Benchmark(
+        "mem in pipelines around bwa mem: Hi-C into pairtools, duplicates by samtools",
+        "pipelines.py",
+        cpu=("",),
+        quick="--pairs 2000",
     ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",

@@ -266,12 +266,14 @@ void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FuzzedDataProvider bytes(data, size);
-    const SamOptions options{bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool() ? "group" : ""};
+    SamOptions options{bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool() ? "group" : ""};
+    options.suboptimal_score = options.hits = options.mate_qualities = bytes.ConsumeBool();
+    options.cs = CsForm(bytes.ConsumeIntegralInRange(0, 2));
     const Batch batch(bytes);
     const ReferenceView reference = batch.reference();
     const RecordsView records = batch.view_of_records();
     SamWriter all(reference, batch.contig_names(), batch.view_of_reads(), records, options);
-    PafWriter paf(reference, batch.contig_names(), batch.view_of_reads(), records, options.eqx);
+    PafWriter paf(reference, batch.contig_names(), batch.view_of_reads(), records, options.eqx, options.cs);
     std::string one_by_one;
     for (size_t read = 0; read < batch.reads(); read++) {
         all.read(read);

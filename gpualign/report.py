@@ -13,9 +13,14 @@ from gpualign.params import RunOptions
 from gpualign.version import __version__
 
 
+def tell(command: str, message: str) -> None:
+    """One line on standard error."""
+    print(f"gpualign {command}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
 def warn(command: str, message: str) -> None:
     """One warning line on standard error."""
-    print(f"gpualign {command}: warning: {message}", file=sys.stderr, flush=True)
+    tell(command, f"warning: {message}")
 
 
 class Report:

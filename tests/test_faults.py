@@ -29,6 +29,7 @@ from tests.helpers.paths import TESTS
 COMMANDS = dict(bad_input.COMMANDS)
 COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
 COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
+COMMANDS["map --sort"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort --mark-duplicates"
 COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 
@@ -224,7 +225,8 @@ def many_reads(place: Place) -> dict[str, str]:
         )
     return {
         "map": f"map {place.folder}/ref.fa {path}",
-        "map --sort": f"map --sort --output-format bam {place.folder}/ref.fa {path}",
+        "map --sort": f"map --sort --sort-memory 1M --output-format bam {place.folder}/ref.fa {path}",
+        "map --mark-duplicates": f"map --mark-duplicates --sort-memory 1M {place.folder}/ref.fa {path}",
         "mems": f"mems -l 12 {place.folder}/ref.fa {path}",
         "verify": f"verify {path} {path}",
         "pairwise": f"pairwise {others}",
@@ -270,6 +272,28 @@ def test_signals_at_random_times(place: Place, soaking: bool, seed: int, number:
         assert done.output in ((output,) if done.code == 0 else (None, output)), name
         outcomes[done.code] = outcomes.get(done.code, 0) + 1
     print(f"{number.name}: exit codes {outcomes}")
+
+
+def test_kills_at_random_times(place: Place, soaking: bool, seed: int) -> None:
+    """A sort that nothing can tidy up after: its runs have no names, and the output has none before it is whole."""
+    rng = random.Random(seed)
+    text = many_reads(place)["map --sort"]
+    output = place.out / "output"
+    begun = time.monotonic()
+    with start(place, text, "-o", str(output)) as process:
+        assert process.wait(timeout=DEADLINE_S) == 0
+    whole, seconds = output.read_bytes(), time.monotonic() - begun
+    for _ in range(200 if soaking else 3):
+        process = start(place, text, "-o", str(output))
+        time.sleep(rng.uniform(0, seconds))
+        process.kill()
+        process.communicate(timeout=DEADLINE_S)
+        left = {path.name for path in place.out.iterdir()}
+        if "output" in left:
+            assert output.read_bytes() == whole
+            left.remove("output")
+        assert len(left) <= 1
+        assert all(re.fullmatch(r"\.output\.[0-9a-f]{16}\.tmp", name) for name in left)
 
 
 _SIGNAL_IN_A_FINALIZER = """

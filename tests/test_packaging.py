@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +13,14 @@ from typing import Any
 
 import click
 import jinja2
+import pysam
 import pytest
 import yaml
 
 import gpualign
 from gpualign.cli import cli
-from tests.helpers.paths import ROOT
+from tests.helpers.commands import program
+from tests.helpers.paths import GENOMES, ROOT
 
 PACKAGING = ROOT / "packaging"
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
@@ -62,8 +66,9 @@ def test_wrappers_name_options_that_there_are(path: str) -> None:
     assert command is not None
     known = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
     text = (PACKAGING / path).read_text()
-    named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+|-[a-zA-Z])(?![\w-])", text.partition("gpualign map")[2]))
-    assert "--threads" in named
+    run = re.split(r"gpualign (?:map|\$mapper) ", text, maxsplit=1)[1]
+    named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+|-[a-zA-Z])(?![\w-])", run))
+    assert named & {"--threads", "-t"}
     assert named - {"--version"} <= known
 
 
@@ -97,3 +102,54 @@ def test_multiqc_table(tmp_path: Path) -> None:
     }
     assert set(content["headers"]) == {name for values in content["data"].values() for name in values}
     assert content["plot_type"] == "table"
+
+
+def with_program(name: str) -> dict[str, str]:
+    """An environment in which ``name`` and gpualign are found, where they are installed beside this Python."""
+    folder = Path(sys.executable).parent
+    if not (folder / name).exists():
+        pytest.skip(f"needs {name} (pip install {name})")
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "GPUALIGN_CACHE_DIR": "/nonexistent"}
+
+
+def mapped_samples(folder: Path) -> Path:
+    """A report of two samples and of one that failed."""
+    reads = ROOT / "examples" / "data" / "SRR059298_25k.fastq.gz"
+    (folder / "sheet.csv").write_text(f"sample,fastq_1\nbee_one,{reads}\nbee_two,{reads}\ngone,gone.fq\n")
+    report = folder / "all.json"
+    words = ["map", GENOMES, "--samples", folder / "sheet.csv", "-o", folder / "out", "--json", report]
+    assert subprocess.run(program(*words), capture_output=True, timeout=120, check=False).returncode == 3
+    return report
+
+
+def test_multiqc_shows_our_samples(tmp_path: Path) -> None:
+    environment = with_program("multiqc")
+    report = mapped_samples(tmp_path)
+    script = PACKAGING / "multiqc" / "gpualign_to_multiqc.py"
+    (tmp_path / "in").mkdir()
+    with open(tmp_path / "in" / "gpualign_mqc.json", "wb") as out:
+        subprocess.run([sys.executable, str(script), str(report)], stdout=out, timeout=60, check=True)
+    command = ["multiqc", "--no-version-check", "--quiet", "-o", str(tmp_path / "report"), str(tmp_path / "in")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    (table,) = (tmp_path / "report" / "multiqc_data").glob("*gpualign*.txt")
+    header, *lines = table.read_text().splitlines()
+    rows = {line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines}
+    assert list(rows) == ["bee_one", "bee_two"]
+    assert {float(row["reads"]) for row in rows.values()} == {25_000}
+    assert "bee_two" in (tmp_path / "report" / "multiqc_report.html").read_text()
+
+
+def test_snakemake_runs_the_wrapper(tmp_path: Path) -> None:
+    environment = with_program("snakemake")
+    shutil.copytree(PACKAGING / "snakemake" / "map", tmp_path / "map")
+    work = tmp_path / "map" / "test"
+    shutil.copy(GENOMES, work / "genomes.fa")
+    shutil.copy(ROOT / "examples" / "data" / "SRR059298_25k.fastq.gz", work / "bee.fastq.gz")
+    command = ["snakemake", "--cores", "1", "mapped/bee.bam", "mapped/bee.json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment, cwd=work)
+    assert done.returncode == 0, done.stderr
+    with pysam.AlignmentFile(str(work / "mapped" / "bee.bam")) as bam:
+        assert bam.header.to_dict()["HD"]["SO"] == "coordinate"
+        assert sum(1 for _ in bam) >= 25_000
+    assert json.loads((work / "mapped" / "bee.json").read_text())["reads"] == 25_000

@@ -24,6 +24,7 @@ from gpualign.version import __version__
 #: command name -> (module, one-line help). The help stands here so that listing commands imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
     "map": ("gpualign.map.command", "Map reads (FASTA, FASTQ, BAM) to a reference and write SAM, BAM, CRAM or PAF."),
+    "mem": ("gpualign.map.mem_command", "Map reads with the options and tags of bwa mem: a drop-in."),
     "index": ("gpualign.index.command", "Build and save the minimizer index of a reference."),
     "pairwise": (
         "gpualign.pairwise.command",

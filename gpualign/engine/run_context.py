@@ -11,7 +11,7 @@ from gpualign.engine.work import Work
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, warn
+from gpualign.report import Progress, Report, tell, warn
 
 
 class RunContext:
@@ -62,6 +62,11 @@ class RunContext:
         """A warning, unless the run is to be quiet."""
         if not self.options.quiet:
             warn(self.command, message)
+
+    def note(self, message: str) -> None:
+        """What a user may want to know meanwhile, unless the run is to be quiet."""
+        if not self.options.quiet:
+            tell(self.command, message)
 
     def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
         """Print the summary and write the JSON report; returns the report's fields, to which these are added."""

@@ -3,8 +3,9 @@
 Layout: magic (8 bytes), format version, header length, header CRC-32 (three little-endian uint32), the header, then
 each array at a multiple of 64 bytes, zeros between them. The header names contigs, parameters, arrays, how many bytes
 are after it, and the CRC-32 of each piece of them. A file is untrusted: sizes, order and every subscript are checked
-before use. It is read, not mapped: what happens to a file in use cannot change what has been checked, nor end the
-process.
+before use. Unless it is to be shared it is read, not mapped: what happens to a file in use cannot change what has been
+checked, nor end the process. Of a shared one the large arrays are mapped, and whether the file was changed is looked at
+afterwards (shared.py).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
+from gpualign.index.shared import SharedFile
 from gpualign.io.files import is_packed, is_special, open_output
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
@@ -49,6 +51,10 @@ _ARRAYS = {
     "offsets": "<u4",
     "entries": "<u8",
 }
+
+
+#: arrays that stay in a shared file
+_MAPPED = ("words", "entries")
 
 
 def is_index(path: str) -> bool:
@@ -104,8 +110,11 @@ def save_index(index: MinimizerIndex, path: str) -> None:
             out.write(part)
 
 
-def load_index(path: str, threads: int = 1) -> MinimizerIndex:
+def load_index(path: str, threads: int = 1, shared: bool = False) -> MinimizerIndex:
     """Read an index file and check it, on several threads.
+
+    Args:
+        shared: map its large arrays, so that processes share them.
 
     Raises:
         InputError: not an index, written in another format version, or not byte for byte what was written.
@@ -113,16 +122,21 @@ def load_index(path: str, threads: int = 1) -> MinimizerIndex:
     try:
         with open(path, "rb", buffering=0) as file:
             header, start = _read_header(file, path)
-            return _checked_index(header, _read_arrays(file, start, header, threads), path, threads)
+            mapped = SharedFile(file, path) if shared else None
+            return _checked_index(header, _read_arrays(file, start, header, threads, mapped), path, threads, mapped)
     except OSError as error:
         raise InputError(f"cannot be read as an index: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
         raise InputError(f"the index is damaged: {error} (build it again with gpualign index)", path) from error
 
 
-def _checked_index(header: dict[str, Any], data: NDArray[np.uint8], path: str, threads: int) -> MinimizerIndex:
+def _checked_index(
+    header: dict[str, Any], data: NDArray[np.uint8], path: str, threads: int, mapped: SharedFile | None
+) -> MinimizerIndex:
     """Raises what :func:`load_index` takes for damage."""
     arrays = {name: _array(data, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
+    if mapped is not None:  # what says where something is must not change
+        arrays |= {name: array.copy() for name, array in arrays.items() if name not in _MAPPED}
     names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
     if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
         raise ValueError("contig names")
@@ -137,7 +151,8 @@ def _checked_index(header: dict[str, Any], data: NDArray[np.uint8], path: str, t
     if problem:
         raise ValueError(problem)
     params = IndexParams(k, w)
-    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, os.path.abspath(path))
+    place = os.path.abspath(path)
+    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, place, mapped)
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
@@ -163,7 +178,9 @@ def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
     return sums
 
 
-def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: int) -> NDArray[np.uint8]:
+def _read_arrays(
+    file: BinaryIO, start: int, header: dict[str, Any], threads: int, mapped: SharedFile | None
+) -> NDArray[np.uint8]:
     """All that is after the header.
 
     Raises:
@@ -175,14 +192,22 @@ def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: in
         raise ValueError(f"{stored:,} bytes after the header instead of {size:,}")
     if len(sums) != -(-size // _PIECE):
         raise ValueError("number of checksums")
-    room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
-    data = room[-room.ctypes.data % _ALIGNMENT :][:size]
-    read = partial(_read_piece, file.fileno(), start, data)
+    if mapped is not None:
+        data = mapped.data[start:]
+        read = partial(_checksum, data)
+    else:
+        room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
+        data = room[-room.ctypes.data % _ALIGNMENT :][:size]
+        read = partial(_read_piece, file.fileno(), start, data)
     found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MAX_READERS)))
     if found != sums:
         wrong = next(i for i, pair in enumerate(zip(found, sums, strict=True)) if pair[0] != pair[1])
         raise ValueError(f"checksum of the bytes from {start + wrong * _PIECE:,} on")
     return data
+
+
+def _checksum(data: NDArray[np.uint8], at: int) -> int:
+    return int(isal_zlib.crc32(data[at : at + _PIECE].data))
 
 
 def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -> int:

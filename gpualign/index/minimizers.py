@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
+from gpualign.index.shared import SharedFile
 from gpualign.sequences.reference import Reference
 
 LONGEST_KMER = 31
@@ -47,6 +48,8 @@ class MinimizerIndex:
             (cuda/algo/index/minimizer.hpp).
         bucket_bits: number of hash bits that choose the bucket.
         path: the file that it was loaded from, or None.
+        shared: that file, where its arrays are mapped and not read.
+        alt: of contigs whose entries are apart, or None.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -56,11 +59,35 @@ class MinimizerIndex:
     entries: NDArray[np.uint64]
     bucket_bits: int
     path: str | None = field(default=None, compare=False)
+    shared: SharedFile | None = field(default=None, compare=False)
+    alt: AltPart | None = field(default=None, compare=False)
+
+    def check_unchanged(self) -> None:
+        """After the index was used, and before what it led to is handed on.
+
+        Raises:
+            InputError: it is mapped, and its file was changed meanwhile.
+        """
+        if self.shared is not None:
+            self.shared.check()
 
     @property
     def native(self) -> tuple[Any, NDArray[np.uint32], NDArray[np.uint64], int, int, int]:
         """The arguments native functions take: (reference, offsets, entries, k, w, bucket_bits)."""
         return (self.reference.native, self.offsets, self.entries, self.params.k, self.params.w, self.bucket_bits)
+
+
+@dataclass(frozen=True)
+class AltPart:
+    """The part of an index that is of ALT contigs.
+
+    Attributes:
+        chosen: uint8 (contigs,), 1 for ALT ones.
+        index: theirs alone, of the same reference.
+    """
+
+    chosen: NDArray[np.uint8]
+    index: MinimizerIndex
 
 
 def build_index(reference: Reference, params: IndexParams, threads: int = 1) -> MinimizerIndex:

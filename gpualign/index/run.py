@@ -36,14 +36,19 @@ def open_index(
     w: int | None,
     threads: int,
     choose: Callable[[int], IndexParams] | None = None,
+    shared: bool = False,
 ) -> MinimizerIndex:
-    """A saved index, or one built from a reference file; ``choose``: for how many bases which, in place of k and w.
+    """A saved index, or one built from a reference file.
+
+    Args:
+        choose: for how many bases which parameters, in place of k and w.
+        shared: a saved index is mapped, so that processes share it.
 
     Raises:
         InputError: unreadable input, or a saved index of other parameters than those asked for.
     """
     if is_index(reference):
-        index = load_index(reference, threads)
+        index = load_index(reference, threads, shared)
         for name, wanted, found in (("k", k, index.params.k), ("w", w, index.params.w)):
             if wanted is not None and wanted != found:
                 raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -26,6 +27,7 @@ _SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
+_HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, letters, qualities, tags, flags
 _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 _PUMPED = 1 << 20
@@ -33,6 +35,11 @@ _PUMPED = 1 << 20
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 #: what stands in a container without records, whose length differs by version; and the longest of them
 _CRAM_END, _LONGEST_END = b"EOF", 38
+
+
+def dropped_tags(keep_read_groups: bool) -> str:
+    """Names of the tags of an input that are left out, one behind the other."""
+    return "".join(sorted(_OURS if keep_read_groups else _OURS | {"RG"}))
 
 
 class AlignmentReads:
@@ -53,7 +60,7 @@ class AlignmentReads:
     """
 
     def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
-        self.path, self._keep_read_groups = file.path, keep_read_groups
+        self.path, self._dropped = file.path, _OURS if keep_read_groups else _OURS | {"RG"}
         pysam.set_verbosity(0)  # its messages would mix with ours
         try:
             self._input = HtslibInput(file)
@@ -74,7 +81,7 @@ class AlignmentReads:
         if first is not None:
             self._records = chain([first], self._records)
 
-    def batches(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
+    def items(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
         """Batches of about ``bases_per_batch`` bases.
 
         Raises:
@@ -105,8 +112,7 @@ class AlignmentReads:
         sequence, quality = fields[9].upper(), fields[10]
         if sequence == "*":
             sequence, quality = "", ""
-        dropped = _OURS if self._keep_read_groups else _OURS | {"RG"}
-        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in dropped)
+        tags = "\t".join(tag for tag in fields[11:] if tag[:2] not in self._dropped)
         if record.flag & _REVERSE:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
@@ -179,7 +185,7 @@ def with_comment_tags(batch: SequenceBatch, without_read_groups: bool) -> tuple[
     """
     if batch.comments is None:
         return batch, 0
-    dropped = "".join(sorted(_OURS | {"RG"} if without_read_groups else _OURS))
+    dropped = dropped_tags(not without_read_groups)
     tags, offsets, invalid = _native.comment_tags(batch.comments, batch.comment_offsets, dropped)
     return replace(batch, comments=tags, comment_offsets=offsets), invalid
 
@@ -244,6 +250,35 @@ def sam_header(
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
     lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
+    """A header with lines of the user's before its @PG; @HD and @SQ in place of ours.
+
+    Raises:
+        UsageError: no line of a header, or @SQ lines of other contigs than ours.
+    """
+    if not lines:
+        return header
+    ours = header.decode().splitlines()
+    if bad := next((line for line in lines if not _HEADER_LINE.fullmatch(line)), None):
+        raise UsageError(f"not a line of a SAM header: {bad[:60]!r}")
+    theirs = {kind: [line for line in lines if line.startswith(kind)] for kind in ("@HD", "@SQ")}
+    if theirs["@SQ"] and [_contig(line) for line in theirs["@SQ"]] != [
+        _contig(line) for line in ours if line.startswith("@SQ")
+    ]:
+        raise UsageError("the @SQ lines that are given are not those of the reference's contigs")
+    others = [line for line in lines if not line.startswith(("@HD", "@SQ"))]
+    kept = {kind: theirs[kind] or [line for line in ours if line.startswith(kind)] for kind in theirs}
+    rest = [line for line in ours if not line.startswith(("@HD", "@SQ"))]
+    programs = next(i for i, line in enumerate(rest) if line.startswith("@PG"))
+    whole = [*kept["@HD"], *kept["@SQ"], *rest[:programs], *others, *rest[programs:]]
+    return ("\n".join(whole) + "\n").encode()
+
+
+def _contig(line: str) -> tuple[str | None, str | None]:
+    fields = {field[:3]: field[3:] for field in line.split("\t")[1:]}
+    return fields.get("SN:"), fields.get("LN:")
 
 
 def bam_header(text: bytes, reference: Reference) -> bytes:

@@ -9,6 +9,7 @@ import lzma
 import os
 import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
@@ -132,6 +133,11 @@ class InputFile:
         pieces = cast("BgzfReader", self._stream).pieces()
         while (piece := self._checked(_next_piece, pieces)) is not None:
             yield piece
+
+    def tail(self, size: int) -> bytes:
+        """The last bytes of a file on disk as it is stored."""
+        descriptor = self._file.fileno()
+        return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
 
     def part(self, offset: int, size: int) -> NDArray[np.uint8]:
         """Bytes of a plain file, from any thread; :meth:`read` goes on where it was.
@@ -348,6 +354,16 @@ def is_regular(output: str | None) -> bool:
     with contextlib.suppress(OSError, AttributeError):
         return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
     return False
+
+
+def is_file(path: str | None) -> bool:
+    """Whether an output is, or will be, a regular file: not standard output, a device or a named pipe."""
+    return path is not None and path != "-" and not is_special(path)
+
+
+def folder_beside(path: str | None) -> str:
+    """The folder for temporary files of an output: its own where it is a file, as there is room for it."""
+    return os.path.dirname(os.path.realpath(str(path))) if is_file(path) else tempfile.gettempdir()
 
 
 def is_special(path: str) -> bool:

@@ -15,7 +15,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.mates import single_items
-from gpualign.io.reads import ReadSource
+from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.sizes import letters_of
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
@@ -86,7 +86,7 @@ def batches_of(
 def _unnumbered(sequences: Sequences | ReadSource, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
     if isinstance(sequences, ReadSource):
         for item in single_items(sequences, bases):
-            yield parse(item, letters) if isinstance(item, Chunk) else item
+            yield parse(item, letters) if isinstance(item, Chunk) else to_batch(item)
         return
     if isinstance(sequences, str | os.PathLike):
         with closing(ReadSource(os.fspath(sequences))) as source:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, counted, shown_input
+from gpualign.io.bam_reads import BamChunk
 from gpualign.io.fastx import Chunk
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -66,9 +67,31 @@ class PairedParts:
         return PairedParts, (first, second, (0, 0), self.pairs, self.check_names, self.paths)
 
 
-def to_reads(item: Chunk | PairedParts | SequenceBatch) -> SequenceBatch:
+@dataclass(frozen=True)
+class LaneReads:
+    """Reads of a lane that has a read group of its own.
+
+    Attributes:
+        read_group: its ID.
+    """
+
+    reads: Chunk | BamChunk | PairedParts | SequenceBatch
+    read_group: str
+
+
+Reads = Chunk | BamChunk | PairedParts | SequenceBatch | LaneReads
+
+
+def to_reads(item: Reads) -> SequenceBatch:
     """Parse a chunk, join two parts; a batch stays as it is."""
+    if isinstance(item, LaneReads):
+        item = item.reads
     return item.joined() if isinstance(item, PairedParts) else to_batch(item)
+
+
+def parsed(item: Reads) -> SequenceBatch | LaneReads:
+    """The same with its reads as a batch."""
+    return replace(item, reads=to_reads(item)) if isinstance(item, LaneReads) else to_reads(item)
 
 
 def paired_parts(
@@ -80,7 +103,7 @@ def paired_parts(
         InputError: the files differ in their number of records.
     """
     paths = (first.path, second.path)
-    batches = [run_ordered(source.items(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
+    batches = [run_ordered(source.reads(max(1, batch_bases // 2)), to_batch, threads) for source in (first, second)]
     held: list[SequenceBatch | None] = [None, None]
     used = [0, 0]  # of what is held
     pairs = 0
@@ -106,31 +129,39 @@ def paired_parts(
         )
 
 
-def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | SequenceBatch]:
+def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
     """The reads of a file whose first one is no end of a pair.
 
     Raises:
         InputError: a later one is.
     """
-    for item in source.items(batch_bases):
+    for item in source.reads(batch_bases):
+        if isinstance(item, BamChunk):
+            yield replace(item, single=True)
+            continue
         if isinstance(item, SequenceBatch) and item.flags is not None and (item.flags & _PAIRED).any():
             name = item.name(int(np.argmax(item.flags & _PAIRED)))
             raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", source.path)
         yield item
 
 
-def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) -> Iterator[SequenceBatch]:
+def interleaved_batches(
+    source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
+) -> Iterator[SequenceBatch]:
     """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
 
     A batch's last record is kept back for the next one: its mate may come first there.
+
+    Args:
+        with_pairs: a file without a pair is an error.
 
     Raises:
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
     rest: SequenceBatch | None = None
-    beginning = _Beginning(source)
-    for batch in run_ordered(source.items(batch_bases), to_batch, threads):
+    beginning = _Beginning(source, with_pairs)
+    for batch in run_ordered(source.reads(batch_bases), to_batch, threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = _pair(whole)
         assert paired.mates is not None
@@ -179,9 +210,9 @@ def _not_adjacent(name: str, path: str) -> InputError:
 class _Beginning:
     """The first reads of a file that should be interleaved, as many as :data:`_BEGINNING`."""
 
-    def __init__(self, source: ReadSource) -> None:
+    def __init__(self, source: ReadSource, with_pairs: bool) -> None:
         self._path, self._seen, self._pairs = source.path, 0, 0
-        self._flagged = source.paired  # then each record says what it is
+        self._flagged = source.paired or not with_pairs  # in SAM, BAM and CRAM each record says what it is
         self._singles: set[str] = set()
 
     def look_at(self, batch: SequenceBatch) -> None:
@@ -202,7 +233,7 @@ class _Beginning:
             self.ended()
 
     def ended(self) -> None:
-        if self._seen > 1 and not self._pairs:
+        if not self._flagged and self._seen > 1 and not self._pairs:
             raise InputError(
                 f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
                 "(leave out -p, or give R2 as a second file)",

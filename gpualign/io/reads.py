@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, overload
 
 from gpualign.errors import InputError, shown_input
+from gpualign.io.alignment import AlignmentReads, dropped_tags
+from gpualign.io.bam_reads import BamChunk, BamReads
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
@@ -57,13 +59,14 @@ class ReadSource:
         self.path, self._comments, self._by_parser = path, comments, by_parser
         self.header: dict[str, Any] | None = None
         self.paired = False
-        self._alignments = None
+        self._alignments: AlignmentReads | BamReads | None = None
         self._file = InputFile(path, threads)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
-            from gpualign.io.alignment import AlignmentReads
-
             try:
-                self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
+                if self._file.regular and self._file.magic.startswith(_BAM_MAGIC):
+                    self._alignments = BamReads(self._file, dropped_tags(keep_read_groups))
+                else:
+                    self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
             except BaseException:
                 self._file.close()
                 raise
@@ -83,7 +86,7 @@ class ReadSource:
         not fit a batch come as :class:`LongRecord`.
         """
         if self._alignments is not None:
-            yield from self._alignments.batches(batch_bases)
+            yield from map(to_batch, self._alignments.items(batch_bases))
         elif long_records:
             read = stored_chunks if self._by_parser and self._file.size > _HELD else read_chunks
             yield from read(self._file, batch_bases * _BYTES_PER_BASE, long_records=True)
@@ -91,8 +94,12 @@ class ReadSource:
             for chunk in reader_of(self._file, self._by_parser)(self._file, batch_bases * _BYTES_PER_BASE):
                 yield replace(chunk, comments=self._comments)
 
+    def reads(self, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
+        """As :meth:`items`, with BAM still to be parsed, too."""
+        yield from self._alignments.items(batch_bases) if self._alignments is not None else self.items(batch_bases)
+
     def close(self) -> None:
-        if self._alignments is not None:
+        if isinstance(self._alignments, AlignmentReads):
             self._alignments.close()
         self._file.close()
 
@@ -129,6 +136,8 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     return header
 
 
-def to_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
+def to_batch(item: Chunk | BamChunk | SequenceBatch) -> SequenceBatch:
     """Parse a chunk; a batch stays as it is."""
+    if isinstance(item, BamChunk):
+        return item.parsed()
     return parse(item, comments=item.comments) if isinstance(item, Chunk) else item

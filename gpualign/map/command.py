@@ -11,7 +11,15 @@ import click
 
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import MapFiles, RecordOptions
-from gpualign.map.output_options import output_options, record_options, take_layout, take_read_group
+from gpualign.map.output_options import (
+    marking_options,
+    output_options,
+    record_options,
+    take_layout,
+    take_marking,
+    take_read_group,
+    take_tags,
+)
 from gpualign.map.params import ALL_LOCI, MapParams, Pairing, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import default_of, run_options, seed_options, take_run_options
@@ -28,6 +36,16 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "-1", "first_ends", metavar="FILE", multiple=True, help="R1 files of pairs, instead of READS; repeatable."
 )
 @click.option("-2", "second_ends", metavar="FILE", multiple=True, help="R2 files, as many as for -1.")
+@click.option(
+    "--samples",
+    "sheet",
+    metavar="FILE",
+    help="Map the samples of this table (CSV or TSV: sample, fastq_1, fastq_2, …) instead of READS. -o is the folder "
+    "for their outputs, SAMPLE.bam if the table names no output.",
+)
+@click.option(
+    "--resume", metavar="DIR", help="With --samples: keep in DIR what is finished, and skip it the next time."
+)
 @click.option(
     "-x",
     "--preset",
@@ -58,6 +76,15 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
+@click.option(
+    "--alt",
+    metavar="FILE",
+    help="ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are placed and paired on the "
+    "others; better hits on ALT contigs are supplementary.",
+)
+@click.option(
+    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+)
 @click.option(
     "-A",
     "--match",
@@ -165,6 +192,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @record_options
 @output_options
+@marking_options
 @run_options
 @click.pass_context
 def command(
@@ -200,10 +228,13 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
-      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --write-index -o out.bam
+      gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
+      gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json
     """
     options, layout = take_run_options(values), take_layout(values)
+    values["duplicates"] = take_marking(values)
+    layout = dataclasses.replace(layout, hold=values["duplicates"] is not None)
     values["read_group"] = take_read_group(values)
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.map.run import run_map
@@ -215,20 +246,43 @@ def command(
         values["secondary"] = ALL_LOCI
     elif five and not given_secondary:
         values["secondary"] = 5
+    values["tags"] = take_tags(values)
+    values["alt"] = "" if values["alt"] == "names" else values["alt"]
+    if values.pop("hic"):
+        values |= {"together": False, "five_prime": True}
     values["reads"], values["mates"] = _take_files(values)
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
     values |= {"command_line": command_line, "check_names": not no_check_names}
+    sheet, resume = values.pop("sheet"), values.pop("resume")
     files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
-    run_map(files, MapParams.of_preset(preset, **given), options, layout, records)
+    params = MapParams.of_preset(preset, **given)
+    if sheet is None:
+        if resume is not None:
+            raise click.UsageError("--resume wants --samples")
+        run_map(files, params, options, layout, records)
+        return
+    from gpualign.map.samples import SampleSheet, run_samples
+
+    _check_sheet_options(files, records)
+    run_samples(SampleSheet(sheet, files, options.output, resume), params, options, layout, records)
 
 
 def _taken(kind: type[T], values: dict[str, Any]) -> T:
     """Remove the fields of a dataclass from the command's keyword arguments and make it of them."""
     names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
     return kind(**{name: values.pop(name) for name in names})
+
+
+def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
+    """Refuse, with --samples, what is said for each sample."""
+    given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
+    given |= {"--duplicate-metrics": files.duplicate_metrics, "--coverage": files.coverage}
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"{name} is of one sample: leave it out with --samples")
 
 
 def _take_orientation(values: dict[str, Any]) -> str:
@@ -242,6 +296,10 @@ def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     """The files of reads, or of R1 and R2."""
     named = [text for text in (values["reads"], values["mates"]) if text is not None]
     ends = values.pop("first_ends"), values.pop("second_ends")
+    if values["sheet"] is not None:
+        if named or any(ends):
+            raise click.UsageError("the reads are named by --samples or on the command line, not by both")
+        return (), None
     if not any(ends):
         if not named:
             raise click.UsageError("Missing argument 'READS'.")

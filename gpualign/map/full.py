@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import UsageError
 from gpualign.index.minimizers import IndexParams
-from gpualign.io.fastx import Chunk
-from gpualign.io.mates import PairedParts, to_reads
+from gpualign.io.mates import Reads, parsed, to_reads
 from gpualign.map.params import MapParams
-from gpualign.sequences.batch import SequenceBatch
 
-Item = TypeVar("Item", bound=Chunk | PairedParts | SequenceBatch)
 #: reads whose lengths say what the index must be, a fixed number so that the output does not depend on batches
 _SAMPLE_READS = 10_000
 #: shorter seeds occur so often that searching the whole reference costs less
@@ -25,13 +21,13 @@ _MIN_PIECE = 7
 _MAX_W = 16
 
 
-def first_lengths(items: Iterator[Item]) -> tuple[NDArray[np.int64], Iterator[Item | SequenceBatch]]:
+def first_lengths(items: Iterator[Reads]) -> tuple[NDArray[np.int64], Iterator[Reads]]:
     """Bases of each of the first reads, and all items, from the first one on."""
-    held: list[SequenceBatch] = []
+    held: list[Reads] = []
     lengths = np.zeros(0, np.int64)
     while len(lengths) < _SAMPLE_READS and (item := next(items, None)) is not None:
-        held.append(to_reads(item))
-        lengths = np.concatenate((lengths, held[-1].lengths))
+        held.append(parsed(item))
+        lengths = np.concatenate((lengths, to_reads(held[-1]).lengths))
     return lengths[:_SAMPLE_READS], itertools.chain(held, items)
 
 

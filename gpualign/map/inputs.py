@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from gpualign.errors import UsageError, counted
+from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path
+from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
+from gpualign.map.coverage import coverage_paths
+from gpualign.map.duplicates import DuplicateMarking
 
 
 @dataclass(frozen=True)
@@ -19,10 +23,15 @@ class MapFiles:
             them: they are read one after the other.
         mates: the file of R2, or as many files as there are of R1, or None.
         interleaved: neighbours of one name in ``reads`` are pairs. A BAM file that says so is read this way anyway.
-        check_names: the mates of a pair must have one name (but for /1 and /2).
+        check_names: the mates of a pair must have one name (but for /1 and /2), and an interleaved file some pairs.
         save_index: path to save the index under, or None.
+        alt: bwa's .alt file; "" where the contigs' names tell ALT ones; None: all contigs are primary.
+        preload: a saved index is mapped, shared with other processes, and locked in memory.
+        keep_index: the index is built once and kept beside the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
+        duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.
+        coverage: path of the depth of coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
     """
 
     reference: str
@@ -31,9 +40,14 @@ class MapFiles:
     interleaved: bool = False
     check_names: bool = True
     save_index: str | None = None
+    alt: str | None = None
+    preload: bool = False
+    keep_index: bool = False
     unmapped_reads: str | None = None
     mapped_reads: str | None = None
     report_page: str | None = None
+    duplicate_metrics: str | None = None
+    coverage: str | None = None
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -63,12 +77,78 @@ class MapFiles:
     @property
     def written(self) -> tuple[str | None, ...]:
         """Paths of what is written next to the output."""
-        return (self.save_index, self.unmapped_reads, self.mapped_reads, self.report_page)
+        reads = self.unmapped_reads, self.mapped_reads
+        coverage = () if self.coverage is None else coverage_paths(self.coverage)
+        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage)
 
     @property
     def write_reads(self) -> bool:
         """Whether reads are written as FASTQ."""
         return bool(self.unmapped_reads or self.mapped_reads)
+
+
+#: forms of cs, by their number in native code
+CS_FORMS = ("none", "short", "long")
+#: tags that are written where they are asked for
+EXTRA_TAGS = ("XS", "HN", "ms")
+#: secondary alignments that are looked for to know the best of them and their number
+_COMPETING = 6
+
+
+@dataclass(frozen=True)
+class TagOptions:
+    """Tags of the records on top of those that they always have, most of them bwa's.
+
+    Attributes:
+        xa: a read's secondary alignments go to XA of its primary record, and nowhere where it has more than so many;
+            0: there is no XA.
+        xa_alt: the same where one of them is on an ALT contig.
+        secondary_records: secondary alignments that are not for XA are records.
+        xa_share: of the primary score, which they must reach.
+        scored: XB, with score and quality, instead of XA.
+        extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of alignments that compete, the
+            primary one among them; sum of the mate's base qualities of at least 15.
+        cs: one of :data:`CS_FORMS`.
+    """
+
+    xa: int = 0
+    xa_alt: int = 200
+    secondary_records: bool = True
+    xa_share: float = 0.8
+    scored: bool = False
+    extra: tuple[str, ...] = ()
+    cs: str = "none"
+
+    def __post_init__(self) -> None:
+        check_range("the number of alignments in XA", self.xa, 0)
+        if not 0 < self.xa_share <= 1:
+            raise UsageError(f"the share of the best score for XA must be above 0 and at most 1, not {self.xa_share}")
+        if unknown := set(self.extra) - set(EXTRA_TAGS):
+            raise UsageError(f"unknown tag {min(unknown)} (known: {', '.join(EXTRA_TAGS)})")
+        if self.cs not in CS_FORMS:
+            raise UsageError(f"cs must be one of {', '.join(CS_FORMS)}, not {self.cs!r}")
+
+    @property
+    def needed(self) -> int:
+        """Secondary alignments that the tags speak of: one more than XA holds, which tells that there are too many."""
+        if self.xa:
+            return self.xa + 1
+        return _COMPETING if {"XS", "HN"} & set(self.extra) else 0
+
+    @property
+    def native(self) -> dict[str, Any]:
+        """As native functions take it."""
+        return {
+            "secondary_records": self.secondary_records and self.xa == 0,
+            "max_other_hits": self.xa,
+            "max_other_alt_hits": max(self.xa, self.xa_alt),
+            "other_hits_share": self.xa_share,
+            "other_hits_scored": self.scored,
+            "suboptimal_score": "XS" in self.extra,
+            "hits": "HN" in self.extra,
+            "mate_qualities": "ms" in self.extra,
+            "cs": CS_FORMS.index(self.cs),
+        }
 
 
 @dataclass(frozen=True)
@@ -81,7 +161,14 @@ class RecordOptions:
         secondary_sequence: write the sequence and qualities of secondary records too.
         copy_comments: comments of FASTA and FASTQ records that are SAM tags become tags of the SAM records.
         no_unmapped: leave unmapped reads out, pairs where both mates are.
+        min_score: alignments below it are left out, and reads whose best one is are unmapped.
+        five_prime: of the alignments of a split read the one that begins first in the read is primary.
+        split_as_secondary: supplementary alignments have the flag of secondary ones, as programs before SAM 1.4 want.
+        tags: further ones.
+        header_lines: that are put into the header; @HD in place of ours.
         read_group: an @RG line with ID, or None.
+        lane_groups: such a line for each lane, in place of ``read_group``.
+        duplicates: how they are marked; None: they are not.
         command_line: for the header's @PG.
     """
 
@@ -90,9 +177,33 @@ class RecordOptions:
     secondary_sequence: bool = False
     copy_comments: bool = False
     no_unmapped: bool = False
+    min_score: int = 0
+    five_prime: bool = False
+    split_as_secondary: bool = False
+    tags: TagOptions = field(default_factory=TagOptions)
+    header_lines: tuple[str, ...] = ()
     read_group: str | None = None
+    lane_groups: tuple[str, ...] = ()
+    duplicates: DuplicateMarking | None = None
     command_line: str = "gpualign map"
 
     def __post_init__(self) -> None:
-        if self.read_group is not None:
-            parse_read_group(self.read_group)
+        for line in self.groups:
+            parse_read_group(line)
+
+    def native(self, group: str, alt: AltPart | None = None) -> dict[str, Any]:
+        """As native functions take it; ``group``: ID of the read group, "" for none."""
+        return {
+            "alt_contigs": b"" if alt is None else alt.chosen.tobytes(),
+            "eqx": self.eqx,
+            "soft_supplementary": self.soft_supplementary,
+            "secondary_sequence": self.secondary_sequence,
+            "split_as_secondary": self.split_as_secondary,
+            "read_group": group,
+            **self.tags.native,
+        }
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The @RG lines that are given."""
+        return self.lane_groups or (() if self.read_group is None else (self.read_group,))

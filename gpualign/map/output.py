@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
 from gpualign.io.files import Sink
+from gpualign.io.held_records import HeldRecords, Observer
+from gpualign.io.record_sorter import RecordBatch
+from gpualign.map.alt import with_alt_records
 from gpualign.map.fastq_output import open_reads_output
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
@@ -26,12 +30,13 @@ from gpualign.sequences.reference import Reference
 
 #: the length has one byte there, and counts a closing zero
 _LONGEST_BAM_NAME = 254
+_SECONDARY = np.uint16(0x100)
 
 
 class MappedText(NamedTuple):
     """Bytes of a batch for each output: records, and FASTQ of unmapped and of mapped reads."""
 
-    records: bytes | NDArray[np.uint8]
+    records: bytes | NDArray[np.uint8] | RecordBatch
     unmapped_reads: bytes = b""
     mapped_reads: bytes = b""
 
@@ -41,8 +46,9 @@ class RecordFormatter:
 
     Args:
         pairs: None: the reads are no pairs.
-        form: of the records, as :attr:`AlignmentLayout.records`.
+        layout: of the output, with its format decided.
         tagged: comments of the reads are SAM tags already, as those of BAM files are.
+        marking: what is taken of held records to find duplicates.
     """
 
     def __init__(
@@ -52,49 +58,72 @@ class RecordFormatter:
         pairs: PairModel | None,
         files: MapFiles,
         options: RecordOptions,
-        form: str,
+        layout: AlignmentLayout,
         tagged: bool,
+        marking: Callable[[NDArray[np.uint8]], Any] | None = None,
     ) -> None:
         self.index, self.params, self.pairs, self.files = index, params, pairs, files
-        self.options, self.form, self.tagged = options, form, tagged
+        self.options, self.layout, self.tagged, self.marking = options, layout, tagged, marking
         names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
         self._reference = (index.reference.native, names, offsets)
-        self._read_group = parse_read_group(options.read_group)[1] if options.read_group else ""
+        self._read_group = "" if options.read_group is None else parse_read_group(options.read_group)[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordFormatter, (
             *(self.index, self.params, self.pairs),
-            *(self.files, self.options, self.form, self.tagged),
+            *(self.files, self.options, self.layout, self.tagged, self.marking),
         )
 
-    def __call__(self, batch: SequenceBatch, alignments: Alignments) -> tuple[MappedText, int]:
-        """The text, and the number of comments that should be tags and are none."""
+    def finished(self, batch: SequenceBatch, alignments: Alignments) -> Alignments:
+        """The records that are reported."""
+        options = self.options
+        with_alt = self.index.alt is not None
+        if with_alt:
+            alignments = with_alt_records(self.index, batch, alignments, self.params)
+        low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
+        # mates that were mapped one by one do not know of each other yet
+        if not (low or with_alt or options.five_prime or (batch.mates is not None and self.pairs is None)):
+            return alignments
+        changed = _native.change_records(alignments.native, batch.mates, options.min_score, options.five_prime)
+        return Alignments(*changed)
+
+    def __call__(
+        self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None
+    ) -> tuple[MappedText, int]:
+        """The text, and the number of comments that should be tags and are none.
+
+        Args:
+            lane_group: ID of the read group of these reads; None: that of all.
+        """
+        group = self._read_group if lane_group is None else lane_group
         files, options = self.files, self.options
         alignments = alignments.with_read_flags(batch.flags)
         with_tags, invalid = self._with_tags(batch)
         if not (options.no_unmapped or files.write_reads):
-            return MappedText(self._records(with_tags, alignments, None)), invalid
+            return MappedText(self._records(with_tags, alignments, None, group)), invalid
         placed = mapped_templates(batch, alignments)
         unmapped = _native.format_fastx(batch.native, 1 - placed, True) if files.unmapped_reads else b""
         mapped = _native.format_fastx(batch.native, placed, True) if files.mapped_reads else b""
         wanted = placed if options.no_unmapped else None
-        return MappedText(self._records(with_tags, alignments, wanted), unmapped, mapped), invalid
+        return MappedText(self._records(with_tags, alignments, wanted, group), unmapped, mapped), invalid
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with tags for comments, and the number of comments that are none."""
         if self.tagged:
             return batch, 0
         if self.options.copy_comments:
-            return with_comment_tags(batch, self.options.read_group is not None)
+            return with_comment_tags(batch, bool(self.options.groups))
         return replace(batch, comments=None, comment_offsets=None), 0
 
     def _records(
-        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None
-    ) -> NDArray[np.uint8]:
+        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None, group: str
+    ) -> NDArray[np.uint8] | RecordBatch:
         """Records of the reads that are wanted; None: of all."""
         options = self.options
-        if self.form == "paf":
-            text = _native.format_paf(*self._reference, batch.native, alignments.native, options.eqx)
+        if self.layout.records == "paf":
+            text = _native.format_paf(
+                *self._reference, batch.native, alignments.native, options.eqx, options.tags.native["cs"]
+            )
             lines = _native.count_newlines(text)
             expected = int(np.count_nonzero(alignments.contig >= 0))
         else:
@@ -103,22 +132,24 @@ class RecordFormatter:
                 batch.native,
                 alignments.native,
                 wanted,
-                options.eqx,
-                options.soft_supplementary,
-                options.secondary_sequence,
-                self._read_group,
+                options.native(group, self.index.alt),
             )
-            expected = len(alignments.flag)
+            written = np.ones(len(alignments.flag), bool)
+            if not options.tags.native["secondary_records"]:
+                written = alignments.flag & _SECONDARY == 0
             if wanted is not None:
-                expected = int(np.dot(np.diff(alignments.record_offsets), wanted))
+                written &= np.repeat(wanted.astype(bool), np.diff(alignments.record_offsets))
+            expected = int(np.count_nonzero(written))
         check_count("records", expected, lines)
-        if self.form != "bam":
+        if self.layout.records != "bam":
             return np.asarray(text)
         self._check_names(batch)
         _, *contigs = self._reference
         records, count = _native.bam_records(text, *contigs)
         check_count("records", expected, count)
-        return np.asarray(records)
+        if not self.layout.held:
+            return np.asarray(records)
+        return RecordBatch.of(records, self.layout.sort, None if self.marking is None else self.marking(records))
 
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
@@ -149,17 +180,24 @@ class MapOutputs:
         options: RunOptions,
         layout: AlignmentLayout,
         reference: Reference,
+        observer: Observer | None = None,
     ) -> None:
         with ExitStack() as stack:
-            self._sinks: list[Sink] = [
-                stack.enter_context(open_alignments(options.output, layout, reference, options.threads))
-            ]
+            alignments = open_alignments(options.output, layout, reference, options.threads, observer)
+            self._alignments = stack.enter_context(alignments)
+            self._sinks: list[Sink] = []
             for path in (files.unmapped_reads, files.mapped_reads):
                 self._sinks.append(stack.enter_context(open_reads_output(path, options.threads)))
             self._stack = stack.pop_all()
 
     def write(self, text: MappedText) -> None:
-        for sink, part in zip(self._sinks, text, strict=True):
+        records, *reads = text
+        if isinstance(records, RecordBatch):
+            assert isinstance(self._alignments, HeldRecords)
+            self._alignments.add(records)
+        else:
+            self._alignments.write(memoryview(records))  # type: ignore[arg-type]
+        for sink, part in zip(self._sinks, reads, strict=True):
             if len(part):
                 sink.write(memoryview(part))  # type: ignore[arg-type]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
+from gpualign.map.duplicates import DuplicateMarking
+from gpualign.map.inputs import CS_FORMS, TagOptions
 from gpualign.options import SIZE, F, default_of, shown_size
 
 
@@ -27,7 +30,7 @@ def output_options(command: F) -> F:
             type=SIZE,
             default=memory,
             metavar="SIZE",
-            help="Memory for sorting; beyond it records go to temporary files next to the output.  "
+            help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
             f"[default: {shown_size(memory)}]",
         ),
         click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
@@ -48,6 +51,71 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
         sort_memory=values.pop("sort_memory"),
         write_index=values.pop("write_index"),
     )
+
+
+def marking_options(command: F) -> F:
+    """Add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it."""
+    decorators = [
+        click.option(
+            "--mark-duplicates",
+            is_flag=True,
+            help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical "
+            "ones, DT:Z:LB others.",
+        ),
+        click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
+        click.option(
+            "--optical-distance",
+            type=int,
+            metavar="INT",
+            help="Optical duplicates are so many pixels apart at most; 2500 for patterned flow cells, 0: none.  "
+            f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
+        ),
+        click.option(
+            "--barcode-tag",
+            metavar="TAG[,TAG]",
+            help="Duplicates have the same text in this tag, such as RX (-C copies tags of FASTQ).",
+        ),
+        click.option(
+            "--barcode-name",
+            is_flag=True,
+            help="Duplicates have the same UMI at the end of their names, after ':' or '_'.",
+        ),
+        click.option(
+            "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
+        ),
+        click.option(
+            "--coverage",
+            metavar="FILE",
+            help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
+            "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
+    """Remove these options, but for --duplicate-metrics, from the command's keyword arguments.
+
+    Returns:
+        None: nothing is marked.
+    """
+    mark, remove = values.pop("mark_duplicates"), values.pop("remove_duplicates")
+    distance, tags, in_name = (values.pop(name) for name in ("optical_distance", "barcode_tag", "barcode_name"))
+    if mark or remove:
+        given = {} if distance is None else {"optical_distance": distance}
+        tags = () if tags is None else tuple(tags.split(","))
+        return DuplicateMarking(remove=remove, barcode_tags=tags, barcode_in_name=in_name, **given)
+    options = {
+        "--optical-distance": distance is not None,
+        "--barcode-tag": tags is not None,
+        "--barcode-name": in_name,
+        "--duplicate-metrics": values["duplicate_metrics"] is not None,
+    }
+    for name in (name for name, is_given in options.items() if is_given):
+        raise click.UsageError(f"{name} wants --mark-duplicates or --remove-duplicates")
+    return None
 
 
 def record_options(command: F) -> F:
@@ -77,6 +145,25 @@ def record_options(command: F) -> F:
         click.option(
             "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
         ),
+        click.option(
+            "--xa",
+            type=click.IntRange(min=0),
+            metavar="INT",
+            help="Report secondary alignments with at least 80 % of the best score in XA of the primary record, if "
+            "there are at most INT, instead of as records.",
+        ),
+        click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
+        click.option(
+            "--tags",
+            metavar="LIST",
+            help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
+            "the mate's base qualities), separated by commas.",
+        ),
+        click.option(
+            "--hic",
+            is_flag=True,
+            help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
+        ),
         click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
         click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
         click.option(
@@ -90,6 +177,21 @@ def record_options(command: F) -> F:
     for decorator in reversed(decorators):
         command = decorator(command)
     return command
+
+
+def take_tags(values: dict[str, Any]) -> TagOptions:
+    """Remove the options that ask for tags from the command's keyword arguments.
+
+    Without other options, secondary alignments are looked for only where a tag needs them.
+    """
+    extra = tuple(tag.strip() for tag in (values.pop("tags") or "").split(",") if tag.strip())
+    tags = TagOptions(xa=values.pop("xa") or 0, extra=extra, cs=values.pop("cs") or "none")
+    if tags.xa and values["secondary"]:
+        raise click.UsageError("--xa reports secondary alignments as a tag; -N, -a and --strata as records: choose one")
+    if values["secondary"]:
+        return tags
+    values["secondary"] = tags.needed
+    return replace(tags, secondary_records=False)
 
 
 def take_read_group(values: dict[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
-from gpualign.io.mates import PairedParts, to_reads
+from gpualign.io.mates import Reads, parsed, to_reads
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
@@ -91,11 +91,11 @@ def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> Pai
 
 
 def estimate_pairs(
-    items: Iterator[PairedParts | SequenceBatch],
+    items: Iterator[Any],
     map_alone: Callable[[SequenceBatch], Alignments],
     library: PairModel,
     threads: int = 1,
-) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
+) -> tuple[PairModel | None, Iterator[Any]]:
     """Insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
     Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
@@ -103,12 +103,13 @@ def estimate_pairs(
     three, and at least four sd from the mean.
 
     Args:
+        items: reads as :func:`to_reads` takes them, pairs among them.
         library: orientation and penalty.
 
     Returns:
         The model, None where too few pairs could be placed, and the items from the first one on.
     """
-    held: list[SequenceBatch] = []
+    held: list[Reads] = []
     pairs = 0
     sizes: list[NDArray[np.int64]] = []
 
@@ -116,8 +117,8 @@ def estimate_pairs(
         return _sizes(part, map_alone(part), library.orientation)
 
     for item in items:
-        held.append(to_reads(item))
-        sample = _first_pairs(held[-1], _SAMPLE_PAIRS - pairs)
+        held.append(parsed(item))
+        sample = _first_pairs(to_reads(held[-1]), _SAMPLE_PAIRS - pairs)
         pairs += _count(sample)
         sizes += run_ordered(_cut(sample, threads), sizes_of, threads)
         if pairs >= _SAMPLE_PAIRS:

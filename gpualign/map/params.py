@@ -88,11 +88,13 @@ class Pairing:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff".
         unpaired_penalty: score that alignments which are no proper pair must make good.
+        together: pairs are looked for; otherwise each mate is mapped by itself, as those of Hi-C are.
     """
 
     insert_size: str | None = None
     orientation: str = "fr"
     unpaired_penalty: int = 17
+    together: bool = True
 
     def __post_init__(self) -> None:
         _ = self.given or self.default

@@ -66,14 +66,18 @@ class Histogram:
 
 def report_page(report: dict[str, Any]) -> str:
     """The page for a report of `map` (the JSON report's fields)."""
-    title = f"gpualign map: {report['sample']}"
-    plots = "".join(_figure(histogram.shown()) for histogram in histograms(report))
+    return page_of(f"gpualign map: {report['sample']}", _summary(report), report)
+
+
+def page_of(title: str, summary: str, report: dict[str, Any], with_plots: bool = True) -> str:
+    """A page with a summary, the plots of a report and its fields."""
+    plots = "".join(_figure(histogram.shown()) for histogram in histograms(report)) if with_plots else ""
     return f"""<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
 <head><meta charset="utf-8" /><title>{escape(title)}</title><style>{_STYLE}</style></head>
 <body>
 <h1>{escape(title)}</h1>
-{_summary(report)}
+{summary}
 <div class="plots">
 {plots}</div>
 <details><summary>The report as JSON</summary>
@@ -120,6 +124,8 @@ def _summary(report: dict[str, Any]) -> str:
         "unmapped": share("unmapped"),
         "secondary records": f"{report['secondary']:,}",
         "supplementary records": f"{report['supplementary']:,}",
+        **_duplicates(report),
+        **_coverage(report),
         "mean MAPQ": f"{report['mean_mapq']:.2f}",
         "edits per base": f"{100 * report['error_rate']:.3f} %",
         "seconds": f"{report['wall_s']} ("
@@ -132,6 +138,30 @@ def _summary(report: dict[str, Any]) -> str:
     }
     lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>\n" for name, value in rows.items())
     return f"<table>\n{lines}</table>"
+
+
+def _duplicates(report: dict[str, Any]) -> dict[str, str]:
+    """Rows of the summary, where duplicates were looked for."""
+    if "duplicates" not in report:
+        return {}
+    found = report["duplicates"]
+    rows = {"duplicates": f"{found['reads']:,} ({100 * found['share']:.2f} %)"}
+    for library in found["libraries"]:
+        optical, size = library["optical_pair_duplicates"], library["estimated_library_size"]
+        molecules = "" if size is None else f", about {size:,} molecules"
+        rows[f"library {library['library']}"] = (
+            f"{library['pair_duplicates']:,} of {library['read_pairs']:,} pairs, {optical:,} of them optical; "
+            f"{library['unpaired_duplicates']:,} of {library['unpaired_reads']:,} single reads{molecules}"
+        )
+    return rows
+
+
+def _coverage(report: dict[str, Any]) -> dict[str, str]:
+    if "coverage" not in report:
+        return {}
+    found = report["coverage"]
+    covered = f"{100 * found['at_least_1'] / max(1, found['positions']):.2f} %"
+    return {"mean depth": f"{found['mean']:.2f}, {covered} of {found['positions']:,} positions covered"}
 
 
 def _figure(histogram: Histogram) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.stage import HostedStage, Lend
 from gpualign.errors import check_count
-from gpualign.io.fastx import Chunk
-from gpualign.io.mates import PairedParts, to_reads
+from gpualign.io.mates import LaneReads, Reads, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments, LongReadKernel
@@ -24,6 +23,19 @@ from gpualign.sequences.batch import SequenceBatch
 Mapped = tuple[MappedText, MapStatistics]
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """A batch on its way.
+
+    Attributes:
+        lane_group: ID of its reads' own read group, or None.
+    """
+
+    batch: SequenceBatch
+    clock: StepClock
+    lane_group: str | None
+
+
 class Mapping:
     """What a run does with each chunk; pickles with the index."""
 
@@ -31,7 +43,7 @@ class Mapping:
         self.formatter = formatter
 
     @property
-    def stage(self) -> HostedStage[Chunk | PairedParts | SequenceBatch, Mapped]:
+    def stage(self) -> HostedStage[Reads, Mapped]:
         return HostedStage(
             cpu=self.map_chunk,
             make_kernel=self.make_kernel,
@@ -41,16 +53,16 @@ class Mapping:
             after=self.write,
         )
 
-    def map_chunk(self, item: Chunk | PairedParts | SequenceBatch) -> Mapped:
+    def map_chunk(self, item: Reads) -> Mapped:
         """From text to text on the CPU."""
-        (batch, clock), _ = self.parse(item)
-        return self._format(batch, self.map_on_cpu(batch), clock, 0)
+        parsed, batch = self.parse(item)
+        return self._format(parsed, self.map_on_cpu(batch), 0)
 
-    def parse(self, item: Chunk | PairedParts | SequenceBatch) -> tuple[tuple[SequenceBatch, StepClock], SequenceBatch]:
+    def parse(self, item: Reads) -> tuple[Parsed, SequenceBatch]:
         clock = StepClock()
         batch = to_reads(item)
         clock.ended("parse")
-        return (batch, clock), batch
+        return Parsed(batch, clock, item.read_group if isinstance(item, LaneReads) else None), batch
 
     def staged(self, batch: SequenceBatch, lend: Lend) -> MapBatch:
         return MapBatch.of(batch, self.formatter.pairs is not None, lend)
@@ -64,22 +76,22 @@ class Mapping:
     def map_staged(self, item: MapBatch) -> Alignments:
         return self.map_on_cpu(item.batch)
 
-    def write(
-        self, parsed: tuple[SequenceBatch, StepClock], found: Alignments | DeviceAlignments | DeviceRecords
-    ) -> Mapped:
+    def write(self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords) -> Mapped:
         """What a device found, or a CPU thread, as text."""
-        batch, clock = parsed
-        clock.ended("wait")
+        batch = parsed.batch
+        parsed.clock.ended("wait")
         if isinstance(found, Alignments):
-            return self._format(batch, found, clock, 0)
+            return self._format(parsed, found, 0)
         paired = self.formatter.pairs is not None
         alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return self._format(batch, alignments, clock, len(batch) - found.left_count)
+        return self._format(parsed, alignments, len(batch) - found.left_count)
 
-    def _format(self, batch: SequenceBatch, alignments: Alignments, clock: StepClock, on_gpu: int) -> Mapped:
+    def _format(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> Mapped:
         formatter, params = self.formatter, self.formatter.params
+        batch, clock = parsed.batch, parsed.clock
         clock.ended("map")
-        text, invalid_comments = formatter(batch, alignments)
+        alignments = formatter.finished(batch, alignments)
+        text, invalid_comments = formatter(batch, alignments, parsed.lane_group)
         clock.ended("format")
         statistics = statistics_of(batch, alignments, formatter.pairs)
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary

@@ -2,9 +2,10 @@
 """From run reports of gpualign (--json) to a table that MultiQC shows (custom content, *_mqc.json).
 
     gpualign map ref.fa a.fq.gz -o a.bam --json a.json
+    gpualign map ref.fa --samples sheet.csv -o mapped --json all.json
     python gpualign_to_multiqc.py *.json > gpualign_mqc.json && multiqc .
 
-A sample is named after its report's file.
+A sample is named after its report's file; those of ``--samples`` have the names of the sheet.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mapped_percent": ("% mapped", "reads that have a place", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
     "reads": ("Reads", "reads read", {"format": "{:,.0f}", "scale": "Blues"}),
     "proper_percent": ("% proper", "reads in proper pairs", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
+    "mean_mapq": ("MAPQ", "mean mapping quality of mapped reads", {"format": "{:,.1f}", "min": 0, "max": 60}),
+    "error_percent": ("% edits", "edits per base", {"suffix": "%", "format": "{:,.2f}", "min": 0, "scale": "Reds"}),
     "insert_mean": ("Insert size", "mean of the proper pairs, bases", {"format": "{:,.0f}", "scale": "Purples"}),
     "wall_s": ("Seconds", "by the clock", {"format": "{:,.1f}", "scale": "Greys"}),
     "peak_rss_mb": ("Peak MiB", "largest resident set", {"format": "{:,.0f}", "scale": "Greys"}),
@@ -27,7 +30,9 @@ COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 def row(report: dict[str, Any]) -> dict[str, float]:
     """One sample's values; what a report does not have stays out."""
-    values = {name: report[name] for name in ("reads", "wall_s", "peak_rss_mb") if name in report}
+    values = {name: report[name] for name in ("reads", "mean_mapq", "wall_s", "peak_rss_mb") if name in report}
+    if "error_rate" in report:
+        values["error_percent"] = 100 * report["error_rate"]
     if report.get("reads"):
         for name, column in (("mapped", "mapped_percent"), ("properly_paired", "proper_percent")):
             if name in report:
@@ -37,10 +42,19 @@ def row(report: dict[str, Any]) -> dict[str, float]:
     return values
 
 
+def runs(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The names and reports of a report's samples; none of other files, nor of samples that failed."""
+    report = json.loads(path.read_text())
+    if not isinstance(report, dict) or report.get("tool") != "gpualign":
+        return []
+    if "samples" not in report:
+        return [(path.name.removesuffix(".json"), report)]
+    return [(sample["sample"], sample) for sample in report["samples"] if "error" not in sample]
+
+
 def table(paths: list[Path]) -> dict[str, Any]:
     """The custom content: one row a report, the columns that any of them has."""
-    reports = {path.name.removesuffix(".json"): json.loads(path.read_text()) for path in paths}
-    data = {name: row(report) for name, report in reports.items() if report.get("tool") == "gpualign"}
+    data = {name: row(report) for path in paths for name, report in runs(path)}
     used = [name for name in COLUMNS if any(name in values for values in data.values())]
     return {
         "id": "gpualign",

@@ -61,9 +61,10 @@ def test_presets_stand_where_x_says(cli: Run) -> None:
 
 
 def test_a_letter_means_one_thing() -> None:
-    """-w, -k of an index, -t and -q are the same wherever they are."""
+    """-w, -k of an index, -t and -q are the same wherever they are, but for `mem`, whose letters are bwa's."""
+    names = [name for name in COMMANDS if name != "mem"]
     for letter in ("-w", "-t", "-q"):
-        options = [option for name in COMMANDS for option in _command(name).params if letter in option.opts]
+        options = [option for name in names for option in _command(name).params if letter in option.opts]
         assert len(options) > 1
         assert len({(option.name, option.help) for option in options}) == 1  # type: ignore[attr-defined]
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "map": f"map ref.fa many.fq {OUT}",
     "map to BAM": f"map ref.fa many.fq --output-format bam {OUT}",
     "map sorted": f"map ref.fa many.fq --sort --output-format bam {OUT}",
+    "map, runs of a sort": "map ref.fa most.fq --sort --sort-memory 1M -o {disk}/output",
     "map to CRAM": f"map ref.fa many.fq --output-format cram {OUT}",
     "map, reads that map": "map ref.fa many.fq -o /dev/null --al {disk}/mapped.fq",
     "map, saved index": "map ref.fa reads.fq -o /dev/null -k 11 -w 1 -d {disk}/ref.gpi",
@@ -53,6 +54,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     good_input.write_good_inputs(folder)
     reads = [(f"{name}_{i}", s, q) for i in range(100) for name, s, q in good_input.READS]
     (folder / "many.fq").write_bytes(good_input.fastq(reads))
+    (folder / "most.fq").write_bytes(5 * good_input.fastq(reads))
     (folder / "hundred.fq").write_bytes(good_input.fastq(reads[:100]))
     return folder
 

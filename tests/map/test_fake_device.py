@@ -158,6 +158,40 @@ def test_batches_with_more_records_than_there_is_room_for(
     assert json.loads(report.read_text())["gpu_items"] == 900
 
 
+def test_alt_contigs(cli: Cli, use, mates: tuple[Path, Path], tmp_path: Path) -> None:
+    """The device maps to the primary assembly, and the CPU to ALT contigs."""
+    names = [line[1:].split()[0] for line in GENOMES.read_text().splitlines() if line.startswith(">")]
+    (tmp_path / "some.alt").write_text("\n".join(names[::2]) + "\n")
+    words = (*mates, "--alt", tmp_path / "some.alt", "--xa", "3")
+    expected = sam_of(cli, *words)
+    assert expected != sam_of(cli, *mates, "--xa", "3")
+    use(FakeDriver())
+    assert sam_of(cli, *words, "--device", "cuda") == expected
+
+
+def test_samples_share_a_device(cli: Cli, use, mates: tuple[Path, Path], some_reads: Path, tmp_path: Path) -> None:
+    """Pairs of two libraries and reads without mates, each as a run of its own maps them on the CPU."""
+    short = tuple(tmp_path / f"short_{end}.fq" for end in (1, 2))
+    for path, source in zip(short, mates, strict=True):  # the first 60 bases: other insert sizes
+        lines = source.read_text().splitlines()
+        path.write_text("".join(f"{line[:60]}\n" for line in lines))
+    inputs = {"long": [*map(str, mates)], "short": [*map(str, short)], "single": [str(some_reads), ""]}
+    sheet = tmp_path / "sheet.csv"
+    rows = [",".join([name, *paths, f"{tmp_path}/{name}.sam"]) for name, paths in inputs.items()]
+    sheet.write_text("\n".join(["sample,fastq_1,fastq_2,output", *rows]) + "\n")
+    groups = {name: ("-R", f"@RG\\tID:{name}\\tSM:{name}") for name in inputs}
+    expected = {name: sam_of(cli, *filter(None, paths), *groups[name]) for name, paths in inputs.items()}
+    use(FakeDriver())
+    report = tmp_path / "report.json"
+    code, _, error = cli("map", GENOMES, "--samples", sheet, "--device", "cuda", "-t", 2, "--json", report)
+    assert code == 0, error
+    assert {name: without_program((tmp_path / f"{name}.sam").read_bytes()) for name in inputs} == expected
+    facts = json.loads(report.read_text())
+    assert (facts["reads"], facts["device"]) == (4600, "cuda:0")
+    assert facts["gpu_items"] > 4000
+    assert facts["gpu_batches"] == 3
+
+
 def test_two_devices_and_the_cpu(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
     expected = sam_of(cli, some_reads, "--device", "cpu")
     use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0)))))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import signal
 import subprocess
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -19,7 +17,6 @@ from Bio.Seq import Seq
 
 from gpualign.errors import GpualignError
 from gpualign.io.alignment_output import AlignmentLayout
-from gpualign.io.bgzf import compress_blocks
 from gpualign.io.samtools import run_samtools
 from gpualign.map.inputs import MapFiles
 from gpualign.map.params import MapParams
@@ -31,19 +28,6 @@ from tests.helpers.sam import records
 
 Cli = Callable[..., tuple[int, bytes, str]]
 DEADLINE = 60  # seconds a test waits for a process
-
-
-def stored_bgzf(data: bytes, block: int = 65280) -> bytes:
-    """``data`` in stored BGZF blocks, by hand, with the empty block at its end."""
-    out = b""
-    for at in [*range(0, len(data), block), len(data)]:
-        part = data[at : at + block]
-        packer = zlib.compressobj(0, zlib.DEFLATED, -15)
-        deflated = packer.compress(part) + packer.flush()
-        size = (18 + len(deflated) + 8 - 1).to_bytes(2, "little")
-        head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + size
-        out += head + deflated + zlib.crc32(part).to_bytes(4, "little") + len(part).to_bytes(4, "little")
-    return out
 
 
 @pytest.mark.parametrize("others", ["", "N", "RYSWKMBDHVN"])
@@ -63,24 +47,6 @@ def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
     assert (fields[1], fields[3]) == ("16", "501")
     assert fields[9] == str(Seq(read).reverse_complement())
     assert fields[10] == qualities[::-1]
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("data", [b"", b"A" * 300_000, os.urandom(200_000), b"ACGT" * 700_000], ids=lambda d: len(d))
-def test_bgzf_is_compressed_block_by_block(data: bytes, threads: int) -> None:
-    out: list[bytes] = []
-    compress_blocks(io.BytesIO(stored_bgzf(data)), out.append, threads)
-    packed = b"".join(out)
-    assert gzip.decompress(packed) == data
-    assert len(packed) <= len(stored_bgzf(data))
-    assert len(packed) < 100_000 or data[:1] not in (b"A",)
-    assert packed.endswith(stored_bgzf(b"")) or zlib.decompress(packed[-28:], 31) == b""
-
-
-@pytest.mark.parametrize("damage", [lambda d: d[:-3], lambda d: d + b"garbage" * 4, lambda d: b"not bgzf at all" * 3])
-def test_what_is_not_bgzf_is_refused(damage: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(ValueError, match="BGZF block"):
-        compress_blocks(io.BytesIO(damage(stored_bgzf(b"ACGT" * 1000))), lambda _: None, 1)
 
 
 def body(path: Path, *options: str) -> list[str]:
@@ -272,17 +238,25 @@ def test_an_output_that_fails_ends_the_command(tmp_path: Path) -> None:
         feed(["view", "-h", "-"], fail, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "files"),
+    [
+        (["--sort", "--sort-memory", "1M"], "x.bam", 1),  # temporary files have no names
+        ([], "x.cram", 2),  # the file to be, and a folder for the reference
+    ],
+)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_run_leaves_nothing(tmp_path: Path, some_reads: Path, number: int) -> None:
+def test_a_stopped_run_leaves_nothing(
+    tmp_path: Path, some_reads: Path, number: int, options: list[str], name: str, files: int
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    options = ["--sort", "-t", "2", "-o", out / "x.bam"]
-    command = program("map", GENOMES, "-", *options)
+    command = program("map", GENOMES, "-", *options, "-t", "2", "-o", out / name)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(some_reads.read_bytes() * 20)  # more than it reads ahead: it maps, and waits for more
         process.stdin.flush()
-        assert len(list(out.iterdir())) == 2  # the file to be and the folder of the sort
+        assert len(list(out.iterdir())) == files
         process.send_signal(number)
         _, error = process.communicate(timeout=DEADLINE)
     assert process.returncode == 128 + number
@@ -314,7 +288,7 @@ def test_a_signal_while_the_folder_is_made_leaves_none(
     def at_once(code: int) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr("gpualign.io.alignment_output.os.mkdir", made_and_interrupted)
+    monkeypatch.setattr("gpualign.io.cram.os.mkdir", made_and_interrupted)
     monkeypatch.setattr("gpualign.cli._exit_at_once", at_once)
-    assert cli("map", GENOMES, some_reads, "--sort", "-o", tmp_path / "a.sam")[0] == 130
+    assert cli("map", GENOMES, some_reads, "-o", tmp_path / "a.cram")[0] == 130
     assert list(tmp_path.iterdir()) == []

@@ -59,7 +59,7 @@ def test_figures_follow_from_the_records(
     pairs = zip(mapped[::2], mapped[1::2], strict=True) if paired else ()
     sizes = [abs(int(a[8])) // 10 for a, b in pairs if min(int(a[4]), int(b[4])) >= 20]
     assert report["insert_size_histogram"] == {"bin": 10, "counts": counted(sizes)}
-    assert set(report["seconds"]) == {"index", "device", "insert sizes", "mapping"}
+    assert set(report["seconds"]) == {"index", "device", "insert sizes", "mapping", "output"}
     assert set(report["thread_seconds"]) == {"parse", "wait", "map", "format"}
     assert (report["device"], report["gpu_items"], report["cpu_items"]) == ("cpu", 0, len(rows))
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.stage import Lend
 from gpualign.map import tuning
+from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
@@ -34,15 +35,19 @@ class MapBatch:
             or a pair, and their end (uint32), the next template to map and the next further record (uint32, 0), bases.
         templates: how many there are.
         longest: bases of the longest read that the device maps.
+        model: how its pairs should lie, where the kernel maps batches of several samples.
     """
 
     batch: SequenceBatch
     block: NDArray[np.uint8]
     templates: int
     longest: int
+    model: PairModel | None = None
 
     @classmethod
-    def of(cls, batch: SequenceBatch, paired: bool, lend: Lend = nothing_lent) -> MapBatch:
+    def of(
+        cls, batch: SequenceBatch, paired: bool, lend: Lend = nothing_lent, model: PairModel | None = None
+    ) -> MapBatch:
         """Copies the bases.
 
         Args:
@@ -64,7 +69,7 @@ class MapBatch:
         count, longest = _native.stage_reads(
             batch.bases, batch.base_offsets, mates, tuning.MAP_LONGEST, bases, offsets, templates
         )
-        return cls(replace(batch, bases=bases), block, count, longest)
+        return cls(replace(batch, bases=bases), block, count, longest, model)
 
     def addresses(self, block: int) -> dict[str, int]:
         """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
@@ -84,7 +89,7 @@ class MapBatch:
         layout = _Layout(len(self.batch))
         middle = int(self.block[layout.templates : layout.next].view(np.uint32)[self.templates // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
-        return [MapBatch.of(part, paired) for part in parts]
+        return [MapBatch.of(part, paired, model=self.model) for part in parts]
 
 
 class _Layout:

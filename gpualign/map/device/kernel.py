@@ -150,7 +150,8 @@ class MapKernel:
     """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
 
     Args:
-        pairs: how the pairs that a batch's mates name should lie; None: every read by itself.
+        pairs: how the pairs that a batch's mates name should lie, unless the batch says so itself; None: every read by
+            itself.
         lent: results lie in the device's page-locked memory and are used before the device is closed; otherwise they
             are copied.
     """
@@ -172,7 +173,7 @@ class MapKernel:
         launch = self._launch(item.longest)
         workspace, shape = launch.workspace, launch.shape
         # the first time much is copied: not between this batch's events
-        target, rules = resident_target(self.device, self.index), self._rules()
+        target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         records_bytes = self._records_bytes(item)
         block = int(slot.upload("batch", item.block))
         records = int(slot.device_array("records", records_bytes))
@@ -203,7 +204,7 @@ class MapKernel:
 
     def split(self, item: MapBatch) -> list[MapBatch]:
         """Halves of a batch, pairs whole."""
-        return item.halves(self.pairs is not None)
+        return item.halves(self.pairs is not None or item.model is not None)
 
     def join(self, results: Sequence[Any]) -> DeviceRecords | Alignments:
         """The parts' results, all of this kernel or all of the CPU's."""
@@ -232,17 +233,15 @@ class MapKernel:
         at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
         return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
-    def _rules(self) -> np.void:
-        model = self._model
+    def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         tables = self.device.resident(
             f"map tables {id(self)}",
-            lambda: DeviceArrays(
-                self.device,
-                model.penalties,
-                _limits(self.params, tuning.MAP_LONGEST),
-            ),
+            lambda: DeviceArrays(self.device, self._model.penalties, _limits(self.params, tuning.MAP_LONGEST)),
         )
-        return rules_of(self.index, self.params, model, *tables.addresses)
+        penalties, limits = tables.addresses
+        if item.model is not None:
+            penalties = int(slot.upload("penalties", item.model.penalties))
+        return rules_of(self.index, self.params, item.model or self._model, penalties, limits)
 
 
 def make_kernel(

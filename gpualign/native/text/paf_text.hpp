@@ -7,6 +7,7 @@
 #include "text/read_view.hpp"
 #include "text/record_text.hpp"
 #include "text/record_view.hpp"
+#include "text/sam_options.hpp"
 #include "index/reference.hpp"
 #include "text/text.hpp"
 
@@ -30,8 +31,9 @@ struct PafColumns {
 class PafWriter {
 public:
     PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
-              bool eqx)
-        : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), record_(reference, records) {}
+              bool eqx, CsForm cs)
+        : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), cs_form_(cs),
+          record_(reference, records) {}
 
     void read(size_t i) {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
@@ -65,6 +67,12 @@ private:
         out_.number(records_.score[r]);
         out_.put(records_.flag[r] & kFlagSecondary ? "\ttp:A:S\tcg:Z:" : "\ttp:A:P\tcg:Z:");
         out_.put(cigar_);
+        if (cs_form_ != CsForm::none) {
+            record_.cs(cs_form_ == CsForm::whole, cs_);
+            out_.reserve(cs_.size() + 8);
+            out_.put("\tcs:Z:");
+            out_.put(cs_);
+        }
         out_.put('\n');
     }
 
@@ -87,8 +95,9 @@ private:
     const ReadsView reads_;
     const RecordsView records_;
     const bool eqx_;
+    const CsForm cs_form_;
     RecordText record_;
-    std::string cigar_, md_;
+    std::string cigar_, md_, cs_;
     Text out_;
 };
 

@@ -118,6 +118,34 @@ public:
         return edits;
     }
 
+    // The differences as minimap2's cs: from the reference's letters to the read's, clips left out; `whole`: with the letters that
+    // are the same.
+    void cs(bool whole, std::string& text) const {
+        text.clear();
+        const auto lower = [&](const char* letters, uint32_t n) {
+            for (uint32_t x = 0; x < n; x++) text.push_back(char(letters[x] | 0x20));
+        };
+        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
+            const char *q = oriented_.data() + query, *t = window_.data() + reference;
+            if (op == kCigarI || op == kCigarD) {
+                text.push_back(op == kCigarI ? '+' : '-');
+                lower(op == kCigarI ? q : t, n);
+            }
+            if (op != kCigarM) return;
+            for (uint32_t x = 0; x < n;) {
+                const uint32_t same = matches(query + x, reference + x, n - x);
+                if (same && whole) (text += '=').append(q + x, same);
+                if (same && !whole) append_number(text += ':', same);
+                x += same;
+                for (; x < n && !match(query + x, reference + x); x++) {
+                    text.push_back('*');
+                    lower(t + x, 1);
+                    lower(q + x, 1);
+                }
+            }
+        });
+    }
+
 private:
     static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
 

@@ -11,6 +11,7 @@
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "text/sam_text.hpp"
+#include "text/record_arguments.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
@@ -18,9 +19,31 @@ namespace {
 
 constexpr size_t kUsualFields = 160;  // bytes of a record besides sequence and qualities, more or less
 
+SamOptions sam_options(const nb::dict& given) {
+    SamOptions options;
+    const auto take = [&](const char* name, auto& field) { field = nb::cast<std::decay_t<decltype(field)>>(given[name]); };
+    take("eqx", options.eqx);
+    take("soft_supplementary", options.soft_supplementary);
+    take("secondary_sequence", options.secondary_sequence);
+    take("read_group", options.read_group);
+    take("secondary_records", options.secondary_records);
+    take("max_other_hits", options.max_other_hits);
+    take("other_hits_share", options.other_hits_share);
+    take("other_hits_scored", options.other_hits_scored);
+    take("suboptimal_score", options.suboptimal_score);
+    take("hits", options.hits);
+    take("mate_qualities", options.mate_qualities);
+    take("split_as_secondary", options.split_as_secondary);
+    take("max_other_alt_hits", options.max_other_alt_hits);
+    const nb::bytes alt = nb::cast<nb::bytes>(given["alt_contigs"]);
+    options.alt_contigs.assign(alt.c_str(), alt.size());
+    options.cs = cs_form(nb::cast<int>(given["cs"]));
+    return options;
+}
+
 nb::tuple format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                     const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted, bool eqx,
-                     bool soft_supplementary, bool secondary_sequence, const std::string& read_group) {
+                     const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted,
+                     const nb::dict& options) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
@@ -28,7 +51,7 @@ nb::tuple format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_nam
     const Wanted written(wanted, n);
     const ReferenceView view = reference.view();
     SamWriter writer(view, {contig_names.data(), contig_name_offsets.data()}, read_arrays.view(), records.view(),
-                     {eqx, soft_supplementary, secondary_sequence, read_group});
+                     sam_options(options));
     int64_t lines = 0;
     {
         nb::gil_scoped_release release;
@@ -68,8 +91,7 @@ nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t
 
 void bind_sam(nb::module_& m) {
     m.def("format_sam", &format_sam, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("eqx"), nb::arg("soft_supplementary"),
-          nb::arg("secondary_sequence"), nb::arg("read_group"),
+          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("options"),
           "SAM records of the wanted reads of a batch (None: of all), one line each, in order: (text, its lines as counted).");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
           "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is no record.");

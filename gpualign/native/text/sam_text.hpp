@@ -1,29 +1,27 @@
 // SAM records as text. No Python here: fuzz/records.cpp reads it too.
 #pragma once
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "text/other_hits.hpp"
 #include "text/read_view.hpp"
 #include "text/record_text.hpp"
 #include "text/record_view.hpp"
+#include "text/sam_options.hpp"
 #include "index/reference.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {
-
-struct SamOptions {
-    bool eqx, soft_supplementary, secondary_sequence;
-    std::string read_group;
-};
 
 class SamWriter {
 public:
     SamWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
               const SamOptions& options)
         : reference_(reference), contigs_(contigs), reads_(reads), records_(records), options_(options), record_(reference, records),
-          other_(reference, records) {}
+          other_(reference, records), hits_(contigs_, reads_, records_, options_) {}
 
     // Room for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
@@ -36,6 +34,7 @@ public:
 
     // All records of a read, the primary one first.
     void read(size_t i) {
+        read_ = i;
         mate_ = reads_.mate_of(i);
         mate_mapped_ = mate_ != kNone && records_.mapped(records_.primary(mate_));
         if (mate_mapped_) {
@@ -44,7 +43,9 @@ public:
             other_.cigar(options_.eqx, 'S', mate_cigar_);
         }
         describe_parts(i);
-        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++) record(i, r);
+        if (wants_hits()) hits_.describe(i, record_);
+        for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
+            if (options_.secondary_records || !is(r, kFlagSecondary)) record(i, r);
     }
 
     const Text& text() const { return out_; }
@@ -63,7 +64,7 @@ private:
         make_room(i, length, mapped ? int64_t(record_.span()) : 0);
         reads_.put_name(i, out_);
         out_.put('\t');
-        out_.number(records_.flag[r]);
+        out_.number(shown_flag(r));
         out_.put('\t');
         const size_t at = mapped ? r : place_of(i);  // an unmapped end stands where its mate is
         contig_name(at);
@@ -86,6 +87,10 @@ private:
             out_.put("\tMQ:i:");
             out_.number(records_.mapq[records_.primary(mate_)]);
         }
+        if (options_.mate_qualities && mate_ != kNone && reads_.qualities) {
+            out_.put("\tms:i:");
+            out_.number(quality_sum(mate_));
+        }
         if (!options_.read_group.empty()) {
             out_.put("\tRG:Z:");
             out_.put(options_.read_group);
@@ -95,6 +100,23 @@ private:
             out_.put(reads_.comment(i), size_t(extra));
         }
         out_.put('\n');
+    }
+
+    bool wants_hits() const { return options_.max_other_hits || options_.suboptimal_score || options_.hits; }
+
+    uint16_t shown_flag(size_t r) const {
+        if (!options_.split_as_secondary || !is(r, kFlagSupplementary)) return records_.flag[r];
+        return uint16_t((records_.flag[r] & ~kFlagSupplementary) | kFlagSecondary);
+    }
+
+    // The base qualities of at least 15, by which samtools markdup chooses among duplicates.
+    int64_t quality_sum(size_t i) const {
+        constexpr char kZero = 33, kLeast = 15;
+        const char* qualities = reads_.quality(i);
+        int64_t sum = 0;
+        for (int64_t c = 0; c < reads_.length(i); c++)
+            if (qualities[c] - kZero >= kLeast) sum += qualities[c] - kZero;
+        return sum;
     }
 
     bool is(size_t r, uint16_t flag) const { return records_.flag[r] & flag; }
@@ -118,7 +140,8 @@ private:
             if (records_.mapped(r)) longest_name = std::max(longest_name, contig_name_size(r));
         const int64_t mate = mate_ == kNone ? 0 : int64_t(mate_cigar_.size()) + name_size(mate_);
         out_.reserve(size_t(2 * length + 320 + longest_name + mate + reads_.comment_size(i) + 4 * span + reads_.name_size(i)) +
-                     cigar_.size() + parts_.size() + options_.read_group.size());
+                     cigar_.size() + parts_.size() + options_.read_group.size() + hits_.size() +
+                     (options_.cs == CsForm::none ? 0 : size_t(3 * length + 2 * span)));
     }
 
     void contig_name(size_t at) {
@@ -178,12 +201,30 @@ private:
             out_.put("\ted:i:");
             out_.number(records_.distance[r]);
         }
+        if (options_.cs != CsForm::none) {
+            record_.cs(options_.cs == CsForm::whole, cs_);
+            out_.put("\tcs:Z:");
+            out_.put(cs_);
+        }
+        if (wants_hits() && !is(r, kFlagSecondary)) hits_.put(out_, r == records_.primary(read_));
+        if (r == records_.primary(read_) && !options_.alt_contigs.empty()) alt_share(r);
         if (part_ends_.empty() || is(r, kFlagSecondary)) return;
         out_.put("\tSA:Z:");
         size_t from = 0;
         for (const auto& [part, end] : part_ends_) {
             if (part != r) out_.put(parts_.data() + from, end - from);
             from = end;
+        }
+    }
+
+    // pa: the score of a record on the primary assembly as a share of that of a better one on an ALT contig.
+    void alt_share(size_t r) {
+        if (options_.is_alt(records_.contig[r])) return;
+        for (size_t other = r + 1; other < records_.primary(read_ + 1); other++) {
+            if (!is(other, kFlagSupplementary) || !options_.is_alt(records_.contig[other])) continue;
+            char text[32];
+            out_.put(text, size_t(std::snprintf(text, sizeof text, "\tpa:f:%.3f", double(records_.score[r]) / records_.score[other])));
+            return;
         }
     }
 
@@ -219,9 +260,10 @@ private:
     const RecordsView records_;
     const SamOptions options_;
     RecordText record_, other_;
-    size_t mate_ = kNone;
+    OtherHits hits_;
+    size_t read_ = 0, mate_ = kNone;
     bool mate_mapped_ = false;
-    std::string md_, cigar_, mate_cigar_, parts_;
+    std::string md_, cigar_, cs_, mate_cigar_, parts_;
     std::vector<std::pair<size_t, size_t>> part_ends_;
     Text out_;
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ Cli = Callable[..., tuple[int, bytes, str]]
 
 COMMANDS = {
     "map": "map genomes.fa reads.fq --batch-size 20K",
+    "map, sorted and marked": "map genomes.fa reads.fq --batch-size 20K --sort --mark-duplicates",
     "map in one batch": "map genomes.fa reads.fq.gz",
     "verify": "verify genomes.fa reads.fq -c candidates.tsv --all --cigar --batch-size 4K",
     "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
@@ -50,6 +52,33 @@ COMMANDS = {
     "mems of a long query": "mems -b -l 12 genomes.fa long.fa --batch-size 4K",
     "mums of a long query": "mems -mum -b -l 12 genomes.fa long.fa --batch-size 4K",
 }
+
+
+def test_samples_are_spread_over_the_workers(
+    cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path
+) -> None:
+    """The outputs of one machine, and what is wrong with one sample stops no other."""
+    lines = inputs["reads.fq"].read_text().splitlines(keepends=True)
+    rows = ["sample,fastq_1", "gone,gone.fq"]
+    for number in range(12):
+        path = tmp_path / f"{number}.fq"
+        path.write_text("".join(lines[400 * number : 400 * (number + 1)]))
+        rows.append(f"s{number},{path}")
+    (tmp_path / "sheet.csv").write_text("\n".join(rows) + "\n")
+    words = ["map", str(inputs["genomes.fa"]), "--samples", str(tmp_path / "sheet.csv"), "--output-format", "sam"]
+    alone = cli(*words, "-o", tmp_path / "alone")
+    report = tmp_path / "report.json"
+    on_cluster = cli(*words, "-o", tmp_path / "spread", "--cluster", cluster.address, "--json", report)
+    assert alone[0] == on_cluster[0] == 3
+    assert "1 of 13 samples failed: gone" in on_cluster[2]
+    names = sorted(os.listdir(tmp_path / "alone"))
+    assert names == sorted(os.listdir(tmp_path / "spread")) == sorted(f"s{number}.sam" for number in range(12))
+    for name in names:
+        found, expected = (without_program((tmp_path / folder / name).read_bytes()) for folder in ("spread", "alone"))
+        assert found == expected
+        assert found.count(b"\n") > 100
+    facts = json.loads(report.read_text())
+    assert (facts["reads"], sum(facts["workers"].values())) == (1200, 13)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

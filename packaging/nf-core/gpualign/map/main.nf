@@ -25,11 +25,12 @@ process GPUALIGN_MAP {
     def args   = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def sort   = sort_bam ? '--sort --write-index' : ''
+    def mapper = task.ext.mem ? 'mem' : 'map'
     """
-    gpualign map \\
+    gpualign $mapper \\
         $args \\
         $sort \\
-        --threads $task.cpus \\
+        -t $task.cpus \\
         -R '@RG\\tID:${meta.id}\\tSM:${meta.id}' \\
         --json ${prefix}.json \\
         -o ${prefix}.bam \\

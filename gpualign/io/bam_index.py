@@ -1,0 +1,60 @@
+"""The index of a sorted BAM file, made while the file is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.io.bgzf import BLOCK_CONTENT, bgzf_writer, block_sizes
+from gpualign.io.files import open_output
+from gpualign.sequences.reference import Reference
+
+#: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
+_LONGEST_IN_BAI = 1 << 29
+
+
+class BamIndex:
+    """A .bai, or a .csi where a contig is too long for one.
+
+    Args:
+        write: takes the blocks of the file, which go through :meth:`write`.
+        start: bytes of the header.
+    """
+
+    def __init__(self, reference: Reference, write: Callable[[bytes | memoryview], object]) -> None:
+        lengths = reference.lengths.astype(np.int64)
+        self._csi = bool(lengths.max(initial=0) >= _LONGEST_IN_BAI)
+        self._write, self._blocks = write, [0]
+        self._lengths = lengths
+        self._builder = _native.BamIndexBuilder(lengths, self._csi, 0)
+
+    def start(self, header_bytes: int) -> None:
+        """Records begin behind so many bytes of header."""
+        self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
+
+    def add(self, records: NDArray[np.uint8]) -> None:
+        """The next records, by coordinate."""
+        self._builder.add(records)
+
+    def write(self, data: bytes | memoryview) -> None:
+        """The next blocks of the file, whole ones."""
+        for size in block_sizes(data):
+            self._blocks.append(self._blocks[-1] + size)
+        self._write(data)
+
+    def save(self, path: str) -> None:
+        """Write the index of the file ``path`` next to it.
+
+        Raises:
+            GpualignError: as :func:`open_output`.
+        """
+        index = self._builder.finish(np.array(self._blocks, np.uint64), BLOCK_CONTENT)
+        with open_output(path + (".csi" if self._csi else ".bai")) as out:
+            if not self._csi:
+                out.write(index)
+                return
+            with bgzf_writer(out.write, 1) as packed:
+                packed.write(index)

@@ -1,0 +1,131 @@
+"""The reads of a BAM file: cut at the borders of records by one reader, and parsed where they are wanted."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pysam
+
+from gpualign import _native
+from gpualign.errors import InputError, counted
+from gpualign.io.files import InputFile
+from gpualign.sequences.batch import SequenceBatch
+
+#: bytes of records per base, about
+_BYTES_PER_BASE = 2
+_PAIRED = 0x1
+_FLAG = struct.Struct("<18xH")
+#: an empty block, in which such a file ends
+_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+
+
+@dataclass(frozen=True)
+class BamChunk:
+    """Whole records, unparsed.
+
+    Attributes:
+        data: their bytes.
+        path: of the file, for messages.
+        before: reads before them.
+        dropped: names of tags that are left out, two letters each.
+        single: none may be one of a pair.
+    """
+
+    data: bytes
+    path: str
+    before: int
+    dropped: str
+    single: bool = False
+
+    def parsed(self) -> SequenceBatch:
+        """The reads.
+
+        Raises:
+            InputError: a damaged record, or one of a pair where there should be none.
+        """
+        try:
+            *texts, flags = _native.bam_reads(np.frombuffer(self.data, np.uint8), self.dropped)
+        except ValueError as error:
+            raise damaged(self.path, self.before, str(error)) from None
+        batch = replace(SequenceBatch(*texts), flags=flags)
+        if self.single and (flags & _PAIRED).any():
+            name = batch.name(int(np.argmax(flags & _PAIRED)))
+            raise InputError(f"'{name}' is an end of a pair, and the first read is not (give -p)", self.path)
+        return batch
+
+
+class BamReads:
+    """A BAM file on disk.
+
+    Args:
+        dropped: as for :class:`BamChunk`.
+
+    Attributes:
+        header: as pysam's dictionary.
+        paired: the first record is one of a pair.
+
+    Raises:
+        InputError: its header is damaged.
+    """
+
+    def __init__(self, file: InputFile, dropped: str) -> None:
+        self._file, self._dropped = file, dropped
+        try:
+            self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(self._header_text()).to_dict()
+        except (ValueError, AssertionError, struct.error) as error:
+            raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
+        self._rest = self._read(_FLAG.size, 0)
+        self.paired = len(self._rest) == _FLAG.size and bool(_FLAG.unpack(self._rest)[0] & _PAIRED)
+
+    def items(self, batch_bases: int) -> Iterator[BamChunk]:
+        """Chunks of about so many bases.
+
+        Raises:
+            InputError: a truncated or damaged file.
+        """
+        count = 0
+        while data := self._read(batch_bases * _BYTES_PER_BASE, count):
+            data = self._rest + data if self._rest else data
+            try:
+                size, reads = _native.whole_bam_records(np.frombuffer(data, np.uint8))
+            except ValueError as error:
+                raise damaged(self._file.path, count, str(error)) from None
+            self._rest = data[size:]
+            if size:
+                yield BamChunk(data[:size], self._file.path, count, self._dropped)
+            count += reads
+        if self._rest:
+            raise damaged(self._file.path, count, "a BAM record is cut short")
+        if self._file.bgzf and self._file.tail(len(_END)) != _END:
+            raise damaged(self._file.path, count, "no end-of-file marker; it may be truncated")
+
+    def _read(self, size: int, count: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except InputError as error:
+            raise damaged(self._file.path, count, error.what) from None
+
+    def _header_text(self) -> str:
+        """Reads what is before the records."""
+        _, length = struct.unpack("<4si", self._read(8, 0))
+        text = self._exactly(length)
+        (contigs,) = struct.unpack("<i", self._exactly(4))
+        for _ in range(contigs):
+            (size,) = struct.unpack("<i", self._exactly(4))
+            self._exactly(size + 4)
+        return text.rstrip(b"\0").decode()
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._read(size, 0) if size >= 0 else b""
+        if len(data) != size:
+            raise ValueError("its header is cut short")
+        return data
+
+
+def damaged(path: str, reads: int, why: str) -> InputError:
+    """What is wrong with a file that ends, or is damaged, after so many reads."""
+    return InputError(f"truncated or damaged after {counted(reads, 'read')}: {why}", path)

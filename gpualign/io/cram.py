@@ -1,0 +1,119 @@
+"""CRAM, written by samtools with the reference at hand."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import IO
+
+from gpualign.ending import undone_at_the_end
+from gpualign.errors import GpualignError
+from gpualign.io.files import Sink, folder_beside
+from gpualign.sequences.reference import Reference
+
+_COPY_BYTES = 1 << 20
+_LETTERS_AT_ONCE = 1 << 24
+#: without @PG lines of its own; one thread, as with more htslib's trials of how to compress depend on which is first;
+#: CRAM 3.1 is not yet read by all (Picard 2)
+_ARGUMENTS = ("view", "--no-PG", "-@", "0", "-O", "cram,version=3.0", "-o", "-", "-")
+
+
+@contextlib.contextmanager
+def cram_writer(
+    write: Callable[[bytes | memoryview], object], path: str | None, reference: Reference
+) -> Iterator[Sink]:
+    """What is written as BAM comes out of ``write`` as CRAM.
+
+    Args:
+        path: of the output; the reference's copy for samtools lies beside it.
+
+    Raises:
+        GpualignError: samtools failed, or the reference cannot be copied.
+    """
+    from gpualign.io.samtools import run_samtools
+
+    def drain(stream: IO[bytes]) -> None:
+        while data := stream.read(_COPY_BYTES):
+            write(data)
+
+    with _private_folder(path) as folder:
+        _write_reference(reference, folder)
+        with run_samtools(_ARGUMENTS, drain, folder) as samtools:
+            yield samtools
+
+
+def write_crai(path: str, threads: int) -> None:
+    """Index a CRAM file.
+
+    Raises:
+        GpualignError: the index cannot be written.
+    """
+    import pysam.samtools
+    from pysam.utils import SamtoolsError
+
+    with _private_folder(path) as folder:
+        temporary = os.path.join(folder, "index.crai")
+        try:
+            pysam.samtools.index("-@", str(threads - 1), path, temporary)
+            os.replace(temporary, path + ".crai")
+        except (SamtoolsError, OSError) as error:
+            raise GpualignError(f"cannot write {path}.crai: {error}") from error
+
+
+def sequence_tags(reference: Reference, path: str) -> list[str]:
+    """What @SQ lines of a CRAM file say beside name and length: M5, and where the reference is if ``path`` is a FASTA
+    file that readers can use."""
+    place = ""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        if file.read(1) == b">":
+            place = f"\tUR:{os.path.abspath(path)}"
+    return [f"\tM5:{digest}{place}" for digest in _digests(reference)]
+
+
+@contextlib.contextmanager
+def _private_folder(path: str | None) -> Iterator[str]:
+    """A folder for temporary files beside the output, where there is room for it; removed at the end."""
+    # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
+    folder = os.path.join(folder_beside(path), f".gpualign.{os.urandom(8).hex()}.tmp")
+    try:
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise GpualignError(f"cannot make a folder for temporary files: {error.strerror}") from error
+        with undone_at_the_end(lambda: shutil.rmtree(folder)):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _digests(reference: Reference) -> list[str]:
+    """MD5 of every contig's upper-case letters, by which the readers of a CRAM file know its reference."""
+    digests = []
+    for parts in _contigs(reference):
+        state = hashlib.md5(usedforsecurity=False)
+        for letters in parts:
+            state.update(letters)
+        digests.append(state.hexdigest())
+    return digests
+
+
+def _write_reference(reference: Reference, folder: str) -> None:
+    """The reference as htslib looks it up: a file of letters for each contig, named by their MD5.
+
+    The reference itself may be in any format that we read; htslib would want a FASTA with an index beside it.
+    """
+    try:
+        for digest, parts in zip(_digests(reference), _contigs(reference), strict=True):
+            with open(os.path.join(folder, digest), "wb") as file:
+                file.writelines(parts)
+    except OSError as error:
+        raise GpualignError(f"cannot keep the reference in {folder}: {error.strerror}") from error
+
+
+def _contigs(reference: Reference) -> Iterator[Iterator[bytes]]:
+    for begin, end in pairwise(reference.contig_offsets.tolist()):
+        yield (reference.letters(at, min(end, at + _LETTERS_AT_ONCE)) for at in range(begin, end, _LETTERS_AT_ONCE))

@@ -1,0 +1,230 @@
+"""BAM records by coordinate, or in the order they came in once all of them are known: in memory as far as it goes, the
+rest in temporary files, and one merge.
+
+Records come in batches that are sorted where they are made (:meth:`RecordBatch.of`). Where they fill half the memory,
+they are written as a run of compressed blocks while the other half fills. At the end the whole is cut into ranges of
+keys, each of which a thread takes from memory and from the blocks that reach into it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+
+import numpy as np
+from isal import isal_zlib
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.errors import GpualignError
+from gpualign.io.files import os_reason
+from gpualign.streaming.ordered import run_ordered
+
+#: place and template of a record (gpualign/native/bam/pile.hpp)
+Key = tuple[int, int]
+Records = NDArray[np.uint8]
+Keys = NDArray[np.uint64]
+Value = TypeVar("Value")
+_FIRST, _BEYOND_LAST = (0, 0), ((1 << 64) - 1, 0)
+#: of records in a block of a temporary file
+_BLOCK_BYTES = 1 << 18
+#: of records in a range, at most
+_RANGE_BYTES = 1 << 23
+#: parts of a range of which each piece in memory tells the bytes
+_SAMPLES = 32
+#: of isal: records take a third of their room, and as long as at level 0
+_LEVEL = 1
+_DAMAGE = cast("type[Exception]", isal_zlib.error)
+
+
+class RecordBatch(NamedTuple):
+    """The records of a batch.
+
+    Attributes:
+        records: uint8, BAM records, sorted.
+        keys: uint64 (3 n,), of each record.
+        templates: how many there are.
+        marking: what is to be known of them to find duplicates; None: nothing.
+    """
+
+    records: Records
+    keys: Keys
+    templates: int
+    marking: Any = None
+
+    @classmethod
+    def of(cls, records: Records, by_coordinate: bool, marking: Any = None) -> RecordBatch:
+        """Sort a batch's records, of which those of a template are adjacent."""
+        in_order, keys, templates = _native.sort_bam_records(records, by_coordinate)
+        return cls(in_order, keys, templates, marking)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is known of each template at the end.
+
+    Attributes:
+        of_templates: uint8, 1 for duplicates and 2 for optical ones.
+        remove: leave duplicates out.
+    """
+
+    of_templates: NDArray[np.uint8]
+    remove: bool = False
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Where a block lies in a run's file, bytes of its keys and of all that is packed in it, and its keys' range."""
+
+    offset: int
+    packed: int
+    key_bytes: int
+    size: int
+    first: Key
+    last: Key
+
+
+@dataclass
+class _Run:
+    """A temporary file of blocks in order; it has no name, so that it ends with the process."""
+
+    file: BinaryIO
+    blocks: list[_Block] = field(default_factory=list)
+    size: int = 0
+
+    def append(self, packed: bytes, block: _Block) -> None:
+        """Write a block behind the others."""
+        rest = memoryview(packed)
+        while rest:
+            rest = rest[self.file.write(rest) :]
+        self.blocks.append(replace(block, offset=self.size))
+        self.size += len(packed)
+
+    def read(self, low: Key, high: Key) -> Iterator[tuple[Records, Keys]]:
+        """Blocks that hold records from ``low`` to before ``high``."""
+        begin = bisect_left(self.blocks, low, key=lambda block: block.last)
+        end = bisect_left(self.blocks, high, key=lambda block: block.first)
+        for block in self.blocks[begin:end]:
+            packed = os.pread(self.file.fileno(), block.packed, block.offset)
+            data = np.frombuffer(isal_zlib.decompress(packed, bufsize=block.size), np.uint8)
+            yield data[block.key_bytes :], data[: block.key_bytes].view(np.uint64)
+
+
+class RecordSorter:
+    """Takes records and gives them back in order. Use it in a ``with`` block.
+
+    Args:
+        folder: for temporary files.
+        memory: bytes of records held.
+    """
+
+    def __init__(self, folder: str, memory: int, threads: int) -> None:
+        self._folder, self._memory, self._threads = folder, memory, threads
+        self._range_bytes = max(_BLOCK_BYTES, min(_RANGE_BYTES, memory // (8 * threads)))
+        self._pile = _native.RecordPile()
+        self._runs: list[_Run] = []
+        self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
+        self._spilling: Future[None] | None = None
+        self._templates = 0
+
+    def __enter__(self) -> RecordSorter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spiller.shutdown(wait=True, cancel_futures=True)
+        for run in self._runs:
+            with contextlib.suppress(OSError):
+                run.file.close()
+
+    def add(self, batch: RecordBatch) -> None:
+        """The next batch, in input order.
+
+        Raises:
+            GpualignError: a temporary file cannot be written.
+        """
+        self._pile.add(batch.records, batch.keys, self._templates)
+        self._templates += batch.templates
+        if self._pile.bytes > self._memory // 2:
+            self._await_run()
+            self._spilling = self._spiller.submit(self._spill, self._pile)
+            self._pile = _native.RecordPile()
+
+    def merged(self, form: Callable[[Records], Value], marks: Marks | None = None) -> Iterator[Value]:
+        """What ``form`` makes, in other threads, of arrays that hold all records in order.
+
+        Raises:
+            GpualignError: a temporary file cannot be read.
+        """
+        self._await_run()
+        ranges = _ranges(self._pile, self._runs, self._range_bytes)
+        yield from run_ordered(ranges, lambda bounds: form(self._merge_range(marks, bounds)), self._threads)
+
+    def _merge_range(self, marks: Marks | None, bounds: tuple[Key, Key]) -> Records:
+        try:
+            others = [block for run in self._runs for block in run.read(*bounds)]
+        except (OSError, _DAMAGE) as error:
+            raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
+        of_templates, remove = (None, False) if marks is None else (marks.of_templates, marks.remove)
+        records, _ = self._pile.merge(*bounds, others, of_templates, remove, False)
+        return np.asarray(records)
+
+    def _spill(self, pile: Any) -> None:
+        """Write what is in ``pile`` to a run."""
+        try:
+            run = _Run(cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0)))
+            self._runs.append(run)
+            ranges = _ranges(pile, [], self._range_bytes)
+            for parts in run_ordered(ranges, partial(_packed_range, pile), self._threads):
+                for part in parts:
+                    run.append(*part)
+        except OSError as error:
+            raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
+
+    def _await_run(self) -> None:
+        if self._spilling is not None:
+            self._spilling.result()
+            self._spilling = None
+
+
+def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
+    """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
+    samples = [pile.sample(max(1, size // _SAMPLES)).reshape(-1, 3)]
+    samples += [np.array([(*block.first, block.size) for block in run.blocks], np.uint64) for run in runs]
+    places, templates, sizes = np.concatenate(samples).T
+    order = np.lexsort((templates, places))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    cuts = order[np.flatnonzero(np.diff(before // size)) + 1]
+    low = _FIRST
+    for high in (*dict.fromkeys(zip(places[cuts].tolist(), templates[cuts].tolist(), strict=True)), _BEYOND_LAST):
+        yield low, high
+        low = high
+
+
+def _packed_range(pile: Any, bounds: tuple[Key, Key]) -> list[tuple[bytes, _Block]]:
+    """The blocks of a range, compressed; where they lie in the file is not known yet."""
+    records, words = pile.merge(*bounds, [], None, False, True)
+    keys = words.reshape(-1, 3)
+    offsets = keys[:, 2] & 0xFFFFFFFF
+    starts = np.flatnonzero(np.diff(offsets // _BLOCK_BYTES, prepend=np.uint64(1 << 40)))
+    parts = []
+    for begin, end in pairwise([*starts.tolist(), len(keys)]):
+        start = int(offsets[begin])
+        stop = int(offsets[end]) if end < len(keys) else len(records)
+        first, last = keys[begin, :2].tolist(), keys[end - 1, :2].tolist()
+        keys[begin:end, 2] -= np.uint64(start)
+        data = np.concatenate([keys[begin:end].reshape(-1).view(np.uint8), records[start:stop]])
+        packed = isal_zlib.compress(data.data, _LEVEL)
+        parts.append((packed, _Block(0, len(packed), 24 * (end - begin), len(data), tuple(first), tuple(last))))
+    return parts
+
+
+def _reason(error: Exception) -> str:
+    return os_reason(error) if isinstance(error, OSError) else str(error)

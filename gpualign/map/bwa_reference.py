@@ -1,0 +1,122 @@
+"""The reference of `mem`: found by the names that bwa's and minimap2's users give, and indexed once, beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+
+from gpualign.errors import GpualignError, InputError
+from gpualign.index.file import is_index, save_index
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.run import open_index
+from gpualign.io.files import os_reason
+
+#: what bwa, bwa-mem2 and minimap2 put behind the name of a FASTA file, or in place of its extension
+_INDEXES = (".amb", ".ann", ".bwt", ".pac", ".sa", ".bwt.2bit.64", ".0123", ".mmi")
+_FASTA = ("", ".fa", ".fasta", ".fna", ".fa.gz", ".fasta.gz", ".fna.gz")
+
+
+def find_reference(name: str) -> str:
+    """The FASTA file, or our index, that ``name`` means: its path, or the prefix of another program's index.
+
+    Raises:
+        InputError: there is none.
+    """
+    stem = next((name[: -len(end)] for end in sorted(_INDEXES, key=len, reverse=True) if name.endswith(end)), name)
+    for path in (stem + end for end in _FASTA):
+        if os.path.exists(path) and not path.endswith(_INDEXES):
+            return path
+    if os.path.exists(stem + ".gpi"):
+        return stem + ".gpi"
+    there = [stem + end for end in _INDEXES if os.path.exists(stem + end)]
+    if there:
+        raise InputError(f"{there[0]} is another program's index: put the FASTA file beside it, {stem}.fa", name)
+    raise InputError("No such file or directory", name)
+
+
+def alt_file(reference: str) -> str:
+    """bwa's list of ALT contigs beside a reference; "" where there is none, and the contigs' names tell."""
+    stem = reference.removesuffix(".gpi")
+    return next((path for path in (stem + ".alt", os.path.splitext(stem)[0] + ".alt") if os.path.isfile(path)), "")
+
+
+def index_beside(reference: str, k: int | None, w: int | None) -> str:
+    """Where the index of a FASTA file is kept."""
+    seeds = "" if k is None and w is None else f".k{k or ''}w{w or ''}"
+    return f"{reference}{seeds}.gpi"
+
+
+def open_beside(
+    reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None], shared: bool = False
+) -> MinimizerIndex:
+    """The index of a reference, built and kept beside it the first time.
+
+    Of several processes one builds, and the others wait for it.
+
+    Args:
+        say: told what takes time, and why nothing could be kept.
+        shared: as for :func:`open_index`.
+
+    Raises:
+        InputError: the reference cannot be read.
+    """
+    if is_index(reference) or not os.path.isfile(reference):
+        return open_index(reference, k, w, threads, shared=shared)
+    path = index_beside(reference, k, w)
+    if _is_current(path, reference):
+        return open_index(path, k, w, threads, shared=shared)
+    with _alone(path, say) as may_keep:
+        if _is_current(path, reference):  # another process was first
+            return open_index(path, k, w, threads, shared=shared)
+        say(f"building the index {path}" if may_keep else f"building an index of {reference} for this run alone")
+        index = open_index(reference, k, w, threads)
+        if may_keep:
+            try:
+                save_index(index, path)
+                return open_index(path, k, w, threads, shared=True) if shared else index
+            except GpualignError as error:
+                say(f"the index is not kept: {error}")
+        return index
+
+
+def _is_current(path: str, reference: str) -> bool:
+    """Whether there is an index that is no older than its reference."""
+    try:
+        return os.stat(path).st_mtime_ns >= os.stat(reference).st_mtime_ns
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
+    """No other process is in here for this path; whether there can be such a file."""
+    lock = path + ".lock"
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        say(
+            f"no index can be kept beside {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)"
+        )
+        yield False
+        return
+    try:
+        _take(descriptor, path, say)
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
+        os.close(descriptor)
+
+
+def _take(descriptor: int, path: str, say: Callable[[str], None]) -> None:
+    """Wait for whoever holds the lock; a file system without locks has at worst two builders."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"waiting for the process that builds {path}")
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError:
+        return

@@ -1,0 +1,199 @@
+"""Depth of coverage of a sorted run, in mosdepth's formats or as bedGraph.
+
+Counted as mosdepth counts by default: unmapped, secondary, duplicate and failed records are left out, deletions and
+skipped bases are not covered, and what both mates of a proper pair cover counts once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.io.files import OutputFile, open_output
+
+_BEDGRAPH = (".bedgraph", ".bdg", ".bg", ".bed")
+_SUMMARY, _DISTRIBUTION, _THRESHOLDS = ".mosdepth.summary.txt", ".mosdepth.global.dist.txt", ".thresholds.bed.gz"
+#: depths of which the thresholds file says how many positions have them
+THRESHOLDS = (1, 5, 10, 20, 30, 50, 100)
+#: as mosdepth does: greater depths that no position has are left out of the distribution, and so are tiny shares
+_ALL_DEPTHS_TO = 300
+_LEAST_SHARE = 8e-5
+
+
+def coverage_paths(path: str) -> tuple[str, ...]:
+    """Files of ``--coverage path``: bedGraph if the name says so, else three of mosdepth's with it as prefix."""
+    if is_bedgraph(path):
+        return (path,)
+    prefix = path.removesuffix(_SUMMARY)
+    return tuple(prefix + ending for ending in (_SUMMARY, _DISTRIBUTION, _THRESHOLDS))
+
+
+def is_bedgraph(path: str) -> bool:
+    """Whether a name ends as those of bedGraph files do, compressed or not."""
+    name = path.lower()
+    return name.removesuffix(".gz").removesuffix(".bgz").endswith(_BEDGRAPH)
+
+
+class ContigDepths(NamedTuple):
+    """Of a contig, or of several.
+
+    Attributes:
+        bases: sum of the depths of all positions.
+        most: the greatest depth.
+        depths: int64, number of positions of each depth.
+    """
+
+    name: str
+    bases: int
+    most: int
+    depths: NDArray[np.int64]
+
+    @property
+    def length(self) -> int:
+        return int(self.depths.sum())
+
+    @property
+    def mean(self) -> float:
+        return self.bases / self.length if self.length else 0.0
+
+    @property
+    def least(self) -> int:
+        return int(np.flatnonzero(self.depths)[0]) if self.length else 0
+
+    def at_least(self, depth: int) -> int:
+        """Positions of that depth or more."""
+        return int(self.depths[depth:].sum())
+
+
+class Coverage:
+    """Counts the depth of sorted records: :meth:`add` for all in order, then :meth:`finish`.
+
+    Args:
+        bedgraph: whether lines of bedGraph are wanted.
+    """
+
+    def __init__(self, names: Sequence[str], lengths: Sequence[int], bedgraph: bool) -> None:
+        self._names, self._lengths = names, lengths
+        self._counter = _native.CoverageCounter(list(lengths), list(names) if bedgraph else [])
+
+    def add(self, records: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Take BAM records and give lines of bedGraph, where they are wanted.
+
+        Raises:
+            ValueError: they are not sorted by coordinate, or damaged.
+        """
+        lines: NDArray[np.uint8] = self._counter.add(records)
+        return lines
+
+    def finish(self) -> NDArray[np.uint8]:
+        """The last lines of bedGraph."""
+        lines: NDArray[np.uint8] = self._counter.finish()
+        return lines
+
+    def contigs(self) -> list[ContigDepths]:
+        """Those that have records, after :meth:`finish`."""
+        return [ContigDepths(self._names[number], *rest) for number, *rest in self._counter.contigs()]
+
+    def total(self) -> ContigDepths:
+        """Of all contigs that have records."""
+        contigs = self.contigs()
+        depths = np.zeros(max((len(contig.depths) for contig in contigs), default=0), np.int64)
+        for contig in contigs:
+            depths[: len(contig.depths)] += contig.depths
+        bases, most = sum(contig.bases for contig in contigs), max((contig.most for contig in contigs), default=0)
+        return ContigDepths("total", bases, most, depths)
+
+    def report(self) -> dict[str, float]:
+        """Fields of the JSON report."""
+        total = self.total()
+        return {
+            "bases": total.bases,
+            "mean": round(total.mean, 4),
+            "positions": total.length,
+            **{f"at_least_{depth}": total.at_least(depth) for depth in THRESHOLDS},
+        }
+
+    def summary(self) -> str:
+        """mosdepth's summary: a line for each contig with records, and for all."""
+        rows = ["chrom\tlength\tbases\tmean\tmin\tmax"]
+        for contig in (*self.contigs(), self.total()):
+            fields = (contig.name, contig.length, contig.bases, f"{contig.mean:.2f}", contig.least, contig.most)
+            rows.append("\t".join(map(str, fields)))
+        return "\n".join(rows) + "\n"
+
+    def distribution(self) -> str:
+        """mosdepth's distribution: the share of positions of each depth or more."""
+        return "".join(line for contig in (*self.contigs(), self.total()) for line in _distribution(contig))
+
+    def thresholds(self) -> str:
+        """mosdepth's thresholds, with whole contigs for regions."""
+        rows = ["\t".join(["#chrom", "start", "end", "region", *(f"{depth}X" for depth in THRESHOLDS)])]
+        found = {contig.name: contig for contig in self.contigs()}
+        for name, length in zip(self._names, self._lengths, strict=True):
+            counts = [found[name].at_least(depth) if name in found else 0 for depth in THRESHOLDS]
+            rows.append("\t".join(map(str, [name, 0, length, "unknown", *counts])))
+        return "\n".join(rows) + "\n"
+
+
+def _distribution(contig: ContigDepths) -> Iterator[str]:
+    share = 0.0
+    for depth in range(len(contig.depths) - 1, -1, -1):
+        count = int(contig.depths[depth])
+        if depth > _ALL_DEPTHS_TO and count == 0:
+            continue
+        share += count / contig.length
+        if share >= _LEAST_SHARE:
+            yield f"{contig.name}\t{depth}\t{share:.2f}\n"
+
+
+class CoverageWriter:
+    """Writes the coverage of sorted records as they come. Use :func:`open_coverage`.
+
+    Attributes:
+        coverage: what was counted; its report is whole at the end.
+    """
+
+    def __init__(self, coverage: Coverage, outputs: Sequence[OutputFile], bedgraph: bool) -> None:
+        self.coverage, self._outputs, self._bedgraph = coverage, outputs, bedgraph
+
+    def add(self, records: NDArray[np.uint8]) -> None:
+        """Take the next records."""
+        self._write(self.coverage.add(records))
+
+    def _write(self, lines: NDArray[np.uint8]) -> None:
+        if self._bedgraph and len(lines):
+            self._outputs[0].write(lines.data)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        self._write(self.coverage.finish())
+        if self._bedgraph:
+            return
+        texts = (self.coverage.summary(), self.coverage.distribution(), self.coverage.thresholds())
+        for output, text in zip(self._outputs, texts, strict=True):
+            output.write(text.encode())
+
+
+@contextlib.contextmanager
+def open_coverage(
+    path: str, names: Sequence[str], lengths: Sequence[int], threads: int = 1
+) -> Iterator[CoverageWriter]:
+    """The coverage of a run; its files are whole once the block ends, and absent if it ends with an exception.
+
+    Args:
+        threads: that compress.
+
+    Raises:
+        GpualignError: a file cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        outputs = [stack.enter_context(open_output(name, threads)) for name in coverage_paths(path)]
+        bedgraph = is_bedgraph(path)
+        writer = CoverageWriter(Coverage(names, lengths, bedgraph), outputs, bedgraph)
+        yield writer
+        writer.finish()

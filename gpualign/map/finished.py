@@ -1,0 +1,76 @@
+"""The samples that an interrupted `map --samples` has finished, as files of a folder (`--resume`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gpualign.engine.tiles import digest
+from gpualign.errors import GpualignError
+from gpualign.io.files import open_output, os_reason, stamp_of
+from gpualign.map.params import MapParams
+from gpualign.map.sample import Sample
+from gpualign.version import __version__
+
+
+class FinishedSamples:
+    """A report for each finished sample. It counts as long as parameters and inputs are the same and the output is the
+    one that was written.
+
+    Args:
+        folder: made where it is missing; None: nothing is kept.
+
+    Raises:
+        GpualignError: the folder cannot be made.
+    """
+
+    def __init__(self, folder: str | None, reference: str, params: MapParams) -> None:
+        self._folder = None if folder is None else Path(folder)
+        self._run = (__version__, repr(params), _stamp(reference))
+        if self._folder is not None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise GpualignError(f"cannot keep reports in {folder}: {os_reason(error)}") from error
+
+    def load(self, name: str, sample: Sample) -> dict[str, Any] | None:
+        """The fields of the report of a finished sample."""
+        if self._folder is None:
+            return None
+        try:
+            kept = json.loads(self._path(name).read_bytes())
+            if kept["run"] == self._digest(sample) and kept["output"] == _stamp(sample.options.output):
+                fields: dict[str, Any] = kept["fields"]
+                return fields
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def keep(self, name: str, sample: Sample, fields: dict[str, Any]) -> None:
+        """From now on the sample is finished."""
+        if self._folder is None:
+            return
+        kept = {"run": self._digest(sample), "output": _stamp(sample.options.output), "fields": fields}
+        with open_output(str(self._path(name))) as out:
+            out.write(json.dumps(kept, indent=1).encode() + b"\n")
+
+    def _path(self, name: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{digest(name)[:32]}.json"
+
+    def _digest(self, sample: Sample) -> str:
+        """Of all that decides the output's bytes, but for the command line that its header names."""
+        records = replace(sample.records, command_line="")
+        inputs = [str(_stamp(path)) for path in sample.files.files]
+        layout = replace(sample.layout, sort_memory=1 << 30)
+        return digest(*map(str, (self._run, sample.files, records, layout, sample.options.output, inputs)))
+
+
+def _stamp(path: str | None) -> list[int] | None:
+    try:
+        return list(stamp_of(os.stat(str(path))))
+    except OSError:
+        return None

@@ -1,0 +1,295 @@
+"""``gpualign mem``: `map` with the command line of bwa mem."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
+from gpualign.map.params import ALL_LOCI, MapParams, Scoring
+from gpualign.options import default_of
+from gpualign.params import RunOptions
+from gpualign.report import tell
+
+#: what each option of bwa mem without a counterpart is about; letters that take a value, then those that take none
+_IGNORED = {
+    "k": "seeds are the minimizers of the index (map -k chooses them)",
+    "w": "alignments have no fixed band",
+    "d": "alignments are not cut off by a drop of the score",
+    "r": "seeds are minimizers of one length",
+    "y": "seeds are minimizers of one length",
+    "s": "seeds are minimizers of one length",
+    "c": "the seeds to follow are chosen read by read, rarest first (map --max-hits)",
+    "D": "chains are not dropped by their share",
+    "W": "chains are not dropped by their seeds",
+    "m": "mates are looked for once",
+    "G": "chains have a limit of their own",
+    "N": "chains have a limit of their own",
+    "X": "overlapping alignments have a limit of their own",
+    "Q": "mapping quality is computed in another way",
+}
+_IGNORED_FLAGS = {
+    "S": "mates are looked for where a read alone is not enough",
+    "e": "exact matches of whole reads are reported",
+    "V": "descriptions of contigs are not kept",
+    "q": "mapping quality of supplementary alignments is their own in any case",
+    "j": "",
+    "u": "",
+}
+_PRESETS = {"pacbio": "ont", "ont2d": "ont", "intractg": "sr", "pbread": "ont"}
+_LARGEST_BATCH = 1 << 24
+
+
+@dataclass
+class BwaOptions:
+    """bwa mem's options as they were given; None: not.
+
+    Attributes:
+        ignored: letters of given options without an effect here.
+    """
+
+    values: dict[str, Any]
+    ignored: dict[str, str] = field(default_factory=dict)
+
+    def pair_of(self, name: str, letter: str) -> int | None:
+        """The first of INT[,INT], as a gap costs the same in the read as in the reference, and one end as the other."""
+        text = self.values[name]
+        if text is None:
+            return None
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if not 1 <= len(numbers) <= 2:
+            raise click.UsageError(f"-{letter} must be INT or INT,INT, not {text!r}")
+        if len(set(numbers)) > 1:
+            self.ignored[letter] = f"of {text} only {numbers[0]} counts: there is one such penalty"
+        return numbers[0]
+
+
+def _hidden(command: Any) -> Any:
+    """bwa's options that have no effect, which --help lists in one line."""
+    for letter, reason in _IGNORED.items():
+        command = click.option(f"-{letter}", f"ignored_{letter}_value", hidden=True, help=reason)(command)
+    for letter, reason in _IGNORED_FLAGS.items():
+        if reason:
+            command = click.option(f"-{letter}", f"ignored_{letter}", is_flag=True, hidden=True, help=reason)(command)
+    return command
+
+
+def _scores(command: Any) -> Any:
+    decorators = [
+        click.option(
+            "-A", "match", type=int, metavar="INT", help="Score of a match; scales -B -O -E -L -U -T.  [default: 1]"
+        ),
+        click.option("-B", "mismatch", type=int, metavar="INT", help="Penalty for a mismatch.  [default: 4]"),
+        click.option("-O", "gap_open", metavar="INT[,INT]", help="Penalty for opening a gap.  [default: 6]"),
+        click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
+        click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
+        click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for an unpaired pair.  [default: 17]"),
+        click.option("-T", "min_score", type=int, metavar="INT", help="Least score of an alignment.  [default: 30]"),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def _output(command: Any) -> Any:
+    decorators = [
+        click.option(
+            "-o",
+            "-f",
+            "output",
+            metavar="FILE",
+            help="Output; .bam and .cram choose the format.  [default: standard output]",
+        ),
+        click.option("-R", "read_group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
+        click.option("-H", "header", metavar="STR/FILE", help="A header line, if it begins with @, or a file of them."),
+        click.option("-a", "everything", is_flag=True, help="Report all alignments, as secondary records."),
+        click.option("-C", "comments", is_flag=True, help="Copy comments that are SAM tags."),
+        click.option("-M", "as_secondary", is_flag=True, help="Flag supplementary alignments as secondary (0x100)."),
+        click.option("-Y", "soft", is_flag=True, help="Soft-clip supplementary records."),
+        click.option("-5", "five_prime", is_flag=True, help="Of a split read the alignment at its 5' end is primary."),
+        click.option("-u", "scored", is_flag=True, help="Write XB, with score and MAPQ, instead of XA."),
+        click.option(
+            "-h",
+            "hits",
+            metavar="INT[,INT]",
+            help="Write XA if a read has at most INT secondary alignments.  [default: 5,200]",
+        ),
+        click.option(
+            "-z", "share", type=float, metavar="FLOAT", help="Share of the best score that they reach.  [default: 0.8]"
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+@click.command("mem", context_settings={"help_option_names": ["--help"]})
+@click.argument("reference", metavar="REF")
+@click.argument("reads", metavar="R1")
+@click.argument("mates", metavar="[R2]", required=False)
+@click.option(
+    "-t", "threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="INT", help="CPU threads."
+)
+@click.option("-p", "interleaved", is_flag=True, help="Neighbouring reads of the same name in R1 are pairs.")
+@click.option("-P", "apart", is_flag=True, help="Map the mates of a pair one by one.")
+@click.option("-I", "insert_size", metavar="MEAN[,SD[,MAX[,MIN]]]", help="Insert size.  [default: estimated]")
+@click.option("-x", "preset", type=click.Choice(tuple(_PRESETS)), help="Kind of reads.")
+@_scores
+@_output
+@click.option("-j", "no_alt", is_flag=True, help="Treat ALT contigs as primary ones.")
+@click.option(
+    "-K", "batch", type=click.IntRange(min=1), metavar="INT", help="Bases per batch; the output is the same for any."
+)
+@click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: errors alone.")
+@click.option("--sort", is_flag=True, help="Sort by coordinate.")
+@click.option("--write-index", is_flag=True, help="With --sort: write an index next to the output.")
+@click.option(
+    "--device", default=default_of(RunOptions, "device"), show_default=True, metavar="DEV", help="As for `map`."
+)
+@click.option(
+    "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
+)
+@click.option("--json", metavar="FILE", help="Write a run report as JSON.")
+@click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page.")
+@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+@_hidden
+def command(**values: Any) -> None:
+    """Map reads or pairs with the options of bwa mem 0.7.17 and later, and write SAM as bwa's users expect it.
+
+    REF is what bwa takes: a FASTA file, or the name of an index of bwa or minimap2 with its FASTA file next to it. The
+    index is built the first time and kept as REF.gpi. R1 and R2 are what `gpualign map` reads.
+
+    Records have NM, MD, AS, XS, XA, SA, MC, MQ and HN. Mapping quality is gpualign's own. The output does not depend on
+    -t and -K. Of bwa's options -k -w -d -r -y -s -c -D -W -m -G -N -X -Q -S -e -V -q have no effect; a line on standard
+    error says why, unless -v is below 2.
+
+    \b
+    Examples:
+      gpualign mem -t 8 -R '@RG\\tID:x\\tSM:y' ref.fa r_1.fq.gz r_2.fq.gz > out.sam
+      gpualign mem -5SP -t 8 ref.fa hic_1.fq.gz hic_2.fq.gz | samtools view -b -o hic.bam
+    """
+    command_line = shlex.join(["gpualign", *sys.argv[1:]])
+    from gpualign.io.alignment_output import AlignmentLayout
+    from gpualign.map.bwa_reference import alt_file, find_reference
+    from gpualign.map.run import run_map
+
+    bwa = BwaOptions(values)
+    if values["interleaved"] and values["mates"] is not None:
+        bwa.ignored["p"] = "there is a second file, so the first one is not interleaved"
+        values["interleaved"] = False
+    params, records = _params(bwa), _records(bwa, command_line)
+    quiet = values["verbosity"] < 2
+    for letter, reason in {**bwa.ignored, **_ignored(values)}.items():
+        if not quiet:
+            tell("mem", f"-{letter} has no effect: {reason}" if letter not in bwa.ignored else f"-{letter}: {reason}")
+    options = RunOptions(
+        output=values["output"],
+        threads=values["threads"],
+        device=values["device"],
+        batch_size=min(values["batch"] or default_of(RunOptions, "batch_size"), _LARGEST_BATCH),
+        quiet=quiet,
+        json=values["json"],
+    )
+    reference = find_reference(values["reference"])
+    files = MapFiles(
+        reference,
+        values["reads"],
+        values["mates"],
+        interleaved=values["interleaved"],
+        check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
+        alt=None if values["no_alt"] else alt_file(reference),
+        preload=values["preload"],
+        keep_index=True,
+        report_page=values["report_page"],
+    )
+    layout = AlignmentLayout(sort=values["sort"], write_index=values["write_index"])
+    run_map(files, params, options, layout, records, "mem")
+
+
+def _ignored(values: dict[str, Any]) -> dict[str, str]:
+    """What was given and has no effect."""
+    with_values = {letter: why for letter, why in _IGNORED.items() if values[f"ignored_{letter}_value"] is not None}
+    flags = {letter: why for letter, why in _IGNORED_FLAGS.items() if values.get(f"ignored_{letter}")}
+    if values["apart"]:
+        flags.pop("S", None)  # -SP means that mates are mapped one by one, and so they are
+    if values["five_prime"]:
+        flags.pop("q", None)
+    return with_values | flags
+
+
+def _params(bwa: BwaOptions) -> MapParams:
+    values = bwa.values
+    preset = values["preset"]
+    explicit: dict[str, Any] = {"match": values["match"], "mismatch": values["mismatch"]}
+    explicit |= {name: bwa.pair_of(name, letter) for name, letter in (("gap_open", "O"), ("gap_extend", "E"))}
+    explicit["clip_penalty"] = bwa.pair_of("clip", "L")
+    explicit["unpaired_penalty"] = values["unpaired"]
+    if preset == "intractg":
+        explicit = {**explicit, **{k: v for k, v in {"mismatch": 9, "gap_open": 16}.items() if explicit[k] is None}}
+    elif (scale := values["match"] or 1) > 1:
+        usual = {name: default_of(Scoring, name) for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty")}
+        usual["unpaired_penalty"] = 17
+        explicit |= {name: scale * value for name, value in usual.items() if explicit[name] is None}
+    explicit = {name: value for name, value in explicit.items() if value is not None}
+    explicit["insert_size"] = values["insert_size"]
+    explicit["together"] = not values["apart"]
+    explicit["secondary"] = ALL_LOCI if values["everything"] else _tags(bwa).needed
+    return MapParams.of_preset(_PRESETS.get(preset or "", "sr"), **explicit)
+
+
+def _tags(bwa: BwaOptions) -> TagOptions:
+    values = bwa.values
+    most = _numbers_of("5,200" if values["hits"] is None else values["hits"])
+    share = values["share"]
+    return TagOptions(
+        xa=0 if values["everything"] else most[0],
+        xa_alt=most[1],
+        secondary_records=values["everything"],
+        xa_share=0.8 if share is None else share,
+        scored=values["scored"],
+        extra=("XS", "HN"),
+    )
+
+
+def _numbers_of(text: str) -> tuple[int, int]:
+    """Of INT[,INT] the number for reads without hits on ALT contigs, and for those with such hits."""
+    numbers = text.split(",")
+    if not 1 <= len(numbers) <= 2 or not all(number.isdigit() for number in numbers):
+        raise click.UsageError(f"-h must be INT or INT,INT, not {text!r}")
+    return int(numbers[0]), int(numbers[-1])
+
+
+def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:
+    values = bwa.values
+    least = values["min_score"]
+    return RecordOptions(
+        soft_supplementary=values["soft"],
+        copy_comments=values["comments"],
+        min_score=30 * (values["match"] or 1) if least is None else least,
+        five_prime=values["five_prime"],
+        split_as_secondary=values["as_secondary"],
+        tags=_tags(bwa),
+        header_lines=_header_lines(values["header"]),
+        read_group=values["read_group"],
+        command_line=command_line,
+    )
+
+
+def _header_lines(given: str | None) -> tuple[str, ...]:
+    """Of -H: a line, with \\t for tabs, or those of a file."""
+    if given is None:
+        return ()
+    if given.startswith("@"):
+        return (given.replace("\\t", "\t"),)
+    from gpualign.io.files import InputFile
+
+    with InputFile(given) as file:
+        text = file.read(1 << 26).decode("utf-8", "replace")
+    return tuple(line for line in text.splitlines() if line)

@@ -1,0 +1,97 @@
+"""What a run of `map` learns from records that it holds until all of them are known: duplicates, and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from gpualign.errors import counted
+from gpualign.io.files import open_output
+from gpualign.io.record_sorter import Marks, RecordBatch, Records
+from gpualign.map.coverage import CoverageWriter, open_coverage
+from gpualign.map.duplicates import DuplicateMarking, Duplicates, Libraries
+from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.sequences.reference import Reference
+
+
+class RecordObserver:
+    """Looks at records as they come, and as they are written. Use :func:`observing`.
+
+    Args:
+        coverage: counts depths; None: nothing does.
+        threads: that find duplicates.
+
+    Attributes:
+        take: what is taken of each batch's records to find duplicates, by any thread; pickles. None: nothing is.
+        report: fields of the JSON report, once all is written.
+    """
+
+    def __init__(
+        self, marking: DuplicateMarking | None, libraries: Libraries, coverage: CoverageWriter | None, threads: int
+    ) -> None:
+        self._marking, self._coverage, self._threads = marking, coverage, threads
+        self._duplicates = None if marking is None else Duplicates(marking, libraries)
+        self.take: Callable[[Records], Any] | None = None
+        if marking is not None:
+            self.take = partial(marking.ends, libraries=libraries)
+        self.report: dict[str, Any] = {}
+
+    def add(self, batch: RecordBatch) -> None:
+        if self._duplicates is not None:
+            self._duplicates.add(batch.marking)
+
+    def marks(self) -> Marks | None:
+        if self._duplicates is None or self._marking is None:
+            return None
+        return Marks(self._duplicates.finish(self._threads), self._marking.remove)
+
+    def see(self, records: Records) -> None:
+        if self._coverage is not None:
+            self._coverage.add(records)
+
+    def finish(self, metrics: str | None, command_line: str) -> None:
+        """Write the metrics, where a path is given for them, and make the report.
+
+        Raises:
+            GpualignError: they cannot be written.
+        """
+        if self._duplicates is not None:
+            found = self._duplicates.metrics()
+            self.report["duplicates"] = found.report()
+            if metrics is not None:
+                with open_output(metrics) as out:
+                    out.write(found.text(command_line).encode())
+        if self._coverage is not None:
+            self.report["coverage"] = self._coverage.coverage.report()
+
+
+@contextmanager
+def observing(
+    files: MapFiles, records: RecordOptions, header: bytes, reference: Reference, threads: int
+) -> Iterator[RecordObserver]:
+    """An observer for a run's output, which is written in this context; then what was learned is written, too.
+
+    Args:
+        header: of the output, as SAM text.
+
+    Raises:
+        GpualignError: a file cannot be written.
+    """
+    with ExitStack() as stack:
+        coverage = None
+        if files.coverage is not None:
+            names, lengths = reference.shown_names, reference.lengths.tolist()
+            coverage = stack.enter_context(open_coverage(files.coverage, names, lengths, threads))
+        observer = RecordObserver(records.duplicates, Libraries.of(header.decode().splitlines()), coverage, threads)
+        yield observer
+    observer.finish(files.duplicate_metrics, records.command_line)
+
+
+def duplicates_summary(fields: dict[str, Any]) -> str:
+    """A clause for the last line, behind others."""
+    if "duplicates" not in fields:
+        return ""
+    found = fields["duplicates"]
+    return f", {counted(found['reads'], 'duplicate')} ({100 * found['share']:.2f} %)"

@@ -1,0 +1,213 @@
+"""One sample of `map`: from its files of reads to its output, where index and devices are there already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gpualign import _native
+from gpualign.errors import UsageError, counted, shown_inputs
+from gpualign.index.file import is_index
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.io.alignment import bam_header, parse_read_group, sam_header, with_lines
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.cram import sequence_tags
+from gpualign.io.mates import LaneReads, Reads, interleaved_batches, paired_parts, single_items
+from gpualign.io.reads import ReadSource, joined_header
+from gpualign.map.cpu import map_batch
+from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.observer import observing
+from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
+from gpualign.map.pairs import PairModel, estimate_pairs
+from gpualign.map.params import MapParams
+from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.statistics import MapStatistics
+from gpualign.params import RunOptions
+from gpualign.sequences.reference import Reference
+
+#: threads that parse each file of pairs, which must be side by side before they are mapped
+_PARSERS = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Reads, and what is written of them.
+
+    Attributes:
+        layout: with its format decided (:meth:`AlignmentLayout.of`).
+        options: of which the output, the threads and the batch size count.
+    """
+
+    files: MapFiles
+    records: RecordOptions
+    layout: AlignmentLayout
+    options: RunOptions
+
+    def __post_init__(self) -> None:
+        if self.layout.hold != (self.records.duplicates is not None):
+            raise ValueError("records are held where duplicates are marked")
+        if self.files.coverage is not None and not self.layout.sort:
+            raise UsageError("coverage wants the order of coordinates (add --sort)")
+
+    @property
+    def name(self) -> str:
+        """The read group's sample, or the reads' file without folder and extensions."""
+        for line in self.records.groups:
+            for entry in parse_read_group(line)[0].split("\t"):
+                if entry.startswith("SM:"):
+                    return entry[3:]
+        first = self.files.read_files[0]
+        return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
+
+
+class Lanes:
+    """The reads of a sample, lane by lane one file or two, open as long as ``stack``.
+
+    Args:
+        by_parser: whether what parses a file reads it itself (:class:`ReadSource`).
+    """
+
+    def __init__(self, sample: Sample, stack: ExitStack, by_parser: Callable[[str], bool]) -> None:
+        files, records = sample.files, sample.records
+
+        def open_reads(path: str) -> ReadSource:
+            source = ReadSource(
+                path,
+                _fasta(files.reference),
+                not records.groups,
+                records.copy_comments or files.write_reads,
+                sample.options.threads,
+                by_parser=by_parser(path),
+            )
+            return stack.enter_context(closing(source))
+
+        self.first = [open_reads(path) for path in files.read_files]
+        self.second = [open_reads(path) for path in files.mate_files]
+        self.check_names, self._threads = files.check_names, min(sample.options.threads, _PARSERS)
+        self._groups = [parse_read_group(line)[1] for line in records.lane_groups]
+        self.header = joined_header(self.first, not records.groups)
+        self.tagged = self.header is not None
+        self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
+
+    def items(self, batch_bases: int) -> Iterator[Reads]:
+        for lane in range(len(self.first)):
+            reads = self._of_lane(lane, batch_bases)
+            yield from reads if not self._groups else (LaneReads(item, self._groups[lane]) for item in reads)
+
+    def _of_lane(self, lane: int, batch_bases: int) -> Iterator[Any]:
+        first = self.first[lane]
+        if self.second:
+            return paired_parts(first, self.second[lane], batch_bases, self.check_names, self._threads)
+        if self.paired:
+            return interleaved_batches(first, batch_bases, self._threads, self.check_names)
+        return single_items(first, batch_bases)
+
+
+def pairs_of(
+    index: MinimizerIndex,
+    reads: Iterator[Reads],
+    paired: bool,
+    params: MapParams,
+    threads: int,
+    warn: Callable[[str], None],
+) -> tuple[PairModel | None, Iterator[Reads]]:
+    """How pairs should lie (None: there are no pairs) and the items to map."""
+    pairing = params.pairing
+    if not paired or not pairing.together:
+        return None, reads
+    if (model := pairing.given) is not None:
+        return model, reads
+    model, reads = estimate_pairs(reads, lambda batch: map_batch(index, batch, params), pairing.default, threads)
+    if model is None:
+        model = pairing.default
+        warn(f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)")
+    return model, reads
+
+
+def map_sample(
+    sample: Sample,
+    lanes: Lanes,
+    index: MinimizerIndex,
+    params: MapParams,
+    pairs: PairModel | None,
+    items: Iterator[Reads],
+    compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
+    progress: Callable[[int], None] = lambda reads: None,
+    all_mapped: Callable[[], None] = lambda: None,
+) -> tuple[MapStatistics, dict[str, Any]]:
+    """Map and write all reads; returns counts, and fields of the report on what is written.
+
+    Args:
+        compute: yields each item's text and counts, in order.
+        progress: told of the reads that were mapped.
+        all_mapped: called where records that are held begin to be written.
+
+    Raises:
+        InputError, GpualignError: the reads are damaged, or the output cannot be written.
+    """
+    files, layout, records = sample.files, sample.layout, sample.records
+    header = _header_text(index.reference, sample, lanes.header)
+    formatter = partial(RecordFormatter, index, params, pairs, files, records, layout, lanes.tagged)
+    statistics = MapStatistics()
+    with (
+        observing(files, records, header, index.reference, sample.options.threads) as observer,
+        MapOutputs(files, sample.options, layout, index.reference, observer) as out,
+        closing(
+            compute(items, Mapping(formatter(observer.take)))
+        ) as mapped,  # before the devices, on which its threads wait
+    ):
+        out.write(MappedText(bam_header(header, index.reference) if layout.written == "bam" else header))
+        for text, of_batch in mapped:
+            out.write(text)
+            statistics = statistics + of_batch
+            progress(of_batch.reads)
+        index.check_unchanged()
+        all_mapped()
+    return statistics, observer.report
+
+
+def sample_report(
+    sample: Sample, statistics: MapStatistics, pairs: PairModel | None, index: MinimizerIndex
+) -> dict[str, Any]:
+    """The fields of the JSON report that are a sample's own."""
+    fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
+    fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
+    return fields if pairs is None else fields | {"insert_size": pairs.reported}
+
+
+def warn_of(statistics: MapStatistics, files: MapFiles, full: bool, warn: Callable[[str], None]) -> None:
+    """What a user should know of the reads."""
+    if statistics.reads == 0:
+        warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+    if statistics.long_reads:
+        warn(
+            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
+            "with the scores of short reads (-x hifi and -x ont have those of long ones)"
+        )
+    if full and statistics.long_reads:
+        warn(
+            f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
+            f"{_native.LONGEST_WHOLE:,} bases"
+        )
+    if statistics.invalid_comments:
+        warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
+
+
+def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:
+    """The header, in the form of SAM. ``source``: that of the reads' file."""
+    layout, records = sample.layout, sample.records
+    if layout.format == "paf":
+        return b""
+    groups = dict.fromkeys(parse_read_group(line)[0] for line in records.groups)
+    tags = sequence_tags(reference, sample.files.reference) if layout.format == "cram" else None
+    text = sam_header(reference, records.command_line, "\n".join(groups) or None, source, layout.sort, tags)
+    return with_lines(text, records.header_lines)
+
+
+def _fasta(reference: str) -> str | None:
+    """The reference as htslib may use it to decode CRAM."""
+    return None if reference == "-" or is_index(reference) else reference

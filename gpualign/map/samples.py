@@ -1,0 +1,344 @@
+"""`map --samples`: many samples, with one index, and devices and kernels that start once.
+
+A sample is an item of a stage. Small ones are mapped side by side, each from beginning to end in one thread, and share
+the devices; a large one has all threads for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.malloc_tuning import reuse_memory
+from gpualign.engine.run_context import RunContext
+from gpualign.engine.stage import Backend, HostedStage, Lend
+from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
+from gpualign.index.file import save_index
+from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.run import open_index
+from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.files import open_output, os_reason
+from gpualign.io.mates import Reads
+from gpualign.io.sizes import letters_of
+from gpualign.map.alt import split_index
+from gpualign.map.cpu import map_batch
+from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.chains import LongReadKernel
+from gpualign.map.device.kernel import MapKernel, make_kernel
+from gpualign.map.finished import FinishedSamples
+from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.pairs import PairModel
+from gpualign.map.params import MapParams
+from gpualign.map.records import Alignments
+from gpualign.map.run import DEVICE_BATCH, lock_index, with_device
+from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
+from gpualign.map.samples_page import samples_page, totals
+from gpualign.map.sheet import SheetSample, read_sheet
+from gpualign.map.stage import Mapped, Mapping
+from gpualign.map.tuning import work_of
+from gpualign.params import RunOptions
+from gpualign.report import tell
+from gpualign.sequences.batch import SequenceBatch
+
+#: batches of a sample that is mapped in one thread whatever the others are
+_SMALL = 2
+#: shares of all work, in those of a thread, above which a sample is mapped by all threads: others would wait for it
+_LARGE_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class SampleSheet:
+    """What `map --samples` is given.
+
+    Attributes:
+        path: of the table.
+        files: the reference, and how reads are read; its own reads are none.
+        folder: where outputs go that the table does not name; None: the current one.
+        resume: folder that keeps what is finished, or None.
+    """
+
+    path: str
+    files: MapFiles
+    folder: str | None = None
+    resume: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A sample by its name in the table."""
+
+    name: str
+    sample: Sample
+
+    @property
+    def output(self) -> str:
+        return str(self.sample.options.output)
+
+    @property
+    def files(self) -> list[str]:
+        """Its reads' files, as far as they are there."""
+        return list(filter(os.path.isfile, self.sample.files.files))
+
+    @property
+    def letters(self) -> float:
+        """About how many bases they hold."""
+        return letters_of(*self.files) or 0.0
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What became of a sample.
+
+    Attributes:
+        fields: of its report; of one that failed ``error`` and ``exit_code``.
+    """
+
+    fields: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+class SamplesFailed(GpualignError):
+    """Some samples could not be mapped; the exit code is theirs, 1 where they differ."""
+
+    def __init__(self, failed: Sequence[dict[str, Any]], count: int) -> None:
+        names = ", ".join(fields["sample"] for fields in failed[:5]) + (", …" if len(failed) > 5 else "")
+        super().__init__(f"{len(failed):,} of {counted(count, 'sample')} failed: {names}")
+        codes = {fields["exit_code"] for fields in failed}
+        self.exit_code = codes.pop() if len(codes) == 1 else 1
+
+
+def run_samples(
+    sheet: SampleSheet, params: MapParams, options: RunOptions, layout: AlignmentLayout, records: RecordOptions
+) -> None:
+    """Map the samples of a table; each output is what a run of its own would have written.
+
+    Raises:
+        SamplesFailed: some could not be mapped; the others are whole.
+        UsageError, InputError, DeviceError, GpualignError: as the classes say.
+    """
+    if params.seeding.full:
+        raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
+    options, files = replace(with_device(params, options), output=None), sheet.files
+    run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
+    rows, unused = read_sheet(sheet.path)
+    if unused:
+        run.warn(f"{sheet.path}: columns without a meaning here: {', '.join(unused)}")
+    jobs = _jobs(rows, sheet, options, layout, records)
+    finished = FinishedSamples(sheet.resume, files.reference, params)
+    results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}
+    missing = [job for job in jobs if job.name not in results]
+    work = work_of([file for job in missing for file in job.files] or [sheet.path], (), params.long_reads)
+    with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
+        progress.update(len(results))
+        seeds = (params.seeding.k, params.seeding.w)
+        index = open_index(files.reference, *seeds, options.threads, shared=files.preload)
+        if files.preload:
+            lock_index(index, run.warn)
+        if files.save_index is not None:
+            save_index(index, files.save_index)
+        if files.alt is not None:
+            index = split_index(index, files.alt or None)
+        run.report.stage("index")
+        backend = opening.backend()
+        run.report.stage("device")
+        with closing(_map_all(missing, index, params, options, backend)) as mapped:
+            for job, result in mapped:
+                results[job.name] = result.fields
+                _tell(job.name, result, run)
+                if "error" not in result.fields:
+                    finished.keep(job.name, job.sample, result.fields)
+                progress.update(1)
+        run.report.stage("mapping")
+    _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
+
+
+def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_path: str | None) -> None:
+    failed = [fields for fields in samples if "error" in fields]
+    whole = totals(samples)
+    mapped = f"{counted(whole['reads'], 'read')}, {whole['mapped']:,} mapped"
+    summary = f"{counted(len(samples) - len(failed), 'sample')}, {mapped}"
+    if skipped:
+        summary += f", {counted(skipped, 'sample')} finished before"
+    fields = run.finish(summary, **whole, failed=len(failed), finished_before=skipped, samples=samples)
+    if page_path is not None:
+        with open_output(page_path) as page:
+            page.write(samples_page(fields).encode())
+    if failed:
+        raise SamplesFailed(failed, len(samples))
+
+
+def _tell(name: str, result: JobResult, run: RunContext) -> None:
+    for warning in result.warnings:
+        run.warn(f"sample '{name}': {warning}")
+    if "error" in result.fields:
+        tell(run.command, f"error: sample '{name}': {result.fields['error']}")
+
+
+def _jobs(
+    rows: list[SheetSample], sheet: SampleSheet, options: RunOptions, layout: AlignmentLayout, records: RecordOptions
+) -> list[Job]:
+    """Raises UsageError where an output is an input or another output."""
+    if sheet.folder is not None:
+        try:
+            os.makedirs(sheet.folder, exist_ok=True)
+        except OSError as error:
+            raise GpualignError(f"cannot make the folder {sheet.folder}: {os_reason(error)}") from error
+    # workers of a cluster may be anywhere
+    full = os.path.abspath if options.cluster is not None else str
+    jobs = []
+    for row in rows:
+        output = row.output or os.path.join(sheet.folder or "", f"{row.name}.{layout.format or 'bam'}")
+        jobs.append(
+            Job(
+                row.name,
+                Sample(
+                    replace(
+                        sheet.files,
+                        reads=tuple(map(full, row.reads)),
+                        mates=tuple(map(full, row.mates)) or None,
+                        interleaved=sheet.files.interleaved and not row.mates,
+                        save_index=None,
+                        report_page=None,
+                    ),
+                    replace(
+                        records,
+                        read_group=row.read_groups[0] if len(row.read_groups) == 1 else None,
+                        lane_groups=row.read_groups if len(row.read_groups) > 1 else (),
+                    ),
+                    layout.of(output),
+                    replace(options, output=full(output), json=None, cluster=None),
+                ),
+            )
+        )
+    _check_outputs(jobs, sheet)
+    return jobs
+
+
+def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
+    """As ``check_paths``, for thousands of files."""
+    inputs = {_identity(path) for path in (sheet.path, sheet.files.reference)}
+    inputs.update(_identity(path) for job in jobs for path in job.sample.files.files)
+    taken: dict[Any, str] = {}
+    for job in jobs:
+        identity = _identity(job.output)
+        if identity in inputs:
+            raise UsageError(f"the output {job.output} is also an input")
+        if taken.setdefault(identity, job.name) != job.name:
+            raise UsageError(f"two outputs are to be {job.output}: of samples '{taken[identity]}' and '{job.name}'")
+
+
+def _identity(path: str) -> Any:
+    """Equal for one file, whatever links lead to it."""
+    try:
+        status = os.stat(path)
+        return status.st_dev, status.st_ino
+    except OSError:
+        return os.path.realpath(path)
+
+
+def _map_all(
+    jobs: list[Job], index: MinimizerIndex, params: MapParams, options: RunOptions, backend: Backend
+) -> Generator[tuple[Job, JobResult], None, None]:
+    reuse_memory(one_heap=backend.on_gpu)
+    mapper = SampleMapper(index, params, options.batch_size * (DEVICE_BATCH if backend.on_gpu else 1))
+    sizes = [job.letters for job in jobs]
+    # a worker of a cluster takes whole samples
+    least = max(_SMALL * options.batch_size, _LARGE_SHARE * sum(sizes) / options.threads)
+    small = [job for job, size in zip(jobs, sizes, strict=True) if size <= least or options.cluster is not None]
+    alone = [replace(job, sample=_with_threads(job.sample, 1)) for job in small]
+    with closing(backend.run(alone, mapper.stage)) as results:
+        yield from zip(small, results, strict=True)
+    taken = {job.name for job in small}
+    for job in jobs:
+        if job.name not in taken:
+            yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage))
+
+
+def _with_threads(sample: Sample, threads: int) -> Sample:
+    return replace(sample, options=replace(sample.options, threads=threads))
+
+
+class SampleMapper:
+    """Maps whole samples; pickles with the index.
+
+    Args:
+        batch_bases: of a batch.
+    """
+
+    def __init__(self, index: MinimizerIndex, params: MapParams, batch_bases: int) -> None:
+        self.index, self.params, self.batch_bases = index, params, batch_bases
+
+    @property
+    def stage(self) -> SamplesStage:
+        return SamplesStage(
+            cpu=self.on_cpu,
+            make_kernel=self.make_kernel,
+            before=lambda job: (None, job),
+            staged=self.staged,
+            cpu_kernel=self.map_staged,
+            after=lambda _, result: result,
+            mapper=self,
+        )
+
+    def on_cpu(self, job: Job) -> JobResult:
+        """From files to a file in this thread."""
+        return self.map(job, lambda items, mapping: (mapping.map_chunk(item) for item in items))
+
+    def on_devices(self, run: Callable[[Any], Any], job: Job) -> JobResult:
+        """The same, where ``run`` maps a batch, and the model of its pairs, on a device."""
+
+        def compute(items: Iterator[Reads], mapping: Mapping) -> Generator[Mapped, None, None]:
+            for item in items:
+                parsed, batch = mapping.parse(item)
+                yield mapping.write(parsed, run((batch, mapping.formatter.pairs)))
+
+        return self.map(job, compute)
+
+    def make_kernel(self, device: Device) -> MapKernel | LongReadKernel:
+        return make_kernel(device, self.index, self.params, None, lent=True)
+
+    def staged(self, prepared: tuple[SequenceBatch, PairModel | None], lend: Lend) -> MapBatch:
+        batch, model = prepared
+        return MapBatch.of(batch, model is not None, lend, model)
+
+    def map_staged(self, item: MapBatch) -> Alignments:
+        return map_batch(self.index, item.batch, self.params, item.model)
+
+    def map(self, job: Job, compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]]) -> JobResult:
+        """What is wrong with the sample becomes its result; what is wrong with the machine is raised."""
+        start = time.perf_counter()
+        sample = job.sample
+        warnings: list[str] = []
+        fields = {"sample": job.name, "output": job.output}
+        try:
+            with ExitStack() as stack:
+                lanes = Lanes(sample, stack, lambda path: True)
+                if lanes.paired:
+                    self.params.check_pairs()
+                reads, threads = lanes.items(self.batch_bases), sample.options.threads
+                pairs, items = pairs_of(self.index, reads, lanes.paired, self.params, threads, warnings.append)
+                statistics, of_output = map_sample(sample, lanes, self.index, self.params, pairs, items, compute)
+        except (DeviceError, OutOfMemoryError):
+            raise
+        except GpualignError as error:
+            return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
+        warn_of(statistics, sample.files, self.params.seeding.full, warnings.append)
+        seconds = {"wall_s": round(time.perf_counter() - start, 3)}
+        return JobResult(
+            sample_report(sample, statistics, pairs, self.index) | of_output | fields | seconds, tuple(warnings)
+        )
+
+
+@dataclass(frozen=True)
+class SamplesStage(HostedStage[Job, JobResult]):
+    """A stage whose items are samples: a host thread takes one from beginning to end, and a device its batches."""
+
+    mapper: SampleMapper
+
+    def around(self, run: Callable[[Any], Any], item: Job) -> JobResult:
+        return self.mapper.on_devices(run, item)

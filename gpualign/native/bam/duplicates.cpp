@@ -1,0 +1,110 @@
+// Duplicates among the templates of a run.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "arrays.hpp"
+#include "bam/duplicate_finder.hpp"
+#include "bindings.hpp"
+
+namespace gpualign {
+namespace {
+
+constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
+constexpr size_t kTagLetters = 2;
+
+// (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
+nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
+                         uint16_t no_library, bool cells, const std::string& barcode_tags, bool barcode_in_name) {
+    DuplicateRules rules;
+    if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
+    for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
+    rules.no_library = no_library;
+    rules.cells = cells;
+    rules.barcode_in_name = barcode_in_name;
+    if (barcode_tags.size() % kTagLetters) throw nb::value_error("tags have two letters");
+    for (size_t i = 0; i < barcode_tags.size(); i += kTagLetters)
+        rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLetters));
+    EndCollector collector(rules);
+    std::vector<uint64_t> ends;
+    {
+        nb::gil_scoped_release release;
+        for (BamRecords left(records.data(), records.size()); left.more();) collector.add(left.next());
+        collector.finish();
+        ends.resize(kWords * collector.collected().size());
+        if (!ends.empty()) std::memcpy(ends.data(), collector.collected().data(), sizeof(uint64_t) * ends.size());
+    }
+    std::vector<int64_t> counts;
+    for (const LibraryCounts& library : collector.counts())
+        counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary, library.unmapped});
+    return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(counts)), collector.templates());
+}
+
+void add(DuplicateFinder& finder, const nb::tuple& batch) {
+    const auto ends = nb::cast<Input<uint64_t>>(batch[0]);
+    const auto counts = nb::cast<Input<int64_t>>(batch[1]);
+    const auto templates = nb::cast<int64_t>(batch[2]);
+    if (ends.size() % kWords || counts.size() > kCounts * finder.libraries()) throw nb::value_error("no ends of templates");
+    {
+        nb::gil_scoped_release release;
+        finder.add(reinterpret_cast<const TemplateEnds*>(ends.data()), ends.size() / kWords, templates);
+    }
+    for (size_t i = 0; i < counts.size() / kCounts; i++) {
+        LibraryCounts& total = finder.counts(i);
+        const int64_t* more = counts.data() + kCounts * i;
+        total.unpaired += more[0], total.pairs += more[1];
+        total.secondary_or_supplementary += more[2], total.unmapped += more[3];
+    }
+}
+
+Output<uint8_t> finish(DuplicateFinder& finder, int threads) {
+    {
+        nb::gil_scoped_release release;
+        finder.finish(threads);
+    }
+    return to_numpy(std::move(finder.status()));
+}
+
+// A row for each library: its counts, then those of its duplicates.
+nb::list library_counts(DuplicateFinder& finder) {
+    nb::list rows;
+    for (size_t i = 0; i < finder.libraries(); i++) {
+        const LibraryCounts& all = finder.counts(i);
+        const DuplicateCounts& duplicates = finder.duplicates()[i];
+        rows.append(nb::make_tuple(all.unpaired, all.pairs, all.secondary_or_supplementary, all.unmapped, duplicates.unpaired,
+                                   duplicates.pairs, duplicates.optical_pairs));
+    }
+    return rows;
+}
+
+nb::list set_sizes(const DuplicateFinder& finder) {
+    nb::list kinds;
+    for (const auto& sizes : finder.set_sizes()) {
+        nb::dict counts;
+        for (const auto& [size, count] : sizes) counts[nb::int_(size)] = count;
+        kinds.append(counts);
+    }
+    return kinds;
+}
+
+}  // namespace
+
+void bind_duplicates(nb::module_& m) {
+    m.def("duplicate_ends", &duplicate_ends, nb::arg("records"), nb::arg("read_groups"), nb::arg("libraries"), nb::arg("no_library"),
+          nb::arg("cells"), nb::arg("barcode_tags"), nb::arg("barcode_in_name"),
+          "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, counts, templates). "
+          "Raises ValueError where they are damaged.");
+    nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
+        .def(nb::init<size_t, uint32_t>(), nb::arg("libraries"), nb::arg("optical_distance"))
+        .def("add", &add, nb::arg("batch"), "Takes what duplicate_ends made of the next batch.")
+        .def("finish", &finish, nb::arg("threads"),
+             "uint8 for each template: 0: no duplicate, 1: a duplicate from the library's preparation, 2: an optical one.")
+        .def("library_counts", &library_counts,
+             "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate unpaired "
+             "reads, duplicate pairs, optical ones of these).")
+        .def("set_sizes", &set_sizes,
+             "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical duplicates.");
+}
+
+}  // namespace gpualign

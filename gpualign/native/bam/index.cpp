@@ -1,0 +1,37 @@
+// The index of a sorted BAM file, made while it is written.
+#include "bam/index.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace gpualign {
+
+void bind_bam_index(nb::module_& m) {
+    nb::class_<BamIndexBuilder>(m, "BamIndexBuilder", "The .bai or .csi of records that are added in order.")
+        .def(
+            "__init__",
+            [](BamIndexBuilder* self, Input<int64_t> lengths, bool csi, uint64_t start) {
+                new (self) BamIndexBuilder({lengths.data(), lengths.data() + lengths.size()}, csi, start);
+            },
+            nb::arg("contig_lengths"), nb::arg("csi"), nb::arg("start"), "start: uncompressed bytes before the first record.")
+        .def(
+            "add",
+            [](BamIndexBuilder& self, Input<uint8_t> records) {
+                nb::gil_scoped_release release;
+                self.add(records.data(), records.size());
+            },
+            nb::arg("records"), "The next BAM records. Raises ValueError where they are not sorted.")
+        .def(
+            "finish",
+            [](BamIndexBuilder& self, Input<uint64_t> blocks, uint64_t content) {
+                const std::string index = self.finish(blocks.data(), blocks.size(), content);
+                return nb::bytes(index.data(), index.size());
+            },
+            nb::arg("blocks"), nb::arg("content"),
+            "The index; .csi is still to be compressed. blocks: uint64, where in the file each block of `content` uncompressed "
+            "bytes begins, and where the last one ends.");
+}
+
+}  // namespace gpualign

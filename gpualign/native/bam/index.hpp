@@ -1,0 +1,207 @@
+// Indexes of sorted BAM files, .bai and .csi (SAM specification, section 5.2, and CSIv1), made while records are written. No
+// Python here.
+//
+// Until all is compressed nobody knows where a record will lie in the file. So offsets are those in the uncompressed bytes, and
+// become virtual ones at the end: blocks but the last hold equally many. What bins are merged is as in htslib.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bam/record.hpp"
+
+namespace gpualign {
+
+class BamIndexBuilder {
+public:
+    // `start`: bytes before the first record.
+    BamIndexBuilder(std::vector<int64_t> contig_lengths, bool csi, uint64_t start)
+        : csi_(csi), last_(start), lengths_(std::move(contig_lengths)), contigs_(lengths_.size()) {
+        if (!csi_) return;
+        const int64_t longest = lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+        depth_ = 0;
+        for (int64_t covered = int64_t(1) << kMinShift; longest + kSlack > covered; covered <<= 3) depth_++;
+    }
+
+    // The next records, sorted by coordinate.
+    void add(const uint8_t* records, size_t size) {
+        for (BamRecords rest(records, size); rest.more();) add(rest.next());
+    }
+
+    // The index. `blocks`: where in the file each block of `content` uncompressed bytes begins, and where the last one ends.
+    std::string finish(const uint64_t* blocks, size_t count, uint64_t content) {
+        end_bin(last_);
+        const auto place = [&](uint64_t offset) {
+            const bool last = offset == last_ && offset % content;  // the end of a block is the begin of the next
+            const uint64_t block = offset / content + last;
+            if (block >= count) throw std::invalid_argument("fewer blocks than records");
+            return blocks[block] << 16 | (last ? 0 : offset % content);
+        };
+        std::string out(csi_ ? "CSI\1" : "BAI\1", 4);
+        if (csi_) {
+            put<int32_t>(out, kMinShift);
+            put<int32_t>(out, depth_);
+            put<int32_t>(out, 0);  // no auxiliary data
+        }
+        put<int32_t>(out, int32_t(contigs_.size()));
+        for (Contig& contig : contigs_) {
+            contig.translate(place);
+            contig.compress(depth_);
+            put_contig(out, contig);
+        }
+        put<uint64_t>(out, without_contig_);
+        return out;
+    }
+
+private:
+    static constexpr int kMinShift = 14;
+    static constexpr int64_t kSlack = 256;              // as htslib
+    static constexpr uint64_t kNowhere = ~uint64_t(0);  // of a window that no record reaches
+    static constexpr uint64_t kSmallBin = 1 << 16;      // bytes of the file, compressed
+
+    struct Chunk {
+        uint64_t begin, end;
+        bool operator<(const Chunk& other) const { return begin < other.begin; }
+    };
+
+    static uint32_t first_bin(int level) { return ((uint32_t(1) << 3 * level) - 1) / 7; }
+
+    struct Contig {
+        std::map<uint32_t, std::vector<Chunk>> bins;
+        std::vector<uint64_t> windows;  // the first record that reaches into each 16 kb
+        Chunk all{kNowhere, 0};
+        uint64_t mapped = 0, unmapped = 0;
+
+        template <class Place>
+        void translate(Place place) {
+            for (auto& [bin, chunks] : bins)
+                for (Chunk& chunk : chunks) chunk = {place(chunk.begin), place(chunk.end)};
+            for (size_t i = windows.size(); i-- > 0;)
+                windows[i] = windows[i] != kNowhere ? place(windows[i]) : windows[i + 1];  // the last one is always known
+            if (all.begin != kNowhere) all = {place(all.begin), place(all.end)};
+        }
+
+        // Small bins become part of the bin around them, and chunks one where they meet in a block.
+        void compress(int depth) {
+            for (int level = depth; level > 0; level--)
+                for (auto at = bins.lower_bound(first_bin(level)); at != bins.end();) {
+                    std::vector<Chunk>& chunks = at->second;
+                    std::sort(chunks.begin(), chunks.end());
+                    const auto around = bins.find((at->first - 1) >> 3);
+                    if ((chunks.back().end >> 16) - (chunks.front().begin >> 16) >= kSmallBin || around == bins.end()) {
+                        ++at;
+                        continue;
+                    }
+                    around->second.insert(around->second.end(), chunks.begin(), chunks.end());
+                    at = bins.erase(at);
+                }
+            for (auto& [bin, chunks] : bins) join(chunks);
+        }
+
+        static void join(std::vector<Chunk>& chunks) {
+            std::sort(chunks.begin(), chunks.end());
+            size_t last = 0;
+            for (size_t i = 1; i < chunks.size(); i++) {
+                if (chunks[last].end >> 16 >= chunks[i].begin >> 16) chunks[last].end = std::max(chunks[last].end, chunks[i].end);
+                else chunks[++last] = chunks[i];
+            }
+            chunks.resize(last + 1);
+        }
+    };
+
+    void add(const BamRecord& record) {
+        const uint64_t begin = last_;
+        last_ += record.size();
+        if (record.contig() < 0) {
+            end_bin(begin);
+            contig_ = -1;
+            without_contig_++;
+            return;
+        }
+        if (size_t(record.contig()) >= contigs_.size()) throw std::invalid_argument("a record of a contig that the header has not");
+        if (without_contig_ || record.contig() < contig_ || (record.contig() == contig_ && record.position() < position_))
+            throw std::invalid_argument("records are not sorted by coordinate");
+        const int64_t from = std::max(0, record.position());
+        const int64_t to = std::max<int64_t>(from + 1, record.is(kFlagUnmapped) ? 0 : record.position() + record.span());
+        const uint32_t bin = bin_of(from, to);
+        if (record.contig() != contig_ || bin != bin_) {
+            end_bin(begin);
+            contig_ = record.contig(), bin_ = bin, bin_begin_ = begin, open_ = true;
+        }
+        position_ = record.position();
+        Contig& contig = contigs_[size_t(contig_)];
+        const auto last_window = size_t((to - 1) >> kMinShift);
+        if (contig.windows.size() <= last_window) contig.windows.resize(last_window + 1, kNowhere);
+        for (auto window = size_t(from >> kMinShift); window <= last_window; window++)
+            contig.windows[window] = std::min(contig.windows[window], begin);
+        contig.all = {std::min(contig.all.begin, begin), last_};
+        (record.is(kFlagUnmapped) ? contig.unmapped : contig.mapped)++;
+    }
+
+    void end_bin(uint64_t at) {
+        if (open_) contigs_[size_t(contig_)].bins[bin_].push_back({bin_begin_, at});
+        open_ = false;
+    }
+
+    // The smallest bin around [from, to).
+    uint32_t bin_of(int64_t from, int64_t to) const {
+        int shift = kMinShift;
+        for (int level = depth_; level > 0; level--, shift += 3)
+            if (from >> shift == (to - 1) >> shift) return first_bin(level) + uint32_t(from >> shift);
+        return 0;
+    }
+
+    // The first window of a bin.
+    size_t first_window(uint32_t bin) const {
+        int level = depth_;
+        while (bin < first_bin(level)) level--;
+        return size_t(bin - first_bin(level)) << 3 * (depth_ - level);
+    }
+
+    void put_contig(std::string& out, const Contig& contig) const {
+        const bool any = contig.all.begin != kNowhere;
+        put<int32_t>(out, int32_t(contig.bins.size() + any));
+        for (const auto& [bin, chunks] : contig.bins) {
+            put<uint32_t>(out, bin);
+            const size_t window = first_window(bin);
+            if (csi_) put<uint64_t>(out, window < contig.windows.size() ? contig.windows[window] : 0);
+            put<int32_t>(out, int32_t(chunks.size()));
+            for (const Chunk& chunk : chunks) put_chunk(out, chunk);
+        }
+        if (any) {  // a bin that there is not: what idxstats prints
+            put<uint32_t>(out, first_bin(depth_ + 1) + 1);
+            if (csi_) put<uint64_t>(out, 0);
+            put<int32_t>(out, 2);
+            put_chunk(out, contig.all);
+            put_chunk(out, {contig.mapped, contig.unmapped});
+        }
+        if (csi_) return;
+        put<int32_t>(out, int32_t(contig.windows.size()));
+        for (const uint64_t window : contig.windows) put<uint64_t>(out, window);
+    }
+
+    static void put_chunk(std::string& out, const Chunk& chunk) {
+        put<uint64_t>(out, chunk.begin);
+        put<uint64_t>(out, chunk.end);
+    }
+
+    template <class T>
+    static void put(std::string& out, T value) {
+        out.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+
+    bool csi_, open_ = false;
+    int depth_ = 5;
+    uint64_t last_;  // where the next record begins
+    std::vector<int64_t> lengths_;
+    std::vector<Contig> contigs_;
+    int32_t contig_ = -1, position_ = -1;
+    uint32_t bin_ = 0;
+    uint64_t bin_begin_ = 0, without_contig_ = 0;
+};
+
+}  // namespace gpualign

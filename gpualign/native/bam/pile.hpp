@@ -1,0 +1,168 @@
+// BAM records in order: sorted pieces, and any range of their merge. No Python here.
+//
+// A piece is sorted where its records are made, by any thread. Ranges of the merge are independent of each other, so that
+// threads share them; put together, they are the whole in order, whatever the pieces and wherever the ranges are cut.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "bam/record.hpp"
+#include "text/text.hpp"
+
+namespace gpualign {
+
+// By what a record is sorted, and where it lies in its piece.
+struct SortKey {
+    uint64_t place;   // contig, position and strand; the same for all where the order is that of the input
+    uint64_t number;  // of the template, in input order
+    uint32_t offset, size;
+
+    bool before(uint64_t other_place, uint64_t other_number) const {
+        return place < other_place || (place == other_place && number < other_number);
+    }
+};
+static_assert(sizeof(SortKey) == 24);
+
+// As samtools sort: contig, position, strand; records without a contig at the end.
+inline uint64_t place_of(const BamRecord& record) {
+    const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
+    return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
+}
+
+// Keys of records in input order; where `by_coordinate`, sorted. Returns the number of templates.
+inline int64_t make_sort_keys(const uint8_t* records, size_t size, bool by_coordinate, std::vector<SortKey>& keys) {
+    TemplateCounter number;
+    for (BamRecords rest(records, size); rest.more();) {
+        const BamRecord record = rest.next();
+        const auto offset = size_t(record.begin() - records);
+        if (offset + record.size() > UINT32_MAX) throw std::invalid_argument("a batch of more than 4 GiB of records");
+        keys.push_back({by_coordinate ? place_of(record) : 0, uint64_t(number(record)), uint32_t(offset), uint32_t(record.size())});
+    }
+    if (by_coordinate)
+        std::sort(keys.begin(), keys.end(), [](const SortKey& a, const SortKey& b) {
+            return a.place != b.place ? a.place < b.place : a.offset < b.offset;
+        });
+    return number.count();
+}
+
+// What is known of templates at the end: whether they are duplicates.
+struct DuplicateMarks {
+    enum Mark : uint8_t { kNone = 0, kLibrary = 1, kOptical = 2 };
+
+    const uint8_t* of_template = nullptr;  // a Mark each; none: nothing is marked
+    size_t templates = 0;
+    bool remove = false;
+
+    static constexpr uint16_t kFlag = 0x400;
+    static constexpr char kTags[][7] = {{'D', 'T', 'Z', 'L', 'B', 0, 0}, {'D', 'T', 'Z', 'S', 'Q', 0, 0}};
+    static constexpr size_t kTagBytes = 6;
+
+    uint8_t of(uint64_t number) const {
+        if (!of_template) return kNone;
+        if (number >= templates) throw std::invalid_argument("fewer marks than templates");
+        return of_template[number];
+    }
+};
+
+class RecordPile {
+public:
+    // Records sorted by `keys`; they lie in memory as long as they are in the pile. `first`: number of the first template.
+    void add(const uint8_t* records, const SortKey* keys, size_t count, uint64_t first) {
+        if (count) pieces_.push_back({records, keys, count, first});
+    }
+    void add_all(const RecordPile& other) { pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end()); }
+
+    // Keys about `bytes` of records apart, the first of each piece among them; `offset`: the bytes up to the next one.
+    template <class Visit>
+    void sample(uint64_t bytes, Visit visit) const {
+        for (const Piece& piece : pieces_) {
+            size_t from = 0;
+            uint64_t sum = 0;
+            for (size_t i = 0; i < piece.count; i++) {
+                sum += piece.keys[i].size;
+                if (sum < bytes && i + 1 < piece.count) continue;
+                visit(piece.keys[from].place, piece.keys[from].number + piece.first, sum);
+                from = i + 1, sum = 0;
+            }
+        }
+    }
+
+    struct Bound {
+        uint64_t place, number;
+    };
+
+    // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
+    void merge(Bound low, Bound high, const DuplicateMarks& marks, Text& out, std::vector<SortKey>* keys) const {
+        std::vector<Item> items;
+        uint64_t bytes = 0;
+        for (size_t p = 0; p < pieces_.size(); p++) {
+            const Piece& piece = pieces_[p];
+            const SortKey *end = piece.bound(high), *key = piece.bound(low);
+            for (; key < end; key++) {
+                items.push_back({key->place, key->number + piece.first, piece.records + key->offset, key->size, uint32_t(p)});
+                bytes += key->size;
+            }
+        }
+        std::sort(items.begin(), items.end());
+        out.reserve(bytes + (marks.of_template ? DuplicateMarks::kTagBytes * items.size() : 0));
+        for (size_t i = 0; i < items.size(); i++) {
+            if (i + kAhead < items.size()) prefetch(items[i + kAhead]);
+            const size_t offset = out.size();
+            copy(items[i], marks, out);
+            if (keys) keys->push_back({items[i].place, items[i].number, uint32_t(offset), uint32_t(out.size() - offset)});
+        }
+    }
+
+private:
+    static constexpr size_t kAhead = 8, kCacheLine = 64;
+
+    struct Piece {
+        const uint8_t* records;
+        const SortKey* keys;
+        size_t count;
+        uint64_t first;
+
+        const SortKey* bound(Bound at) const {
+            return std::partition_point(keys, keys + count, [&](const SortKey& key) {
+                return key.place < at.place || (key.place == at.place && key.number + first < at.number);
+            });
+        }
+    };
+
+    struct Item {
+        uint64_t place, number;
+        const uint8_t* record;
+        uint32_t size, piece;
+
+        // Records of one template and place are in input order in a piece, and in pieces that follow each other.
+        bool operator<(const Item& other) const {
+            if (place != other.place) return place < other.place;
+            if (number != other.number) return number < other.number;
+            return piece != other.piece ? piece < other.piece : record < other.record;
+        }
+    };
+
+    static void prefetch(const Item& item) {
+        for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);
+    }
+
+    static void copy(const Item& item, const DuplicateMarks& marks, Text& out) {
+        const uint8_t mark = marks.of(item.number);
+        if (mark && marks.remove) return;
+        const size_t at = out.size();
+        out.put(reinterpret_cast<const char*>(item.record), item.size);
+        if (!mark) return;
+        out.put(DuplicateMarks::kTags[mark - 1], DuplicateMarks::kTagBytes);
+        char* copied = out.at(at);
+        const auto size = uint32_t(out.size() - at - 4);
+        const auto flag = uint16_t(BamRecord(item.record).flag() | DuplicateMarks::kFlag);
+        std::memcpy(copied, &size, sizeof size);
+        std::memcpy(copied + BamRecord::kFlagAt, &flag, sizeof flag);
+    }
+
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace gpualign

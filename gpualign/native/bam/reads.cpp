@@ -1,0 +1,113 @@
+// BAM records as the reads that they were: secondary and supplementary ones left out, reverse ones turned back.
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bam/sam_lines.hpp"
+#include "bindings.hpp"
+#include "text/record_text.hpp"
+
+namespace gpualign {
+namespace {
+
+class BamReads {
+public:
+    // `dropped`: names of tags, two letters each.
+    BamReads(size_t bytes, const std::string& dropped) : dropped_(dropped), lines_({nullptr, nullptr}, 0) {
+        bases_.reserve(bytes);
+        qualities_.reserve(bytes);
+    }
+
+    void add(const BamRecord& record) {
+        const size_t n = record.length(), from = bases_.size();
+        const std::string_view name = record.name();
+        names_.insert(names_.end(), name.begin(), name.end());
+        name_offsets_.push_back(int64_t(names_.size()));
+        letters_.resize(n);
+        for (size_t i = 0; i < n; i++) letters_[i] = SamLines::kBases[record.bases()[i / 2] >> (i % 2 ? 0 : 4) & 15];
+        bases_.resize(from + n);
+        qualities_.resize(from + n);
+        const bool reverse = record.is(kFlagReverse), missing = n && record.qualities()[0] == 0xff;
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = reverse ? n - 1 - i : i;
+            const char letter = letters_[at];
+            bases_[from + i] = uint8_t(!reverse || letter == '=' ? letter : complement_letter.to[uint8_t(letter)]);
+            qualities_[from + i] = missing ? uint8_t('!') : uint8_t(record.qualities()[at] + 33);
+        }
+        base_offsets_.push_back(int64_t(bases_.size()));
+        with_qualities_ |= !missing;
+        flags_.push_back(record.flag());
+        tags(record);
+    }
+
+    nb::tuple arrays() {
+        const nb::object qualities = with_qualities_ ? nb::cast(to_numpy(std::move(qualities_))) : nb::none();
+        return nb::make_tuple(to_numpy(std::move(names_)), to_numpy(std::move(name_offsets_)), to_numpy(std::move(bases_)),
+                              to_numpy(std::move(base_offsets_)), qualities, to_numpy(std::move(tags_)),
+                              to_numpy(std::move(tag_offsets_)), to_numpy(std::move(flags_)));
+    }
+
+private:
+    void tags(const BamRecord& record) {
+        const size_t from = lines_.text().size();
+        lines_.tags(record, [&](const uint8_t* name) {
+            for (size_t i = 0; i + 1 < dropped_.size(); i += 2)
+                if (std::memcmp(dropped_.data() + i, name, 2) == 0) return false;
+            return true;
+        });
+        const char* text = lines_.text().data();
+        if (lines_.text().size() > from) tags_.insert(tags_.end(), text + from + 1, text + lines_.text().size());  // without the first tab
+        tag_offsets_.push_back(int64_t(tags_.size()));
+    }
+
+    const std::string dropped_;
+    SamLines lines_;
+    std::vector<uint8_t> names_, bases_, qualities_, tags_;
+    std::vector<int64_t> name_offsets_{0}, base_offsets_{0}, tag_offsets_{0};
+    std::vector<uint16_t> flags_;
+    std::vector<char> letters_;
+    bool with_qualities_ = false;
+};
+
+nb::tuple bam_reads(Input<uint8_t> records, const std::string& dropped) {
+    BamReads reads(records.size(), dropped);
+    {
+        nb::gil_scoped_release release;
+        for (BamRecords rest(records.data(), records.size()); rest.more();) {
+            const BamRecord record = rest.next();
+            if (record.primary()) reads.add(record);
+        }
+    }
+    return reads.arrays();
+}
+
+// Bytes of the whole records that these begin with, and how many of them are reads.
+nb::tuple whole_bam_records(Input<uint8_t> bytes) {
+    size_t at = 0;
+    int64_t reads = 0;
+    {
+        nb::gil_scoped_release release;
+        while (bytes.size() - at >= BamRecord::kFixedBytes) {
+            const BamRecord record(bytes.data() + at);
+            if (record.size() < BamRecord::kFixedBytes) throw std::invalid_argument("a BAM record is cut short");
+            if (record.size() > bytes.size() - at) break;
+            reads += record.primary();
+            at += record.size();
+        }
+    }
+    return nb::make_tuple(at, reads);
+}
+
+}  // namespace
+
+void bind_bam_reads(nb::module_& m) {
+    m.def("bam_reads", &bam_reads, nb::arg("records"), nb::arg("dropped"),
+          "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, flags), without "
+          "tags that are dropped. Raises ValueError where a record is damaged.");
+    m.def("whole_bam_records", &whole_bam_records, nb::arg("bytes"),
+          "(bytes of the whole records at the beginning, reads among them). Raises ValueError where a record's size is impossible.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,115 @@
+// BAM records out of order into order, piece by piece.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bam/pile.hpp"
+#include "bindings.hpp"
+#include "text/text_input.hpp"
+
+namespace gpualign {
+namespace {
+
+constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // of a key in an array
+
+using Bound = std::pair<uint64_t, uint64_t>;                         // place and number
+using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys
+
+Output<uint64_t> to_numpy_words(std::vector<SortKey>&& keys) {
+    auto* owned = new std::vector<SortKey>(std::move(keys));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<SortKey>*>(p); });
+    return Output<uint64_t>(reinterpret_cast<uint64_t*>(owned->data()), {kWords * owned->size()}, owner);
+}
+
+nb::tuple sort_bam_records(Input<uint8_t> records, bool by_coordinate) {
+    std::vector<SortKey> keys;
+    Text sorted;
+    int64_t templates = 0;
+    {
+        nb::gil_scoped_release release;
+        templates = make_sort_keys(records.data(), records.size(), by_coordinate, keys);
+        sorted.reserve(records.size());
+        for (SortKey& key : keys) {
+            const size_t offset = sorted.size();
+            sorted.put(reinterpret_cast<const char*>(records.data()) + key.offset, key.size);
+            key.offset = uint32_t(offset);
+        }
+        keys.shrink_to_fit();
+    }
+    return nb::make_tuple(to_numpy(std::move(sorted)), to_numpy_words(std::move(keys)), templates);
+}
+
+void add_to(RecordPile& pile, const Input<uint8_t>& records, const Input<uint64_t>& words, uint64_t first) {
+    const auto* keys = reinterpret_cast<const SortKey*>(words.data());
+    const size_t count = words.size() / kWords;
+    if (words.size() % kWords) throw nb::value_error("keys are cut short");
+    for (size_t i = 0; i < count; i++)
+        if (keys[i].size < BamRecord::kFixedBytes || uint64_t(keys[i].offset) + keys[i].size > records.size())
+            throw nb::value_error("a key's record is not there");
+    pile.add(records.data(), keys, count, first);
+}
+
+// Pieces as arrays, which it keeps.
+class Pile {
+public:
+    void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first) {
+        add_to(pile_, records, keys, first);
+        bytes_ += records.size() + 8 * keys.size();
+        kept_.emplace_back(std::move(records), std::move(keys));
+    }
+    uint64_t bytes() const { return bytes_; }
+
+    Output<uint64_t> sample(uint64_t every) const {
+        std::vector<uint64_t> samples;
+        pile_.sample(every, [&](uint64_t place, uint64_t number, uint64_t bytes) {
+            samples.insert(samples.end(), {place, number, bytes});
+        });
+        return to_numpy(std::move(samples));
+    }
+
+    nb::tuple merge(const Bound& low, const Bound& high, const Pieces& others, const std::optional<Input<uint8_t>>& marks,
+                    bool remove, bool with_keys) const {
+        Text out;
+        std::vector<SortKey> keys;
+        DuplicateMarks given;
+        if (marks) given = {marks->data(), marks->size(), remove};
+        {
+            nb::gil_scoped_release release;
+            RecordPile pile;
+            for (const auto& [records, words] : others) add_to(pile, records, words, 0);
+            pile.add_all(pile_);
+            pile.merge({low.first, low.second}, {high.first, high.second}, given, out, with_keys ? &keys : nullptr);
+        }
+        return nb::make_tuple(to_numpy(std::move(out)), to_numpy_words(std::move(keys)));
+    }
+
+private:
+    RecordPile pile_;
+    Pieces kept_;
+    uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+void bind_bam_sort(nb::module_& m) {
+    m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("by_coordinate"),
+          "Records of a batch by coordinate, or as they are: (records, keys as uint64 (3 n,), number of templates).");
+    nb::class_<Pile>(m, "RecordPile", "Sorted pieces of records, any range of whose merge can be had, from any thread.")
+        .def(nb::init<>())
+        .def_prop_ro("bytes", &Pile::bytes)
+        .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
+             "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
+        .def("sample", &Pile::sample, nb::arg("every"),
+             "uint64 (3 n,): place and template of a record, and the bytes up to the next one, about `every`.")
+        .def("merge", &Pile::merge, nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
+             nb::arg("with_keys"),
+             "Records from low to before high (place, template), of these pieces and others, in order: (records, keys). marks: "
+             "uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged or, if so wished, left out.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,232 @@
+// What decides whether a template is a duplicate: where its reads begin, how good they are, where they lay on the flow cell.
+// No Python here.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bam/record.hpp"
+#include "bam/tags.hpp"
+
+namespace gpualign {
+
+// An end is the base of the reference where a read begins, with its strand: the contig, the position and one bit, so that ends
+// compare as Picard's do (contig, position, forward before reverse).
+struct TemplateEnds {
+    uint64_t first, second;  // the smaller end first; a single read has one, and kNoEnd
+    uint64_t group;          // library (16 bits) and a hash of the barcode (48 bits)
+    uint64_t cell;           // see ReadNames::cell
+    uint32_t score;          // what the best of several equal templates has most of
+    uint32_t number;         // of the template, in input order
+
+    size_t library() const { return group >> 48; }
+};
+static_assert(sizeof(TemplateEnds) == 40, "memory for a template");
+
+constexpr uint64_t kNoEnd = ~uint64_t(0), kNowhere = ~uint64_t(0);
+
+inline uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 32)) * 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9;
+    return x ^ (x >> 32);
+}
+
+inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) {
+    uint64_t hash = mix(seed + text.size() + 1);
+    for (size_t i = 0; i < text.size(); i += 8) {
+        uint64_t word = 0;
+        std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
+        hash = mix(hash ^ word);
+    }
+    return hash;
+}
+
+// Illumina's names of reads: machine:run:flow cell:lane:tile:x:y, of late with :UMI behind, or machine:lane:tile:x:y.
+struct ReadNames {
+    static constexpr int kCoordinateBits = 20;
+    static constexpr uint64_t kMostCoordinate = (uint64_t(1) << kCoordinateBits) - 2;
+
+    // Hash of read group, flow cell, lane and tile (23 bits), one bit left free, x and y (20 bits each); kNowhere where the
+    // name tells no coordinates, or larger ones.
+    static uint64_t cell(std::string_view name, std::string_view read_group) {
+        size_t colons[8], count = 0;
+        for (size_t i = 0; i < name.size(); i++) {
+            if (name[i] != ':') continue;
+            if (count == 8) return kNowhere;
+            colons[count++] = i;
+        }
+        if (count != 4 && count != 6 && count != 7) return kNowhere;
+        const size_t x_begin = colons[count == 4 ? 2 : 4] + 1, y_begin = colons[count == 4 ? 3 : 5] + 1;
+        const uint64_t x = number(name.substr(x_begin)), y = number(name.substr(y_begin));
+        if (x > kMostCoordinate || y > kMostCoordinate) return kNowhere;
+        const uint64_t tile = hash_text(name.substr(0, x_begin), hash_text(read_group)) >> 41;
+        return tile << 41 | x << kCoordinateBits | y;
+    }
+
+    // The part behind the last colon or underscore if it can be a UMI, or nothing.
+    static std::string_view barcode(std::string_view name) {
+        const size_t at = name.find_last_of(":_");
+        if (at == std::string_view::npos) return {};
+        const std::string_view part = name.substr(at + 1);
+        return part.find_first_not_of("ACGTNacgtn+-") == std::string_view::npos ? part : std::string_view();
+    }
+
+private:
+    // Of the digits that a text begins with; too large a number where there are none, or too many.
+    static uint64_t number(std::string_view text) {
+        uint64_t value = 0;
+        size_t digits = 0;
+        for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; digits++) {
+            if (digits == 9) return kNowhere;
+            value = 10 * value + uint64_t(text[digits] - '0');
+        }
+        return digits ? value : kNowhere;
+    }
+};
+
+struct DuplicateRules {
+    std::unordered_map<std::string_view, uint16_t> libraries;  // of read groups; empty: there is one, and no record is searched
+    uint16_t no_library = 0;                                   // that of records of no read group, or of another
+    bool cells = false;                                        // whether cells are wanted
+    bool barcode_in_name = false;
+    std::vector<std::string_view> barcode_tags;
+};
+
+// Counts of a library as Picard's DuplicationMetrics has them: reads, but pairs of reads.
+struct LibraryCounts {
+    int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0;
+};
+
+// The ends of the templates of a batch that have a mapped read.
+class EndCollector {
+public:
+    explicit EndCollector(const DuplicateRules& rules) : rules_(rules) {
+        uint16_t last = rules.no_library;
+        for (const auto& [group, library] : rules.libraries) last = std::max(last, library);
+        counts_.resize(size_t(last) + 1);
+    }
+
+    void add(const BamRecord& record) {
+        const int64_t number = templates_(record);
+        if (number != number_) start(record, number);
+        LibraryCounts& counts = counts_[library_];
+        if (record.is(kFlagUnmapped)) {
+            counts.unmapped++;
+        } else if (!record.primary()) {
+            counts.secondary_or_supplementary++;
+            return;
+        }
+        if (!record.primary()) return;
+        if (barcode_ == 0) barcode_ = barcode_of(record);
+        if (!record.is(kFlagUnmapped)) add_end(record);
+    }
+
+    void finish() {
+        if (mapped_ == 1) counts_[library_].unpaired++;
+        if (mapped_ == 2) counts_[library_].pairs++;
+        if (mapped_ != 0) ends_.push_back(ends());
+        mapped_ = 0;
+    }
+
+    const std::vector<TemplateEnds>& collected() const { return ends_; }
+    const std::vector<LibraryCounts>& counts() const { return counts_; }
+    int64_t templates() const { return templates_.count(); }
+
+private:
+    static constexpr uint8_t kLeastQuality = 15;
+    static constexpr uint16_t kFlagFailed = 0x200;
+    static constexpr uint32_t kPassed = uint32_t(1) << 31;
+
+    void start(const BamRecord& record, int64_t number) {
+        finish();
+        number_ = number;
+        score_ = kPassed;
+        barcode_ = 0;
+        library_ = rules_.no_library;
+        std::string_view read_group;
+        if (!rules_.libraries.empty()) {
+            read_group = find_tag(record, "RG");
+            const auto found = rules_.libraries.find(read_group);
+            if (found != rules_.libraries.end()) library_ = found->second;
+        }
+        cell_ = rules_.cells ? ReadNames::cell(record.name(), read_group) : kNowhere;
+    }
+
+    void add_end(const BamRecord& record) {
+        end_[mapped_] = end_of(record);
+        second_read_[mapped_] = record.is(kFlagSecond);
+        mapped_++;
+        score_ += sum_of_qualities(record);
+        if (record.is(kFlagFailed)) score_ &= ~kPassed;
+    }
+
+    TemplateEnds ends() const {
+        const uint64_t group = uint64_t(library_) << 48 | barcode_ >> 16;
+        const auto number = uint32_t(number_);
+        if (mapped_ == 1) return {end_[0], kNoEnd, group, cell_, score_, number};
+        uint64_t cell = cell_;
+        const bool strands_differ = (end_[0] ^ end_[1]) & 1, first_is_reverse = end_[second_read_[0] ? 1 : 0] & 1;
+        if (cell != kNowhere && strands_differ && first_is_reverse) cell |= kFirstReverse;
+        return {std::min(end_[0], end_[1]), std::max(end_[0], end_[1]), group, cell, score_, number};
+    }
+
+    // Copies of a cluster on the flow cell are read in the same direction.
+    static constexpr uint64_t kFirstReverse = uint64_t(1) << 2 * ReadNames::kCoordinateBits;
+
+    uint64_t barcode_of(const BamRecord& record) const {
+        if (rules_.barcode_in_name) {
+            const std::string_view barcode = ReadNames::barcode(record.name());
+            return barcode.empty() ? 0 : hash_text(barcode);
+        }
+        uint64_t hash = 0;
+        for (const std::string_view tag : rules_.barcode_tags) {
+            const std::string_view barcode = find_tag(record, tag);
+            if (barcode.data() != nullptr) hash = hash_text(barcode, hash ^ hash_text(tag));
+        }
+        return hash;
+    }
+
+    static uint64_t end_of(const BamRecord& record) {
+        const bool reverse = record.is(kFlagReverse);
+        const Cigar cigar(record);
+        const int64_t clipped = clipped_bases(cigar, reverse);
+        const int64_t position = record.position() + (reverse ? record.span() - 1 + clipped : -clipped);
+        constexpr int64_t kZero = int64_t(1) << 32;  // positions before the contig's first base are below it
+        return uint64_t(record.contig()) << 35 | uint64_t(position + kZero) << 1 | uint64_t(reverse);
+    }
+
+    // Hard and soft, at one end.
+    static int64_t clipped_bases(const Cigar& cigar, bool at_the_end) {
+        int64_t bases = 0;
+        for (size_t i = 0; i < cigar.size(); i++) {
+            const uint32_t word = cigar[at_the_end ? cigar.size() - 1 - i : i], operation = word & 15;
+            if (operation != kCigarS && operation != kCigarH) break;
+            bases += word >> 4;
+        }
+        return bases;
+    }
+
+    static uint32_t sum_of_qualities(const BamRecord& record) {
+        const uint8_t* qualities = record.qualities();
+        const size_t length = record.length();
+        if (length == 0 || qualities[0] == 0xff) return 0;
+        uint32_t sum = 0;
+        for (size_t i = 0; i < length; i++) sum += qualities[i] >= kLeastQuality ? qualities[i] : 0;
+        return sum;
+    }
+
+    const DuplicateRules& rules_;
+    TemplateCounter templates_;
+    int64_t number_ = -1;
+    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0;
+    bool second_read_[2] = {};
+    int mapped_ = 0;
+    uint32_t score_ = 0;
+    uint16_t library_ = 0;
+    std::vector<TemplateEnds> ends_;
+    std::vector<LibraryCounts> counts_;
+};
+
+}  // namespace gpualign

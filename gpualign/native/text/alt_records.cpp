@@ -1,0 +1,90 @@
+// Records on the primary assembly and on ALT contigs as those of one read.
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "algo/map/alt.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "text/record_arrays.hpp"
+
+namespace gpualign {
+namespace {
+
+constexpr uint16_t kKept = kFlagReverse;  // of an ALT record's flags
+
+class AltRecords {
+public:
+    AltRecords(const RecordsView& primary, const RecordsView& alt, int32_t edit_cost, int32_t max_secondary)
+        : primary_(primary), alt_(alt), edit_cost_(edit_cost), max_secondary_(max_secondary) {}
+
+    void read(size_t i, RecordsBuilder& out) {
+        const size_t p = primary_.primary(i), a = alt_.primary(i);
+        if (!primary_.mapped(p) && alt_.mapped(a)) {
+            for (size_t r = a; r < alt_.primary(i + 1); r++) add(alt_, r, alt_.flag[r], alt_.mapq[r], out);
+            return out.end_read();
+        }
+        secondary_.clear();
+        for (size_t r = p; r < primary_.primary(i + 1); r++) {
+            if (primary_.flag[r] & kFlagSecondary) secondary_.push_back({&primary_, r});
+            else add(primary_, r, primary_.flag[r], primary_.mapq[r], out);
+        }
+        if (alt_.mapped(a)) take_alt(i, primary_.score[p], out);
+        std::stable_sort(secondary_.begin(), secondary_.end(), [](const Hit& x, const Hit& y) { return x.score() > y.score(); });
+        if (secondary_.size() > size_t(max_secondary_)) secondary_.resize(size_t(max_secondary_));
+        for (const Hit& hit : secondary_)
+            add(*hit.records, hit.record, uint16_t((hit.records->flag[hit.record] & kKept) | kFlagSecondary), 0, out);
+        out.end_read();
+    }
+
+private:
+    struct Hit {
+        const RecordsView* records;
+        size_t record;
+        int32_t score() const { return records->score[record]; }
+    };
+
+    void take_alt(size_t i, int32_t primary_score, RecordsBuilder& out) {
+        const size_t a = alt_.primary(i);
+        const bool reported = alt_hit_is_reported(alt_.score[a], primary_score);
+        if (reported)
+            add(alt_, a, uint16_t((alt_.flag[a] & kKept) | kFlagSupplementary),
+                alt_mapq(alt_.mapq[a], alt_.score[a] - primary_score, edit_cost_), out);
+        for (size_t r = a; r < alt_.primary(i + 1); r++)
+            if (!(r == a && reported) && !(alt_.flag[r] & kFlagSupplementary)) secondary_.push_back({&alt_, r});
+    }
+
+    void add(const RecordsView& from, size_t r, uint16_t flag, uint8_t mapq, RecordsBuilder& out) {
+        cigar_.assign(from.cigar_begin(r), from.cigar_end(r));
+        out.add({flag, mapq, from.contig[r], from.position[r], from.score[r], from.distance[r]}, cigar_);
+    }
+
+    const RecordsView primary_, alt_;
+    const int32_t edit_cost_, max_secondary_;
+    std::vector<Hit> secondary_;
+    Cigar cigar_;
+};
+
+nb::tuple join_alt_records(const nb::tuple& of_primary, const nb::tuple& of_alt, int32_t edit_cost, int32_t max_secondary) {
+    const RecordArrays primary(of_primary), alt(of_alt);
+    if (primary.reads() != alt.reads()) throw nb::value_error("the records are not of the same reads");
+    RecordsBuilder out;
+    {
+        nb::gil_scoped_release release;
+        out.reserve(primary.reads());
+        AltRecords records(primary.view(), alt.view(), edit_cost, max_secondary);
+        for (size_t i = 0; i < primary.reads(); i++) records.read(i, out);
+    }
+    return out.arrays();
+}
+
+}  // namespace
+
+void bind_alt_records(nb::module_& m) {
+    m.def("join_alt_records", &join_alt_records, nb::arg("primary"), nb::arg("alt"), nb::arg("edit_cost"), nb::arg("max_secondary"),
+          "The fields of records.Alignments of reads that were mapped to the primary assembly and to ALT contigs.");
+}
+
+}  // namespace gpualign

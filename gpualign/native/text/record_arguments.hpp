@@ -1,0 +1,13 @@
+// Python's arguments of the formatters.
+#pragma once
+#include "bindings.hpp"
+#include "text/sam_options.hpp"
+
+namespace gpualign {
+
+inline CsForm cs_form(int number) {
+    if (number < 0 || number > int(CsForm::whole)) throw nb::value_error("no form of cs");
+    return CsForm(number);
+}
+
+}  // namespace gpualign

@@ -1,0 +1,117 @@
+"""BAM read natively is what htslib reads: names, bases, qualities, tags and flags, in chunks of any size."""
+
+from __future__ import annotations
+
+import array
+import random
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from gpualign.errors import InputError
+from gpualign.io.alignment import AlignmentReads
+from gpualign.io.bam_reads import BamChunk
+from gpualign.io.files import InputFile
+from gpualign.io.reads import ReadSource, to_batch
+from gpualign.sequences.batch import SequenceBatch, join_batches
+
+HEADER = {"HD": {"VN": "1.6"}, "SQ": [{"SN": "g", "LN": 1000}], "RG": [{"ID": "l", "SM": "s"}], "CO": ["a comment"]}
+
+
+def write_bam(path: Path, count: int, mode: str = "wb", qualities: bool = True) -> Path:
+    rng = random.Random(4)
+    values = [
+        *(("XA", 5, "i"), ("Xc", -5, "c"), ("XC", 200, "C"), ("Xs", -300, "s"), ("XS", 60_000, "S")),
+        *(("Xi", -(2**31), "i"), ("XI", 2**32 - 1, "I"), ("Xf", 0.1, "f"), ("Xg", 1e-7, "f"), ("Xh", 123456792.0, "f")),
+        *(("XZ", "two words", "Z"), ("Xa", "!", "A"), ("RG", "l", "Z"), ("NM", 3, "i"), ("XH", "1AE3", "H")),
+        *(("XB", array.array("h", [-1, 2]), None), ("Xj", array.array("f", [0.5, 3.0]), None)),
+    ]
+    with pysam.AlignmentFile(str(path), mode, header=HEADER) as out:
+        for i in range(count):
+            record = pysam.AlignedSegment(out.header)
+            record.query_name = f"r{i}"
+            record.flag = rng.choice([4, 0, 16, 77, 141, 16 | 0x200, 0x100, 0x800, 16 | 0x400])
+            if not record.flag & 4:
+                record.reference_id, record.reference_start, record.mapping_quality = 0, i % 900, 9
+            length = rng.choice([0, 1, 2, 7, 100])
+            record.query_sequence = "".join(rng.choice("ACGTNRYKM=") for _ in range(length)) or None
+            if not record.flag & 4 and length:
+                record.cigarstring = f"{length}M"
+            if length and qualities and rng.random() < 0.8:
+                record.query_qualities = array.array("B", [rng.randrange(0, 60) for _ in range(length)])
+            for tag, value, kind in rng.sample(values, rng.randrange(len(values) + 1)):
+                record.set_tag(tag, value, kind) if kind else record.set_tag(tag, value)
+            out.write(record)
+    return path
+
+
+def by_htslib(path: Path, keep_read_groups: bool = True) -> SequenceBatch:
+    with InputFile(str(path)) as file:
+        reads = AlignmentReads(file, None, keep_read_groups)
+        batches = list(reads.items(1 << 30))
+        reads.close()
+    return join_batches(batches)
+
+
+@pytest.mark.parametrize("bases", [1, 500, 1 << 22])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("qualities", [True, False])
+@pytest.mark.parametrize("keep_read_groups", [True, False])
+def test_reads_are_those_of_htslib(
+    tmp_path: Path, bases: int, threads: int, qualities: bool, keep_read_groups: bool
+) -> None:
+    path = write_bam(tmp_path / "x.bam", 400, qualities=qualities)
+    expected = by_htslib(path, keep_read_groups)
+    with ReadSource(str(path), keep_read_groups=keep_read_groups, threads=threads) as source:
+        assert source.header["RG"] == HEADER["RG"]  # type: ignore[index]
+        items = list(source.reads(bases))
+    assert all(isinstance(item, BamChunk) for item in items)
+    assert (len(items) > 20) == (bases < 1000)
+    batches = [batch for item in items if len(batch := to_batch(item))]
+    if bases == 1 << 22:
+        found = batches[0]
+        for field in fields(SequenceBatch):
+            np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
+        return
+    # a chunk whose reads all lack qualities has none, as a file has
+    numbers = [(batch, i) for batch in batches for i in range(len(batch))]
+    assert len(numbers) == len(expected)
+    for n, (batch, i) in enumerate(numbers):
+        assert (batch.name(i), batch.sequence(i)) == (expected.name(n), expected.sequence(n))
+
+
+def test_plain_bam(tmp_path: Path) -> None:
+    """Not compressed."""
+    path = write_bam(tmp_path / "x.bam", 50, "wbu")
+    with ReadSource(str(path)) as source:
+        (batch,) = map(to_batch, source.reads(1 << 22))
+    np.testing.assert_array_equal(batch.bases, by_htslib(path).bases)
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.9, -28, -20, -1])
+def test_truncated(tmp_path: Path, keep: float) -> None:
+    data = write_bam(tmp_path / "x.bam", 2000).read_bytes()
+    (tmp_path / "cut.bam").write_bytes(data[: int(keep * len(data)) if keep > 0 else int(keep)])
+    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ reads?: "):
+        read_all(tmp_path / "cut.bam", 1000)
+
+
+def test_damaged_record(tmp_path: Path) -> None:
+    path = write_bam(tmp_path / "x.bam", 50, "wb0")
+    plain = tmp_path / "plain.bam"
+    with InputFile(str(path)) as file:
+        data = bytearray(file.read(1 << 20))
+    at = data.rindex(b"r10\0") - 36
+    data[at + 20 : at + 24] = b"\xff\xff\xff\x7f"  # more bases than there are
+    plain.write_bytes(data)
+    with pytest.raises(InputError, match="truncated or damaged after"):
+        read_all(plain, 1 << 22)
+
+
+def read_all(path: Path, bases: int) -> None:
+    with ReadSource(str(path), threads=2) as source:
+        for item in source.reads(bases):
+            to_batch(item)

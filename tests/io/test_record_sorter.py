@@ -1,0 +1,127 @@
+"""Sorting of records: the order of `samtools sort` and of a plain sort, whatever the batches, memory and threads."""
+
+from __future__ import annotations
+
+import random
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from gpualign.errors import GpualignError
+from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
+from tests.helpers.bam import bam_records, place_of, random_templates, sam_lines
+
+LENGTHS = (300, 100_000, 40)
+MEMORY = (1 << 30, 1 << 16, 2000)  # all in it; several runs; a run for nearly each batch
+
+
+def cut(rng: random.Random, templates: list[list[str]]) -> list[list[list[str]]]:
+    cuts = sorted(rng.randint(0, len(templates)) for _ in range(12))
+    return [templates[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(templates)], strict=True)]
+
+
+def sort(
+    folder: Path,
+    parts: list[list[list[str]]],
+    memory: int,
+    threads: int = 2,
+    by_coordinate: bool = True,
+    marks: Marks | None = None,
+) -> list[str]:
+    with RecordSorter(str(folder), memory, threads) as sorter:
+        for part in parts:
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), by_coordinate))
+        assert list(folder.iterdir()) == [], "a temporary file has a name"
+        return list(chain(*(sam_lines(records, len(LENGTHS)) for records in sorter.merged(lambda r: r, marks))))
+
+
+def samtools_sort(folder: Path, lines: list[str]) -> list[str]:
+    header = "".join(f"@SQ\tSN:c{i}\tLN:{length}\n" for i, length in enumerate(LENGTHS))
+    (folder / "in.sam").write_text(header + "".join(lines))
+    pysam.samtools.sort("--no-PG", "-O", "sam", "-o", str(folder / "out.sam"), str(folder / "in.sam"))
+    return [line for line in (folder / "out.sam").read_text().splitlines(keepends=True) if line[0] != "@"]
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_order_is_that_of_samtools(tmp_path: Path, seed: int, memory: int, threads: int) -> None:
+    rng = random.Random(seed)
+    templates = random_templates(rng, 2000, LENGTHS)
+    (tmp_path / "spill").mkdir()
+    found = sort(tmp_path / "spill", cut(rng, templates), memory, threads)
+    lines = list(chain(*templates))
+    assert found == sorted(lines, key=place_of)
+    assert found == samtools_sort(tmp_path, lines)
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+def test_without_coordinates_the_order_stays(tmp_path: Path, seed: int, memory: int) -> None:
+    rng = random.Random(seed)
+    templates = random_templates(rng, 1000, LENGTHS)
+    assert sort(tmp_path, cut(rng, templates), memory, by_coordinate=False) == list(chain(*templates))
+
+
+def marked(line: str, mark: int) -> str:
+    """By hand."""
+    if mark == 0:
+        return line
+    name, flag, rest = line.rstrip("\n").split("\t", 2)
+    return f"{name}\t{int(flag) | 0x400}\t{rest}\tDT:Z:{('LB', 'SQ')[mark - 1]}\n"
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+@pytest.mark.parametrize("by_coordinate", [True, False])
+def test_duplicates_are_flagged_and_tagged_or_left_out(
+    tmp_path: Path, seed: int, memory: int, by_coordinate: bool
+) -> None:
+    rng = random.Random(seed)
+    templates = random_templates(rng, 1000, LENGTHS)
+    marks = [rng.choice((0, 0, 1, 2)) for _ in templates]
+    given = np.array(marks, np.uint8)
+    parts = cut(rng, templates)
+    lines = [marked(line, mark) for lines, mark in zip(templates, marks, strict=True) for line in lines]
+    expected = sorted(lines, key=place_of) if by_coordinate else lines
+    assert sort(tmp_path, parts, memory, 2, by_coordinate, Marks(given)) == expected
+    kept = [line for line in expected if not int(line.split("\t")[1]) & 0x400]
+    assert sort(tmp_path, parts, memory, 2, by_coordinate, Marks(given, remove=True)) == kept
+
+
+def test_templates_begin_where_flags_say(tmp_path: Path) -> None:
+    """R2 without its R1, two single reads, R1 twice: marks go by template."""
+    flags = [129, 65, 129, 0, 0, 65, 65, 129, 2113 | 64]
+    numbers = [0, 1, 1, 2, 3, 4, 5, 5, 5]
+    lines = [f"r\t{flag}\tc0\t{i + 1}\t60\t1M\t*\t0\t0\tA\tI\n" for i, flag in enumerate(flags)]
+    marks = Marks(np.array([1, 0, 1, 0, 1, 0], np.uint8))
+    found = sort(tmp_path, [[lines]], 1 << 20, marks=marks)
+    assert found == [marked(line, int(n % 2 == 0)) for line, n in zip(lines, numbers, strict=True)]
+
+
+def test_no_records(tmp_path: Path) -> None:
+    assert sort(tmp_path, [], 1 << 20) == []
+    assert sort(tmp_path, [[], []], 1 << 20) == []
+
+
+def test_a_temporary_file_that_cannot_be(tmp_path: Path) -> None:
+    records = bam_records(list(chain(*random_templates(random.Random(1), 100, LENGTHS))), len(LENGTHS))
+    with RecordSorter(str(tmp_path / "nowhere"), 1000, 1) as sorter:
+        sorter.add(RecordBatch.of(records, True))
+        with pytest.raises(GpualignError, match=r"cannot write a temporary file in .*nowhere: No such file or dir"):
+            sorter.add(RecordBatch.of(records, True))
+
+
+def test_fewer_marks_than_templates_are_refused(tmp_path: Path) -> None:
+    lines = [[f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n"] for i in range(3)]
+    with pytest.raises(ValueError, match="fewer marks than templates"):
+        sort(tmp_path, [lines], 1 << 20, marks=Marks(np.zeros(2, np.uint8)))
+
+
+@pytest.mark.parametrize("records", [b"\1\0\0\0", b"\xff\xff\xff\xff" + bytes(40), bytes(40)])
+def test_damaged_records_are_refused(records: bytes) -> None:
+    array = np.frombuffer(records, np.uint8)
+    with pytest.raises(ValueError, match="cut short"):
+        RecordBatch.of(array, True)
+    with pytest.raises(ValueError, match="cut short"):
+        sam_lines(array, 1)

@@ -1,0 +1,200 @@
+"""`map --mark-duplicates` from file to file: flags, tags, metrics, in any form and order of the output."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+import pytest
+
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import records, tags
+from tests.helpers.sequences import reverse_complement
+
+Cli = Callable[..., tuple[int, bytes, str]]
+DUPLICATE = 0x400
+#: pairs by their template: 0 three times, 1 twice, the rest once; the second copy of 0 lies beside the first
+PLACES = [0, 1, 2, 0, 3, 0, 1, 4]
+COORDINATES = [
+    "1:1000:1000",
+    "1:1000:9000",
+    "1:5000:5000",
+    "1:1040:1060",
+    "1:1:1",
+    "2:1000:1000",
+    "1:30000:9000",
+    "1:7:7",
+]
+#: of the copies of a template the first has the best bases, but the last of template 1
+QUALITIES = ["I", "5", "I", "H", "I", "H", "I", "I"]
+EXPECTED = {3: "SQ", 5: "LB", 1: "LB"}  # by hand: pair to DT
+
+
+def name_of(pair: int, barcode: str = "") -> str:
+    return f"m:1:flow:1:110{COORDINATES[pair]}{barcode}"
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> tuple[Path, Path]:
+    return write_pairs(tmp_path)
+
+
+def write_pairs(
+    folder: Path, barcodes: list[str] | None = None, comments: list[str] | None = None
+) -> tuple[Path, Path]:
+    with pysam.FastaFile(str(GENOMES)) as genome:
+        contig = genome.fetch(genome.references[0]).upper()
+    paths = folder / "r_1.fq", folder / "r_2.fq"
+    texts = ["", ""]
+    for pair, place in enumerate(PLACES):
+        begin = 200 + 300 * place
+        mates = contig[begin : begin + 100], reverse_complement(contig[begin + 150 : begin + 250])
+        name = name_of(pair, "" if barcodes is None else ":" + barcodes[pair])
+        comment = "" if comments is None else f" {comments[pair]}"
+        for mate, bases in enumerate(mates):
+            texts[mate] += f"@{name}{comment}\n{bases}\n+\n{QUALITIES[pair] * 100}\n"
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    return paths
+
+
+def marked(lines: list[list[str]]) -> dict[str, str]:
+    """Names of duplicates and their DT, which both records must have."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        found.setdefault(line[0], set()).add(tags(line).get("DT", "?") if int(line[1]) & DUPLICATE else "")
+    assert all(len(kinds) == 1 for kinds in found.values())
+    return {name: kind for name, (kind,) in ((name, tuple(kinds)) for name, kinds in found.items()) if kind}
+
+
+@pytest.mark.parametrize("sort", [[], ["--sort"]])
+@pytest.mark.parametrize("form", ["sam", "bam", "cram"])
+def test_duplicates_are_marked(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path], sort: list[str], form: str) -> None:
+    plain, path = tmp_path / "plain.sam", tmp_path / f"x.{form}"
+    assert cli("map", GENOMES, *pairs, "-I", "250", "-o", plain)[0] == 0
+    code, _, error = cli("map", GENOMES, *pairs, "-I", "250", *sort, "--mark-duplicates", "-o", path)
+    assert code == 0, error
+    assert "6 duplicates (37.50 %)" in error
+    lines = records(str(pysam.samtools.view("-T", str(GENOMES), str(path))).encode())
+    assert marked(lines) == {name_of(pair): kind for pair, kind in EXPECTED.items()}
+    order = sorted(records(plain.read_bytes()), key=lambda line: (line[2], int(line[3]), int(line[1]) & 16))
+    names = [line[0] for line in (order if sort else records(plain.read_bytes()))]
+    assert [line[0] for line in lines] == names
+    header = str(pysam.samtools.view("-H", str(path)))
+    assert ("SO:coordinate" if sort else "SO:unsorted\tGO:query") in header
+
+
+def test_duplicates_are_left_out(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
+    code, out, _ = cli("map", GENOMES, *pairs, "-I", "250", "--remove-duplicates")
+    assert code == 0
+    kept = [name_of(pair) for pair in range(len(PLACES)) if pair not in EXPECTED]
+    assert [line[0] for line in records(out)] == [name for name in kept for _ in range(2)]
+
+
+@pytest.mark.parametrize("optical", ["0", "30", "39", "40", "60", "100"])
+def test_optical_distance(cli: Cli, pairs: tuple[Path, Path], optical: str) -> None:
+    """The copies lie 40 and 60 pixels apart."""
+    _, out, _ = cli("map", GENOMES, *pairs, "-I", "250", "--mark-duplicates", "--optical-distance", optical)
+    kinds = EXPECTED if int(optical) >= 60 else dict.fromkeys(EXPECTED, "LB")
+    assert marked(records(out)) == {name_of(pair): kind for pair, kind in kinds.items()}
+
+
+def test_barcodes_tell_templates_apart(cli: Cli, tmp_path: Path) -> None:
+    barcodes = ["ACGT", "GGGG", "ACGT", "ACGT", "ACGT", "CCCC", "TTTT", "ACGT"]
+    reads = write_pairs(tmp_path, barcodes)
+    _, out, _ = cli("map", GENOMES, *reads, "-I", "250", "--mark-duplicates", "--barcode-name")
+    assert marked(records(out)) == {name_of(3, ":ACGT"): "SQ"}
+    reads = write_pairs(tmp_path, comments=[f"RX:Z:{barcode}" for barcode in barcodes])
+    _, out, _ = cli("map", GENOMES, *reads, "-I", "250", "--mark-duplicates", "-C", "--barcode-tag", "RX")
+    assert marked(records(out)) == {name_of(3): "SQ"}
+
+
+def test_metrics_and_reports(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
+    metrics, report, page = tmp_path / "m.txt", tmp_path / "r.json", tmp_path / "r.html"
+    options = ["--mark-duplicates", "--duplicate-metrics", metrics, "--json", report, "--report", page]
+    group = ["-R", r"@RG\tID:a\tSM:s\tLB:lib"]
+    assert cli("map", GENOMES, *pairs, "-I", "250", *options, *group, "-o", tmp_path / "x.bam")[0] == 0
+    lines = metrics.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("LIBRARY\t"))
+    row = dict(zip(lines[at].split("\t"), lines[at + 1].split("\t"), strict=True))
+    counts = {"LIBRARY": "lib", "READ_PAIRS_EXAMINED": "8", "READ_PAIR_DUPLICATES": "3"}
+    counts |= {"READ_PAIR_OPTICAL_DUPLICATES": "1", "PERCENT_DUPLICATION": "0.375", "UNPAIRED_READS_EXAMINED": "0"}
+    assert {name: row[name] for name in counts} == counts
+    (library,) = json.loads(report.read_text())["duplicates"]["libraries"]
+    assert (library["library"], library["read_pairs"], library["pair_duplicates"]) == ("lib", 8, 3)
+    assert "6 (37.50 %)" in page.read_text()
+
+
+def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    with pysam.FastaFile(str(GENOMES)) as genome:
+        contig = genome.fetch(genome.references[0]).upper()
+    reads = tmp_path / "many.fq"
+    with reads.open("w") as file:
+        for i in range(6000):
+            begin = rng.randrange(400)
+            file.write(f"@m:1:f:1:1101:{rng.randrange(99)}:{i}\n{contig[begin : begin + 100]}\n+\n{'I' * 100}\n")
+    for sort in ([], ["--sort"]):
+        outputs = []
+        for more in (["-t", 1], ["-t", 3, "--batch-size", "30K", "--sort-memory", "1M"]):
+            path = tmp_path / "x.sam"
+            assert cli("map", GENOMES, reads, *sort, "--mark-duplicates", *more, "-o", path)[0] == 0
+            outputs.append([line for line in path.read_text().splitlines() if not line.startswith("@PG")])
+        assert outputs[0] == outputs[1]
+        assert sum(int(line.split("\t")[1]) & DUPLICATE > 0 for line in outputs[0] if line[0] != "@") == 5600
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--optical-distance", "10"], "--optical-distance wants --mark-duplicates or --remove-duplicates"),
+        (["--barcode-tag", "RX"], "--barcode-tag wants --mark-duplicates"),
+        (["--barcode-name"], "--barcode-name wants --mark-duplicates"),
+        (["--duplicate-metrics", "m.txt"], "--duplicate-metrics wants --mark-duplicates"),
+        (["--mark-duplicates", "--paf"], "PAF has no flags for duplicates"),
+        (["--mark-duplicates", "--optical-distance", "-1"], "optical distance must be from 0"),
+        (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
+        (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
+        (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),
+        (["--coverage", "x.bg"], "coverage wants the order of coordinates (add --sort)"),
+        (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are to be x.bg"),
+        (["--sort", "--coverage", "x", "--json", "x.mosdepth.summary.txt"], "two outputs are to be x.mosdepth"),
+        (["--mark-duplicates", "-o", "x.bam", "--duplicate-metrics", "x.bam"], "two outputs are to be x.bam"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    cli: Cli,
+    tmp_path: Path,
+    pairs: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    code, out, error = cli("map", GENOMES, *pairs, *options)
+    assert (code, out) == (2, b"")
+    assert sentence in error
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_coverage_leaves_duplicates_out(cli: Cli, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
+    """Five templates of two mates of 100 bases."""
+    depths, report = tmp_path / "x.bedgraph", tmp_path / "r.json"
+    options = ["--sort", "--mark-duplicates", "--coverage", depths, "--json", report, "-o", tmp_path / "x.bam"]
+    assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0
+    rows = [line.split("\t") for line in depths.read_text().splitlines()]
+    assert sum((int(end) - int(begin)) * int(depth) for _, begin, end, depth in rows) == 1000
+    places = [begin for place in range(5) for begin in (200 + 300 * place, 350 + 300 * place)]
+    assert [(int(begin), int(end)) for _, begin, end, depth in rows if depth == "1"] == [(p, p + 100) for p in places]
+    assert json.loads(report.read_text())["coverage"]["bases"] == 1000
+    options[3] = tmp_path / "all"
+    assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0
+    assert {path.name for path in tmp_path.glob("all*")} == {
+        "all.mosdepth.summary.txt",
+        "all.mosdepth.global.dist.txt",
+        "all.thresholds.bed.gz",
+    }
