@@ -31,7 +31,7 @@ class BamIndex:
         self._builder: Any = None
 
     def start(self, header_bytes: int) -> None:
-        """Before the first records: they begin behind so many bytes of header."""
+        """Before the first records: they begin after so many bytes of header."""
         self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
 
     def add(self, records: NDArray[np.uint8]) -> None:

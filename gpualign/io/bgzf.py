@@ -128,10 +128,10 @@ def _isal() -> Any:
     where the isal package does not show its functions."""
     try:
         library = ctypes.CDLL(isal_zlib.__file__)
-        places = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
+        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _FUNCTIONS]
     except (OSError, AttributeError):
         return None
-    return _native.IsalLibrary(*places)
+    return _native.IsalLibrary(*addresses)
 
 
 def _inflated(group: bytes) -> Inflated:

@@ -1,7 +1,7 @@
 // BGZF blocks by ISA-L, many at a call (SAM specification, section 4.1). No Python here.
 //
 // The functions are those of the isal package's own library, by their addresses: through Python each block would wait for the
-// interpreter's lock. Of ISA-L's structs only the public fields at their beginning are used; what follows is opaque.
+// interpreter's lock. Of ISA-L's structs only the public fields at their beginning are used; what follows them is opaque.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -47,7 +47,7 @@ constexpr size_t kContent = 0xff00;  // of every block but the last of a file
 constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
 constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
 
-// A struct of ISA-L, with more room behind its public fields than any version has wanted.
+// A struct of ISA-L, with more memory after its public fields than any version has used.
 template <class Public>
 class Opaque {
 public:

@@ -86,8 +86,8 @@ private:
     const uint8_t *at_, *end_;
 };
 
-// Numbers the templates of records in input order, those of R2 behind those of its R1, the primary one of a read first. Names
-// do not matter: the mates of a pair may have two.
+// Numbers the templates of records in input order, those of R2 after those of its R1, the primary one of a read first. Names do
+// not matter: the mates of a pair may have two.
 class TemplateCounter {
 public:
     // The number of the template of the next record, from 0.
