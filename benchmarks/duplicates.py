@@ -22,14 +22,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import harness
 import numpy as np
 import pysam
 import simulate_duplicates as simulate
+from duplicate_differences import (
+    DISTANCE,
+    RecordKey,
+    Truth,
+    differences,
+    explain_picard,
+    explain_samtools,
+    outer_ends,
+)
 
 from gpualign import _native
 from gpualign.map.duplicates import DuplicateMarking, DuplicateMetrics, Duplicates, Libraries
@@ -38,38 +47,8 @@ from gpualign.sequences.batch import join_bytes
 sys.path.insert(0, str(harness.FOLDER.parent))
 from tests.reference import duplicates as rules
 
-DISTANCE = 100
 _BATCH = 5000
-#: of a record: name and the bits that tell it from the others of its template, and where it lies
-_Key = tuple[str, int, int]
 _TYPES = {"LB": 1, "SQ": 2}
-
-
-@dataclass
-class Truth:
-    """The templates of a library, and the sets of which they are.
-
-    Attributes:
-        sets: of each name: the templates that begin where it does, single reads with the pairs of an end.
-    """
-
-    templates: dict[str, rules.Template]
-    group_of: Callable[[rules.Template], tuple[str, str]]
-    sets: dict[str, list[rules.Template]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        by_key = collections.defaultdict(list)
-        for template in self.templates.values():
-            for key in self._keys(template):
-                by_key[key].append(template)
-        for template in self.templates.values():
-            self.sets[template.name] = [other for key in self._keys(template)[:1] for other in by_key[key]]
-
-    def _keys(self, template: rules.Template) -> list[object]:
-        ends, group = sorted(template.ends), self.group_of(template)
-        if len(ends) < 2:
-            return [(group, end) for end in ends]
-        return [(group, *ends), *((group, end) for end in ends)]
 
 
 @dataclass(frozen=True)
@@ -93,10 +72,12 @@ class Case:
         return DuplicateMarking(barcode_tags=("RX",) if self.barcodes else (), optical_distance=DISTANCE)
 
     def truth(self) -> Truth:
+        contigs = self.fields("SQ", "SN")
         flat = [line for template in self.lines for line in template]
-        templates = {template.name: template for template in rules.templates(flat, self.fields("SQ", "SN"))}
+        templates = {template.name: template for template in rules.templates(flat, contigs)}
         libraries = self.libraries
-        return Truth(templates, lambda t: (libraries[t.tags["RG"]], t.tags["RX"] if self.barcodes else ""))
+        outer = {lines[0].split("\t")[0]: outer_ends(lines, contigs) for lines in self.lines}
+        return Truth(templates, lambda t: (libraries[t.tags["RG"]], t.tags["RX"] if self.barcodes else ""), outer)
 
     def write(self, folder: Path) -> Path:
         """A BAM file, mates told of each other."""
@@ -127,7 +108,7 @@ def ours(case: Case) -> tuple[np.ndarray, DuplicateMetrics, dict]:
     return status, duplicates.metrics(), {step: round(1e9 * s / len(lines), 1) for step, s in spent.items()}
 
 
-def read_marks(path: Path) -> dict[_Key, int]:
+def read_marks(path: Path) -> dict[RecordKey, int]:
     """Of each record: 0: no duplicate, 1: a duplicate, 2: an optical one."""
     marks = {}
     with pysam.AlignmentFile(str(path), check_sq=False) as file:
@@ -139,7 +120,7 @@ def read_marks(path: Path) -> dict[_Key, int]:
     return marks
 
 
-def samtools(case: Case, fixed: Path, folder: Path) -> dict[_Key, int]:
+def samtools(case: Case, fixed: Path, folder: Path) -> dict[RecordKey, int]:
     """Marks of `samtools markdup -m t -S`, each library by itself, as it knows none."""
     marks = {}
     for library in set(case.libraries.values()):
@@ -154,7 +135,7 @@ def samtools(case: Case, fixed: Path, folder: Path) -> dict[_Key, int]:
     return marks
 
 
-def picard(case: Case, fixed: Path, folder: Path) -> tuple[dict[_Key, int], str]:
+def picard(case: Case, fixed: Path, folder: Path) -> tuple[dict[RecordKey, int], str]:
     """Marks of Picard's MarkDuplicates on records grouped by name, and its metrics."""
     out, metrics = folder / "picard.bam", folder / "picard.txt"
     command = ["PicardCommandLine", "MarkDuplicates", f"I={fixed}", f"O={out}", f"M={metrics}", "TAGGING_POLICY=All"]
@@ -165,91 +146,6 @@ def picard(case: Case, fixed: Path, folder: Path) -> tuple[dict[_Key, int], str]
     ]
     subprocess.run(command + (["BARCODE_TAG=RX"] if case.barcodes else []), check=True, capture_output=True)
     return read_marks(out), metrics.read_text()
-
-
-def differences(truth: Truth, mine: dict[str, int], theirs: dict[_Key, int], explain: Callable) -> dict[str, int]:
-    """Records that both mark alike, and the others by their reason."""
-    primary = collections.defaultdict(int)
-    for (name, flag, _), mark in theirs.items():
-        if not flag & 0x904:
-            primary[name] = max(primary[name], mark)
-    reasons = collections.Counter()
-    for (name, flag, _), mark in theirs.items():
-        if mark == mine[name]:
-            reasons["same"] += 1
-        elif bool(mark) == bool(mine[name]):
-            reasons["type: " + explain(truth, mine, primary, name, flag, True)] += 1
-        else:
-            reasons["flag: " + explain(truth, mine, primary, name, flag, False)] += 1
-    return dict(sorted(reasons.items()))
-
-
-def kept(set_: Iterable[rules.Template], marks: dict[str, int], pairs: bool) -> list[rules.Template]:
-    return [template for template in set_ if not marks[template.name] and (len(template.ends) == 2) == pairs]
-
-
-def another_kept(truth: Truth, mine: dict[str, int], primary: dict[str, int], name: str) -> bool:
-    """Whether each keeps one template of a set, and both have the same score."""
-    pairs = len(truth.templates[name].ends) == 2
-    own, other = (kept(truth.sets[name], marks, pairs) for marks in (mine, primary))
-    return len(own) == len(other) == 1 and own != other and own[0].score == other[0].score
-
-
-def cluster(truth: Truth, name: str) -> tuple[list[rules.Template], bool]:
-    """The templates of a set that chains join on the flow cell, and whether all of them are near each other."""
-
-    def near(a: rules.Template, b: rules.Template) -> bool:
-        p, q = rules.location(a.name), rules.location(b.name)
-        return p[0] == q[0] and max(abs(p[1] - q[1]), abs(p[2] - q[2])) <= DISTANCE
-
-    joined = [truth.templates[name]]
-    for template in joined:  # which grows
-        joined += [other for other in truth.sets[name] if other not in joined and near(template, other)]
-    return joined, all(near(a, b) for a in joined for b in joined)
-
-
-def explain_picard(
-    truth: Truth, mine: dict[str, int], primary: dict[str, int], name: str, flag: int, type_: bool
-) -> str:
-    template = truth.templates[name]
-    if another_kept(truth, mine, primary, name):
-        return "another of equal score is kept"
-    if type_ and len(template.ends) == 1:
-        return "single reads are optical duplicates of single reads"
-    tiles = {rules.location(other.name)[0] for other in truth.sets[name]}
-    if type_ and mine[name] < primary[name] and len({tile.split(":")[-2] for tile in tiles}) < len(tiles):
-        return "lanes of a read group are told apart"
-    return "unexplained"
-
-
-def explain_samtools(
-    truth: Truth, mine: dict[str, int], primary: dict[str, int], name: str, flag: int, type_: bool
-) -> str:
-    template, set_ = truth.templates[name], truth.sets[name]
-    if not type_ and flag & 0x904 and mine[name] and primary[name]:
-        return "records of a template follow its primary records without SA and XA tags, too"
-    if any(not other.sound for other in set_):
-        return "reads that fail the filters take part"
-    if len(template.ends) == 2 and template.ends[0][2] == template.ends[1][2]:
-        return "mates on one strand: 5' ends, not outer ends; R1 and R2 may be exchanged"
-    if another_kept(truth, mine, primary, name):
-        return "another of equal score is kept"
-    best = kept(set_, mine, len(template.ends) == 2)
-    return explain_type(truth, name, best) if type_ else "unexplained"
-
-
-def explain_type(truth: Truth, name: str, best: list[rules.Template]) -> str:
-    """Why samtools calls one optical that we do not, or the reverse."""
-    near, all_near = cluster(truth, name)
-    if len({len(other.ends) for other in near}) > 1:
-        return "single reads are no optical duplicates of pairs"
-    if len({other.first_reverse for other in near if len(other.ends) == 2}) > 1:
-        return "optical duplicates are read in one direction"
-    if not all_near:
-        return "optical duplicates are joined in chains"
-    if len(near) > 1 and not any(template in near for template in best):
-        return "of a cluster without the best another is no optical duplicate"
-    return "unexplained"
 
 
 def compare_metrics(own: str, other: str) -> dict[str, object]:
@@ -276,7 +172,8 @@ def compare_metrics(own: str, other: str) -> dict[str, object]:
     return {"same": len(mine) - len(wrong), "different": wrong}
 
 
-def compare(case: Case, folder: Path) -> dict[str, object]:
+def compare(case: Case, folder: Path) -> tuple[dict[str, object], dict[str, object]]:
+    """The peers' differences, and what else there is to tell of a case."""
     truth = case.truth()
     status, metrics, spent = ours(case)
     mine = dict(zip(truth.templates, status.tolist(), strict=True))
@@ -284,19 +181,19 @@ def compare(case: Case, folder: Path) -> dict[str, object]:
         list(truth.templates.values()), DISTANCE, lambda t: truth.group_of(t)[0], lambda t: truth.group_of(t)[1]
     )
     fixed = case.write(folder)
-    result: dict[str, object] = {
+    peers = {"samtools": differences(truth, mine, samtools(case, fixed, folder), explain_samtools)}
+    told: dict[str, object] = {
         "templates": len(mine),
         "duplicates": int(np.count_nonzero(status)),
         "optical": int(np.count_nonzero(status == 2)),
         "nanoseconds_a_template": spent,
         "other_than_the_naive_oracle": sum(a != b for a, b in zip(mine.values(), expected, strict=True)),
-        "samtools": differences(truth, mine, samtools(case, fixed, folder), explain_samtools),
     }
     if shutil.which("PicardCommandLine"):
         marks, text = picard(case, fixed, folder)
-        result["picard"] = differences(truth, mine, marks, explain_picard)
-        result["picard_metrics"] = compare_metrics(metrics.text("gpualign"), text)
-    return result
+        peers["Picard"] = differences(truth, mine, marks, explain_picard)
+        told["picard_metrics"] = compare_metrics(metrics.text("gpualign"), text)
+    return peers, told
 
 
 def mapped(case: Case, fasta: Path, folder: Path) -> tuple[Case, dict[str, object]]:
@@ -351,7 +248,7 @@ def main() -> None:
     contigs = simulate.genome(arguments.fasta)
     header = simulate.header(contigs)
     lines = list(simulate.records(contigs, arguments.molecules, arguments.seed))
-    table = {}
+    table, told = {}, {}
     with tempfile.TemporaryDirectory(prefix="duplicates.") as name:
         folder = Path(name)
         fasta = folder / "reference.fa"
@@ -359,12 +256,13 @@ def main() -> None:
         for barcodes in (False, True):
             case = Case(header, lines, barcodes)
             title = "by ends and UMI" if barcodes else "by ends"
-            table[title] = compare(case, folder)
+            table[f"simulated, {title}"], told[f"simulated, {title}"] = compare(case, folder)
             aligned, said = mapped(case, fasta, folder)
-            table[f"mapped, {title}"] = {"map": said, **compare(aligned, folder)}
-    for title, result in table.items():
-        print(title, json.dumps(result, indent=1), flush=True)
-    harness.save("duplicates", harness.machine(["samtools", "picard"], ["pysam"]), {"duplicates": table})
+            table[f"mapped, {title}"], more = compare(aligned, folder)
+            told[f"mapped, {title}"] = {"map": said, **more}
+    print(json.dumps([table, told], indent=1))
+    machine = harness.machine(["samtools", "picard"], ["pysam"])
+    harness.save("duplicates", machine, {"duplicates": table, "cases": told})
 
 
 if __name__ == "__main__":

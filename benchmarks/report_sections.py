@@ -155,6 +155,14 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "records | checks = @checks | that complain = @complaints",
             "validity",
         ),
+        Table(
+            "duplicates",
+            "duplicates | compared with",
+            "records | same | ties | rules | unexplained",
+            "duplicates",
+            "Records with the same flag and type of duplicate; a tie is another template of equal score, the rules are "
+            "those of docs/formats.md.",
+        ),
     ),
     "verify": (
         Table(

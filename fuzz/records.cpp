@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bam/sam_lines.hpp"
 #include "text/bam_records.hpp"
 #include "text/paf_text.hpp"
 #include "text/sam_text.hpp"
@@ -245,7 +246,19 @@ void check_line(const Batch& batch, const std::string& line, size_t read, size_t
     expect(described(columns[5], columns[9], tag(columns, "MD:Z:")) == letters);
 }
 
-// As BAM each line is a record of the size that it says, or refused.
+// What SamLines makes of a record, in memory of exactly its size.
+std::string line_of(const Batch& batch, const Text& record) {
+    const std::vector<uint8_t> exact(record.data(), record.data() + record.size());
+    BamRecords records(exact.data(), exact.size());
+    SamLines lines(batch.contig_names(), batch.reference().contigs);
+    lines.record(records.next());
+    expect(!records.more());
+    const std::string line(lines.text().data(), lines.text().size());
+    expect(!line.empty() && line.back() == '\n');
+    return line.substr(0, line.size() - 1);
+}
+
+// As BAM each line is a record of the size that it says, or refused; its line is a record with the same line.
 void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
     const size_t contigs = batch.reference().contigs;
     for (const std::string& line : lines) {
@@ -259,6 +272,10 @@ void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
         expect(writer.text().size() > sizeof size);
         std::memcpy(&size, writer.text().data(), sizeof size);
         expect(size + sizeof size == writer.text().size());
+        const std::string back = line_of(batch, writer.text());
+        BamWriter again(batch.contig_names(), contigs);
+        again.line(back);
+        expect(line_of(batch, again.text()) == back);
     }
 }
 

@@ -25,7 +25,7 @@ from gpualign.version import __version__
 _REVERSE = 0x10
 _SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that a record gets from us, or that describe how the input was aligned; an input's own are dropped
-_OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "ed"})
+_OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "DT", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, letters, qualities, tags, flags

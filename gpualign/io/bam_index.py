@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,16 @@ class BamIndex:
 
     Args:
         write: takes the blocks of the file, which go through :meth:`write`.
-        start: bytes of the header.
     """
 
     def __init__(self, reference: Reference, write: Callable[[bytes | memoryview], object]) -> None:
-        lengths = reference.lengths.astype(np.int64)
-        self._csi = bool(lengths.max(initial=0) >= _LONGEST_IN_BAI)
+        self._lengths = reference.lengths.astype(np.int64)
+        self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
         self._write, self._blocks = write, [0]
-        self._lengths = lengths
-        self._builder = _native.BamIndexBuilder(lengths, self._csi, 0)
+        self._builder: Any = None
 
     def start(self, header_bytes: int) -> None:
-        """Records begin behind so many bytes of header."""
+        """Before the first records: they begin after so many bytes of header."""
         self._builder = _native.BamIndexBuilder(self._lengths, self._csi, header_bytes)
 
     def add(self, records: NDArray[np.uint8]) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 #: what is written: bytes, or bytes to be
-Part = bytes | memoryview | Future[bytes]
+Part = bytes | memoryview | Future[bytes | memoryview]
 
 
 class PartWriter(Protocol):

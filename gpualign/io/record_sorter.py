@@ -28,7 +28,7 @@ from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason
 from gpualign.streaming.ordered import run_ordered
 
-#: place and template of a record (gpualign/native/bam/pile.hpp)
+#: coordinate and template of a record (gpualign/native/bam/pile.hpp)
 Key = tuple[int, int]
 Records = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
@@ -101,7 +101,7 @@ class _Run:
     size: int = 0
 
     def append(self, packed: bytes, block: _Block) -> None:
-        """Write a block behind the others."""
+        """Append a block."""
         rest = memoryview(packed)
         while rest:
             rest = rest[self.file.write(rest) :]
@@ -198,12 +198,12 @@ def _ranges(pile: Any, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]
     """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
     samples = [pile.sample(max(1, size // _SAMPLES)).reshape(-1, 3)]
     samples += [np.array([(*block.first, block.size) for block in run.blocks], np.uint64) for run in runs]
-    places, templates, sizes = np.concatenate(samples).T
-    order = np.lexsort((templates, places))
+    coordinates, templates, sizes = np.concatenate(samples).T
+    order = np.lexsort((templates, coordinates))
     before = np.cumsum(sizes[order]) - sizes[order]
     cuts = order[np.flatnonzero(np.diff(before // size)) + 1]
     low = _FIRST
-    for high in (*dict.fromkeys(zip(places[cuts].tolist(), templates[cuts].tolist(), strict=True)), _BEYOND_LAST):
+    for high in (*dict.fromkeys(zip(coordinates[cuts].tolist(), templates[cuts].tolist(), strict=True)), _BEYOND_LAST):
         yield low, high
         low = high
 

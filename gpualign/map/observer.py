@@ -90,7 +90,7 @@ def observing(
 
 
 def duplicates_summary(fields: dict[str, Any]) -> str:
-    """A clause for the last line, behind others."""
+    """A clause for the end of the last line."""
     if "duplicates" not in fields:
         return ""
     found = fields["duplicates"]

@@ -195,7 +195,7 @@ class MapOutputs:
         if isinstance(records, RecordBatch):
             assert isinstance(self._alignments, HeldRecords)
             self._alignments.add(records)
-        else:
+        elif len(records):
             self._alignments.write(memoryview(records))  # type: ignore[arg-type]
         for sink, part in zip(self._sinks, reads, strict=True):
             if len(part):

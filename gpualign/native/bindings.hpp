@@ -9,6 +9,7 @@ void bind_bam_index(nanobind::module_& m);
 void bind_bam_sort(nanobind::module_& m);
 void bind_bam_text(nanobind::module_& m);
 void bind_bam_reads(nanobind::module_& m);
+void bind_bgzf(nanobind::module_& m);
 void bind_cpu(nanobind::module_& m);
 void bind_duplicates(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);

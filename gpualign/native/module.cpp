@@ -13,6 +13,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_bam_sort(m);
     gpualign::bind_bam_text(m);
     gpualign::bind_bam_reads(m);
+    gpualign::bind_bgzf(m);
     gpualign::bind_cpu(m);
     gpualign::bind_duplicates(m);
     gpualign::bind_fastx(m);

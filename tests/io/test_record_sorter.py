@@ -118,7 +118,9 @@ def test_fewer_marks_than_templates_are_refused(tmp_path: Path) -> None:
         sort(tmp_path, [lines], 1 << 20, marks=Marks(np.zeros(2, np.uint8)))
 
 
-@pytest.mark.parametrize("records", [b"\1\0\0\0", b"\xff\xff\xff\xff" + bytes(40), bytes(40)])
+@pytest.mark.parametrize(
+    "records", [b"\1\0\0\0", b"\xff\xff\xff\xff" + bytes(40), bytes(40), b"\x20\0\0\0" + bytes(32)]
+)
 def test_damaged_records_are_refused(records: bytes) -> None:
     array = np.frombuffer(records, np.uint8)
     with pytest.raises(ValueError, match="cut short"):

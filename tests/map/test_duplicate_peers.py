@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 from gpualign.map.duplicates import DuplicateMarking, Libraries
-from tests.map.test_duplicates import CONTIGS, HEADER, found, joined, random_lines
+from tests.helpers.duplicate_cases import CONTIGS, HEADER, found, joined, random_lines
 
 _TYPES = {"LB": 1, "SQ": 2}
 

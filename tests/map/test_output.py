@@ -184,6 +184,15 @@ def test_no_reads_give_a_header(cli: Cli, tmp_path: Path) -> None:
     assert header(path)[0] == "@HD\tVN:1.6\tSO:coordinate"
 
 
+@pytest.mark.parametrize("options", [[], ["--sort", "--write-index"], ["--mark-duplicates"]])
+def test_no_records_give_a_header(cli: Cli, tmp_path: Path, options: list[str]) -> None:
+    reads, path = tmp_path / "alien.fq", tmp_path / "out.bam"
+    reads.write_text("@r\n" + "AC" * 50 + "\n+\n" + "I" * 100 + "\n")
+    assert cli("map", GENOMES, reads, "-U", *options, "-o", path)[0] == 0
+    assert body(path) == []
+    pysam.samtools.quickcheck(str(path))
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -35,7 +35,7 @@ public:
     // The index. `blocks`: where in the file each block of `content` uncompressed bytes begins, and where the last one ends.
     std::string finish(const uint64_t* blocks, size_t count, uint64_t content) {
         end_bin(last_);
-        const auto place = [&](uint64_t offset) {
+        const auto virtual_offset = [&](uint64_t offset) {
             const bool last = offset == last_ && offset % content;  // the end of a block is the begin of the next
             const uint64_t block = offset / content + last;
             if (block >= count) throw std::invalid_argument("fewer blocks than records");
@@ -49,7 +49,7 @@ public:
         }
         put<int32_t>(out, int32_t(contigs_.size()));
         for (Contig& contig : contigs_) {
-            contig.translate(place);
+            contig.translate(virtual_offset);
             contig.compress(depth_);
             put_contig(out, contig);
         }
@@ -76,13 +76,13 @@ private:
         Chunk all{kNowhere, 0};
         uint64_t mapped = 0, unmapped = 0;
 
-        template <class Place>
-        void translate(Place place) {
+        template <class Translate>
+        void translate(Translate virtual_offset) {
             for (auto& [bin, chunks] : bins)
-                for (Chunk& chunk : chunks) chunk = {place(chunk.begin), place(chunk.end)};
+                for (Chunk& chunk : chunks) chunk = {virtual_offset(chunk.begin), virtual_offset(chunk.end)};
             for (size_t i = windows.size(); i-- > 0;)
-                windows[i] = windows[i] != kNowhere ? place(windows[i]) : windows[i + 1];  // the last one is always known
-            if (all.begin != kNowhere) all = {place(all.begin), place(all.end)};
+                windows[i] = windows[i] != kNowhere ? virtual_offset(windows[i]) : windows[i + 1];  // the last one is always known
+            if (all.begin != kNowhere) all = {virtual_offset(all.begin), virtual_offset(all.end)};
         }
 
         // Small bins become part of the bin around them, and chunks one where they meet in a block.

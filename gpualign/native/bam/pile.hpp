@@ -15,18 +15,14 @@ namespace gpualign {
 
 // By what a record is sorted, and where it lies in its piece.
 struct SortKey {
-    uint64_t place;   // contig, position and strand; the same for all where the order is that of the input
-    uint64_t number;  // of the template, in input order
+    uint64_t coordinate;  // contig, position and strand; the same for all where the order is that of the input
+    uint64_t number;      // of the template, in input order
     uint32_t offset, size;
-
-    bool before(uint64_t other_place, uint64_t other_number) const {
-        return place < other_place || (place == other_place && number < other_number);
-    }
 };
 static_assert(sizeof(SortKey) == 24);
 
 // As samtools sort: contig, position, strand; records without a contig at the end.
-inline uint64_t place_of(const BamRecord& record) {
+inline uint64_t coordinate_of(const BamRecord& record) {
     const uint64_t contig = uint64_t(uint32_t(record.contig()) & 0x7fffffff), position = uint64_t(int64_t(record.position()) + 1);
     return contig << 33 | position << 1 | uint64_t(record.is(kFlagReverse));
 }
@@ -38,11 +34,11 @@ inline int64_t make_sort_keys(const uint8_t* records, size_t size, bool by_coord
         const BamRecord record = rest.next();
         const auto offset = size_t(record.begin() - records);
         if (offset + record.size() > UINT32_MAX) throw std::invalid_argument("a batch of more than 4 GiB of records");
-        keys.push_back({by_coordinate ? place_of(record) : 0, uint64_t(number(record)), uint32_t(offset), uint32_t(record.size())});
+        keys.push_back({by_coordinate ? coordinate_of(record) : 0, uint64_t(number(record)), uint32_t(offset), uint32_t(record.size())});
     }
     if (by_coordinate)
         std::sort(keys.begin(), keys.end(), [](const SortKey& a, const SortKey& b) {
-            return a.place != b.place ? a.place < b.place : a.offset < b.offset;
+            return a.coordinate != b.coordinate ? a.coordinate < b.coordinate : a.offset < b.offset;
         });
     return number.count();
 }
@@ -83,14 +79,14 @@ public:
             for (size_t i = 0; i < piece.count; i++) {
                 sum += piece.keys[i].size;
                 if (sum < bytes && i + 1 < piece.count) continue;
-                visit(piece.keys[from].place, piece.keys[from].number + piece.first, sum);
+                visit(piece.keys[from].coordinate, piece.keys[from].number + piece.first, sum);
                 from = i + 1, sum = 0;
             }
         }
     }
 
     struct Bound {
-        uint64_t place, number;
+        uint64_t coordinate, number;
     };
 
     // Appends the records from `low` to before `high` in order to `out`, and their keys to `keys`, if given.
@@ -101,7 +97,7 @@ public:
             const Piece& piece = pieces_[p];
             const SortKey *end = piece.bound(high), *key = piece.bound(low);
             for (; key < end; key++) {
-                items.push_back({key->place, key->number + piece.first, piece.records + key->offset, key->size, uint32_t(p)});
+                items.push_back({key->coordinate, key->number + piece.first, piece.records + key->offset, key->size, uint32_t(p)});
                 bytes += key->size;
             }
         }
@@ -111,7 +107,7 @@ public:
             if (i + kAhead < items.size()) prefetch(items[i + kAhead]);
             const size_t offset = out.size();
             copy(items[i], marks, out);
-            if (keys) keys->push_back({items[i].place, items[i].number, uint32_t(offset), uint32_t(out.size() - offset)});
+            if (keys) keys->push_back({items[i].coordinate, items[i].number, uint32_t(offset), uint32_t(out.size() - offset)});
         }
     }
 
@@ -126,19 +122,19 @@ private:
 
         const SortKey* bound(Bound at) const {
             return std::partition_point(keys, keys + count, [&](const SortKey& key) {
-                return key.place < at.place || (key.place == at.place && key.number + first < at.number);
+                return key.coordinate < at.coordinate || (key.coordinate == at.coordinate && key.number + first < at.number);
             });
         }
     };
 
     struct Item {
-        uint64_t place, number;
+        uint64_t coordinate, number;
         const uint8_t* record;
         uint32_t size, piece;
 
-        // Records of one template and place are in input order in a piece, and in pieces that follow each other.
+        // Records of one template and coordinate are in input order in a piece, and in pieces that follow each other.
         bool operator<(const Item& other) const {
-            if (place != other.place) return place < other.place;
+            if (coordinate != other.coordinate) return coordinate < other.coordinate;
             if (number != other.number) return number < other.number;
             return piece != other.piece ? piece < other.piece : record < other.record;
         }

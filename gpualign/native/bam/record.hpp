@@ -29,6 +29,7 @@ public:
 
     bool is(uint16_t flags) const { return flag() & flags; }
     bool primary() const { return !is(kFlagSecondary | kFlagSupplementary); }
+    bool named() const { return name_bytes() > 0; }  // with the zero at its end
     std::string_view name() const { return {reinterpret_cast<const char*>(bytes_ + kFixedBytes), name_bytes() - 1}; }
 
     size_t operations() const { return at<uint16_t>(16); }
@@ -76,7 +77,7 @@ public:
     BamRecord next() {
         const BamRecord record(at_);
         const size_t left = size_t(end_ - at_);
-        if (left < BamRecord::kFixedBytes || record.size() > left || record.tags() > record.end())
+        if (left < BamRecord::kFixedBytes || record.size() > left || !record.named() || record.tags() > record.end())
             throw std::invalid_argument("a BAM record is cut short");
         at_ += record.size();
         return record;
@@ -86,8 +87,8 @@ private:
     const uint8_t *at_, *end_;
 };
 
-// Numbers the templates of records in input order, those of R2 behind those of its R1, the primary one of a read first. Names
-// do not matter: the mates of a pair may have two.
+// Numbers the templates of records in input order, those of R2 after those of its R1, the primary one of a read first. Names do
+// not matter: the mates of a pair may have two.
 class TemplateCounter {
 public:
     // The number of the template of the next record, from 0.

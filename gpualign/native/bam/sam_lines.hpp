@@ -39,6 +39,7 @@ public:
         out_.put('\n');
     }
 
+    const Text& text() const { return out_; }
     Text release() { return std::move(out_); }
 
     static constexpr char kBases[] = "=ACMGRSVTWYHKDBN";

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kWords = sizeof(SortKey) / sizeof(uint64_t);  // of a key in an array
 
-using Bound = std::pair<uint64_t, uint64_t>;                         // place and number
+using Bound = std::pair<uint64_t, uint64_t>;                             // coordinate and number
 using Pieces = std::vector<std::pair<Input<uint8_t>, Input<uint64_t>>>;  // records and keys
 
 Output<uint64_t> to_numpy_words(std::vector<SortKey>&& keys) {
@@ -66,8 +66,8 @@ public:
 
     Output<uint64_t> sample(uint64_t every) const {
         std::vector<uint64_t> samples;
-        pile_.sample(every, [&](uint64_t place, uint64_t number, uint64_t bytes) {
-            samples.insert(samples.end(), {place, number, bytes});
+        pile_.sample(every, [&](uint64_t coordinate, uint64_t number, uint64_t bytes) {
+            samples.insert(samples.end(), {coordinate, number, bytes});
         });
         return to_numpy(std::move(samples));
     }
@@ -105,10 +105,10 @@ void bind_bam_sort(nb::module_& m) {
         .def("add", &Pile::add, nb::arg("records"), nb::arg("keys"), nb::arg("first_template"),
              "A piece, whose templates are numbered from first_template on. Not while another thread merges.")
         .def("sample", &Pile::sample, nb::arg("every"),
-             "uint64 (3 n,): place and template of a record, and the bytes up to the next one, about `every`.")
+             "uint64 (3 n,): coordinate and template of a record, and the bytes up to the next one, about `every`.")
         .def("merge", &Pile::merge, nb::arg("low"), nb::arg("high"), nb::arg("others"), nb::arg("marks").none(), nb::arg("remove"),
              nb::arg("with_keys"),
-             "Records from low to before high (place, template), of these pieces and others, in order: (records, keys). marks: "
+             "Records from low to before high (coordinate, template), of these pieces and others, in order: (records, keys). marks: "
              "uint8 for each template, 1 and 2 for duplicates, which are flagged and tagged or, if so wished, left out.");
 }
 

@@ -1,0 +1,135 @@
+// BGZF blocks by ISA-L, many at a call (SAM specification, section 4.1). No Python here.
+//
+// The functions are those of the isal package's own library, by their addresses: through Python each block would wait for the
+// interpreter's lock. Of ISA-L's structs only the public fields at their beginning are used; what follows them is opaque.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "text/text.hpp"
+
+namespace gpualign {
+
+// igzip_lib.h
+struct IsalDeflate {
+    const uint8_t* next_in;
+    uint32_t avail_in, total_in;
+    uint8_t* next_out;
+    uint32_t avail_out, total_out;
+    void* hufftables;
+    uint32_t level, level_buf_size;
+    uint8_t* level_buf;
+    uint16_t end_of_stream, flush, gzip_flag, hist_bits;
+};
+struct IsalInflate {
+    uint8_t* next_out;
+    uint32_t avail_out, total_out;
+    const uint8_t* next_in;
+    uint64_t read_in;
+    uint32_t avail_in;
+    int32_t read_in_length;
+};
+
+struct Isal {
+    void (*deflate_init)(IsalDeflate*) = nullptr;
+    int (*deflate)(IsalDeflate*) = nullptr;
+    void (*inflate_init)(IsalInflate*) = nullptr;
+    int (*inflate)(IsalInflate*) = nullptr;
+    uint32_t (*crc32)(uint32_t, const uint8_t*, uint64_t) = nullptr;
+};
+
+namespace bgzf {
+
+constexpr size_t kContent = 0xff00;  // of every block but the last of a file
+constexpr size_t kHeader = 18, kTrailer = 8, kLargestBlock = 1 << 16;
+constexpr uint8_t kBegin[] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
+
+// A struct of ISA-L, with more memory after its public fields than any version has used.
+template <class Public>
+class Opaque {
+public:
+    Public* get() { return reinterpret_cast<Public*>(bytes_.get()); }
+
+private:
+    static constexpr size_t kBytes = 1 << 19;
+    struct Free {
+        void operator()(uint8_t* bytes) const { std::free(bytes); }
+    };
+    static uint8_t* allocated() {
+        if (void* bytes = std::aligned_alloc(64, kBytes)) return static_cast<uint8_t*>(bytes);
+        throw std::bad_alloc();
+    }
+    std::unique_ptr<uint8_t, Free> bytes_{allocated()};
+};
+
+// Appends the blocks of `content`.
+class Compressor {
+public:
+    explicit Compressor(const Isal& isal) : isal_(isal), level_buf_(new uint8_t[kLevelBytes]), padded_(new uint8_t[kContent + kAhead]) {}
+
+    void operator()(const uint8_t* content, size_t size, Text& out) {
+        out.reserve((size / kContent + 1) * kLargestBlock);
+        for (size_t at = 0; at < size; at += kContent) block(content + at, std::min(kContent, size - at), out);
+    }
+
+private:
+    static constexpr uint32_t kLevel = 2, kLevelBytes = (4 + 64 + 256) << 10;  // ISAL_DEF_LVL2_DEFAULT
+    static constexpr uint16_t kGzipWithoutHeader = 2, kHistoryBits = 15, kFullFlush = 2;
+    static constexpr size_t kAhead = 512;
+
+    void block(const uint8_t* content, size_t size, Text& out) {
+        std::memcpy(padded_.get(), content, size);
+        std::memset(padded_.get() + size, 0, kAhead);  // ISA-L looks beyond the end, and its choices depend on what is there
+        out.reserve(kLargestBlock);
+        auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
+        IsalDeflate& stream = *stream_.get();
+        isal_.deflate_init(&stream);
+        stream.level = kLevel, stream.level_buf = level_buf_.get(), stream.level_buf_size = kLevelBytes;
+        stream.gzip_flag = kGzipWithoutHeader, stream.hist_bits = kHistoryBits;
+        stream.flush = kFullFlush, stream.end_of_stream = 1;
+        stream.next_in = padded_.get(), stream.avail_in = uint32_t(size);
+        stream.next_out = begin + kHeader, stream.avail_out = uint32_t(kLargestBlock - kHeader);
+        if (isal_.deflate(&stream) != 0 || stream.avail_in != 0 || stream.avail_out == 0)
+            throw std::runtime_error("ISA-L could not compress a block");
+        const auto last = uint16_t(kHeader + stream.total_out - 1);
+        std::memcpy(begin, kBegin, sizeof kBegin);
+        std::memcpy(begin + sizeof kBegin, &last, sizeof last);
+        out.extend(size_t(last) + 1);
+    }
+
+    const Isal& isal_;
+    Opaque<IsalDeflate> stream_;
+    std::unique_ptr<uint8_t[]> level_buf_, padded_;
+};
+
+// Appends the content of whole blocks. Throws std::invalid_argument where they are damaged.
+inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, Text& out) {
+    Opaque<IsalInflate> opaque;
+    IsalInflate& stream = *opaque.get();
+    for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
+        uint16_t last;
+        if (size_t(end - at) < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
+        std::memcpy(&last, at + sizeof kBegin, sizeof last);
+        const size_t bytes = size_t(last) + 1;
+        if (bytes > size_t(end - at) || bytes < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
+        uint32_t crc, content;
+        std::memcpy(&crc, at + bytes - 8, sizeof crc);
+        std::memcpy(&content, at + bytes - 4, sizeof content);
+        if (content > kLargestBlock) throw std::invalid_argument("a block is larger than it may be");
+        out.reserve(kLargestBlock + 1);
+        auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
+        isal.inflate_init(&stream);
+        stream.next_in = at + kHeader, stream.avail_in = uint32_t(bytes - kHeader - kTrailer);
+        stream.next_out = begin, stream.avail_out = uint32_t(kLargestBlock + 1);
+        if (isal.inflate(&stream) != 0 || stream.total_out != content) throw std::invalid_argument("a block ends elsewhere than it says");
+        if (isal.crc32(0, begin, content) != crc) throw std::invalid_argument("a block's checksum is wrong");
+        out.extend(content);
+        at += bytes;
+    }
+}
+
+}  // namespace bgzf
+}  // namespace gpualign

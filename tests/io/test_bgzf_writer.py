@@ -1,0 +1,69 @@
+"""bgzf written by ISA-L in native code, block by block in Python, and inflated by either: the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Callable
+
+import pytest
+from isal import igzip_lib
+
+from gpualign.io import bgzf
+
+TEXTS = [
+    b"",
+    b"A",
+    b"ACGT" * 5,
+    b"A" * 65_280,
+    b"A" * 65_281,
+    os.urandom(200_000),
+    b"line\n" * 70_000 + os.urandom(999),
+]
+
+
+def blocks(text: bytes, threads: int = 2) -> bytes:
+    parts: list[bytes] = []
+    with bgzf.bgzf_writer(lambda part: parts.append(bytes(part)), threads) as writer:
+        for at in range(0, len(text), 50_001):
+            writer.write(text[at : at + 50_001])
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_native_blocks_are_those_of_python(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    if bgzf._isal() is None:
+        pytest.skip("this isal shows no functions")
+    native = blocks(text)
+    inflated = bgzf._inflated(native) if native else None
+    monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    assert blocks(text) == blocks(text, 1) == native
+    assert gzip.decompress(native) == text
+    sizes = list(bgzf.block_sizes(native))
+    assert sum(sizes) == len(native)
+    assert len(sizes) == -(-len(text) // bgzf.BLOCK_CONTENT) + 1
+    assert inflated is not None
+    assert (inflated.text.tobytes(), inflated.newlines) == (text, text.count(b"\n"))
+    again = bgzf._inflated(native)
+    assert (again.text.tobytes(), again.newlines) == (text, text.count(b"\n"))
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "content": lambda block: block[:40] + bytes([block[40] ^ 0x55]) + block[41:],
+    "checksum": lambda block: block[:-8] + bytes([block[-8] ^ 1]) + block[-7:],
+    "length": lambda block: block[:-4] + bytes([block[-4] ^ 1]) + block[-3:],
+    "impossible length": lambda block: block[:-4] + b"\xff\xff\xff\xff",
+    "short": lambda block: block[:16] + b"\x19\0" + block[18:26],
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("native", [True, False])
+def test_damage(monkeypatch: pytest.MonkeyPatch, kind: str, native: bool) -> None:
+    if not native:
+        monkeypatch.setattr(bgzf, "_isal", lambda: None)
+    block = blocks(b"".join(b"%d of some text\n" % i for i in range(3000)))[:-28]
+    assert bgzf._inflated(block).newlines == 3000
+    with pytest.raises((zlib.error, igzip_lib.IsalError)):
+        bgzf._inflated(DAMAGE[kind](block))
