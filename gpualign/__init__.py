@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
+    from gpualign.tables.table import Table as Table
     from gpualign.verify.api import verify as verify
 
 
@@ -44,6 +45,7 @@ _HOMES = {
     "find_mems": "gpualign.mems.api",
     "Mapper": "gpualign.map.api",
     "read_sequences": "gpualign.io.in_memory",
+    "Table": "gpualign.tables.table",
     "GpualignError": "gpualign.errors",
     "UsageError": "gpualign.errors",
     "InputError": "gpualign.errors",
