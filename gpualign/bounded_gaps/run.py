@@ -14,16 +14,14 @@ from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock
 from gpualign.bounded_gaps.params import GapsParams
 from gpualign.bounded_gaps.stage import stage_of
 from gpualign.bounded_gaps.tuning import KERNELS
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.engine.work import Work
 from gpualign.errors import check_count, counted
-from gpualign.io.files import open_output
 from gpualign.io.pair_inputs import PairFiles
-from gpualign.io.paths import check_paths
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, warn
+from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
@@ -54,30 +52,27 @@ def run_max_gaps(
         InputError: a file cannot be read or is invalid.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    check_paths(files.paths(params.matrix), (options.output, options.json))
-    report = Report("pairwise", options)
+    run = RunContext("pairwise", options, files.paths(params.matrix))
     scoring = params.load_scoring()
     model = params.model(scoring)
     rows = 0
     work = Work.of(KERNELS, files.cells())
-    with Opening(options, "pairwise", work) as opening, open_output(options.output, options.threads) as out:
+    with run.opening(work) as opening, run.output() as out:
         found = files.read(scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()
         layout = RowFormat(patterns, texts, scoring, model)
         if header:
             out.write(layout.header())
-        with Progress(options, "pairs", total=pairs.total) as progress:
+        with run.progress("pairs", pairs.total) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
             for block, answer in aligner.run(pairs, model, params.best, resume):
                 out.write(layout.lines(block, answer))
                 rows += len(block)
-        report.fields |= backend.report()
-    if pairs.total == 0 and not options.quiet:
-        warn("pairwise", "there are no pairs")
-    report.fields |= {"pairs": pairs.total, "written": rows, "cells": aligner.cells * (model.max_gaps + 1)}
-    report.finish(f"{counted(pairs.total, 'pair')}, {rows:,} written, on {backend.name}")
-    return report.fields
+    if pairs.total == 0:
+        run.warn("there are no pairs")
+    summary = f"{counted(pairs.total, 'pair')}, {rows:,} written, on {run.device}"
+    return run.finish(summary, pairs=pairs.total, written=rows, cells=aligner.cells * (model.max_gaps + 1))
 
 
 class Aligner:

@@ -27,7 +27,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import DeviceRecords, MapKernel, runs_on_gpu
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.pairs import PairModel, estimate_pairs
-from gpualign.map.params import NO_LONG_PAIRS, MapParams
+from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.map.segments import header_of, segments_of
 from gpualign.report import OnProgress, Progress
@@ -299,8 +299,7 @@ class Mapper:
     def _library(self, items: Iterator[Any]) -> tuple[PairModel, Iterator[Any]]:
         """How pairs lie, and the items from the first one on."""
         params = self._params
-        if params.long_reads:
-            raise UsageError(NO_LONG_PAIRS)
+        params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, items
         model, items = estimate_pairs(

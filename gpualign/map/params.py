@@ -20,7 +20,6 @@ from gpualign.sequences.identity import edits_within
 ALL_LOCI = (1 << 31) - 1
 #: more edits than there are
 NO_STRATA = (1 << 31) - 1
-NO_LONG_PAIRS = "long reads have no pairs (use the preset sr)"
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Reporting:
     strata: int | None = None
 
     def __post_init__(self) -> None:
-        check_range("the number of secondary places (-N)", self.secondary, 0)
+        check_range("the number of secondary alignments (-N)", self.secondary, 0)
         check_range("strata", self.strata or 0, 0)
 
     @property
@@ -167,6 +166,11 @@ class MapParams:
             raise UsageError(f"error rate must be at least 0 and below 1, not {self.error_rate} (5 % is 0.05)")
         if self.long_reads and (self.seeding.full or self.end_to_end or self.reporting.strata is not None):
             raise UsageError("long reads are aligned in parts, not by edit distance: use the preset sr for that option")
+
+    def check_pairs(self) -> None:
+        """Raise UsageError where pairs cannot be mapped."""
+        if self.long_reads:
+            raise UsageError("long reads have no pairs (use the preset sr)")
 
     def limits(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Edits allowed in reads of these lengths, as the native mapper computes them."""

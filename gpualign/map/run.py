@@ -10,8 +10,9 @@ from typing import Any
 from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import for_kernels
-from gpualign.errors import UsageError, counted, shown_inputs
+from gpualign.errors import counted, shown_inputs
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
@@ -20,7 +21,6 @@ from gpualign.io.alignment_output import AlignmentLayout, sequence_tags
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import open_output
 from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, single_items
-from gpualign.io.paths import check_paths
 from gpualign.io.reads import ReadSource, joined_header
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.kernel import runs_on_gpu
@@ -28,13 +28,12 @@ from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.output import MapOutputs, MappedText, RecordFormatter
 from gpualign.map.pairs import PairModel, estimate_pairs
-from gpualign.map.params import NO_LONG_PAIRS, MapParams
+from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, warn
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
@@ -57,15 +56,14 @@ def run_map(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    if params.long_reads and (files.mates is not None or files.interleaved):
-        raise UsageError(NO_LONG_PAIRS)
     options = _with_device(params, options)
     layout, records = (layout or AlignmentLayout()).of(options.output), records or RecordOptions()
-    report = Report("map", options)
-    check_paths((files.reference, *files.files), (options.output, options.json, *files.written))
-    with ExitStack() as stack:
-        opening = stack.enter_context(Opening(options, "map", work_of(files.read_files, files.mate_files)))
+    run = RunContext("map", options, (files.reference, *files.files), files.written)
+    report = run.report
+    with run.opening(work_of(files.read_files, files.mate_files)) as opening, ExitStack() as stack:
         source = _Source(files, records, stack, options, opening)
+        if source.paired:
+            params.check_pairs()
         index, reads = _index(files, params, source, options)
         if files.save_index is not None:
             save_index(index, files.save_index)
@@ -76,14 +74,14 @@ def run_map(
         report.stage("device")
         batch_bases = options.batch_size * (_DEVICE_BATCH if backend.on_gpu else 1)
         reads = source.items(batch_bases, options.threads) if reads is None else reads
-        pairs, items = _pairs(index, reads, source.paired, params, options)
+        pairs, items = _pairs(index, reads, source.paired, params, run)
         report.stage("insert sizes")
         header = _header(index.reference, files.reference, records, layout, source.header)
         mapping = Mapping(RecordFormatter(index, params, pairs, files, records, layout.records, source.tagged))
         statistics = MapStatistics()
         with (
             MapOutputs(files, options, layout, index.reference) as out,
-            Progress(options, "read") as progress,
+            run.progress("read") as progress,
             closing(backend.run(items, mapping.stage)) as mapped,  # before the devices, on which its threads wait
         ):
             out.write(MappedText(header))
@@ -92,23 +90,22 @@ def run_map(
                 statistics = statistics + of_batch
                 progress.update(of_batch.reads)
         report.stage("mapping")
-    if not options.quiet:
-        _warn(files, params.seeding.full, statistics)
-    report |= backend.report() | statistics.report()
+    _warn(run, files, params.seeding.full, statistics)
+    report |= statistics.report()
     report |= {"sample": _sample(files, records), "k": index.params.k, "w": index.params.w}
     report |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}
     if pairs is not None:
         report |= {"insert_size": pairs.reported}
-    report.finish(statistics.summary(pairs))
+    fields = run.finish(statistics.summary(pairs))
     if files.report_page is not None:
         with open_output(files.report_page) as page:
-            page.write(report_page(report.fields).encode())
+            page.write(report_page(fields).encode())
 
 
 def _with_device(params: MapParams, options: RunOptions) -> RunOptions:
     """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "long reads, --all and more than 16 secondary places are mapped"
+    what = "long reads, --all and more than 16 secondary alignments are mapped"
     return for_kernels(options, "map", runs_on_gpu(params), what)
 
 
@@ -178,25 +175,20 @@ def _index(
 
 
 def _pairs(
-    index: MinimizerIndex, batches: Iterator[Any], paired: bool, params: MapParams, options: RunOptions
+    index: MinimizerIndex, batches: Iterator[Any], paired: bool, params: MapParams, run: RunContext
 ) -> tuple[PairModel | None, Iterator[Reads]]:
     """How pairs should lie (None: there are no pairs) and the items to map."""
     if not paired:
         return None, batches
-    if params.long_reads:
-        raise UsageError(NO_LONG_PAIRS)
     pairing = params.pairing
     if (model := pairing.given) is not None:
         return model, batches
     model, batches = estimate_pairs(
-        batches, lambda batch: map_batch(index, batch, params), pairing.default, options.threads
+        batches, lambda batch: map_batch(index, batch, params), pairing.default, run.options.threads
     )
     if model is None:
         model = pairing.default
-        if not options.quiet:
-            warn(
-                "map", f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)"
-            )
+        run.warn(f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)")
     return model, batches
 
 
@@ -210,25 +202,21 @@ def _sample(files: MapFiles, records: RecordOptions) -> str:
     return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
 
-def _warn(files: MapFiles, full: bool, statistics: MapStatistics) -> None:
+def _warn(run: RunContext, files: MapFiles, full: bool, statistics: MapStatistics) -> None:
     if statistics.reads == 0:
-        warn("map", f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+        run.warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
     if statistics.long_reads:
-        warn(
-            "map",
+        run.warn(
             f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_WHOLE:,} bases mapped by chaining "
-            "with the scores of short reads (-x hifi and -x ont have those of long ones)",
+            "with the scores of short reads (-x hifi and -x ont have those of long ones)"
         )
     if full and statistics.long_reads:
-        warn(
-            "map",
-            f"not every place was looked for of {counted(statistics.long_reads, 'read')} of more than "
-            f"{_native.LONGEST_WHOLE:,} bases",
+        run.warn(
+            f"not every alignment was looked for of {counted(statistics.long_reads, 'read')} of more than "
+            f"{_native.LONGEST_WHOLE:,} bases"
         )
     if statistics.invalid_comments:
-        warn(
-            "map", f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)"
-        )
+        run.warn(f"not copied: {counted(statistics.invalid_comments, 'comment')} that should be SAM tags (XX:T:value)")
 
 
 def _fasta(reference: str) -> str | None:

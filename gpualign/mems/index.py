@@ -50,7 +50,7 @@ def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int 
             f"(use -l {longest}, or build one for shorter matches)"
         )
     if params.index is not None:
-        _check_same_reference(index, reference)
+        _check_same_reference(index, reference, threads)
     if params.save_index is not None:
         save_index(index, params.save_index)
     if params.by_sorted_positions and query_bytes > _WORTH_SORTING * index.reference.bases:
@@ -58,8 +58,8 @@ def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int 
     return index
 
 
-def _check_same_reference(index: MinimizerIndex, reference: str) -> None:
-    packed = load_index(reference).reference if is_index(reference) else read_reference(reference)
+def _check_same_reference(index: MinimizerIndex, reference: str, threads: int) -> None:
+    packed = load_index(reference, threads).reference if is_index(reference) else read_reference(reference)
     same = packed.names == index.reference.names and all(
         np.array_equal(getattr(packed, name), getattr(index.reference, name))
         for name in ("contig_offsets", "words", "run_starts", "run_ends", "run_letters")

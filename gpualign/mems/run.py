@@ -6,11 +6,11 @@ import os
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.index.sorted_positions import SortedPositions
-from gpualign.io.files import is_regular, open_output
+from gpualign.io.files import is_regular
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.paths import check_paths
 from gpualign.io.sizes import letters_of, product
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_of
@@ -20,7 +20,6 @@ from gpualign.mems.queries import QueryFiles, batches_ahead
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
-from gpualign.report import Progress, Report, warn
 
 _TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
 #: texts that wait to be written
@@ -46,12 +45,12 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         check_plot(params.dotplot)
         if options.cluster is not None:
             raise UsageError("--dotplot does not go with --cluster")
-    check_paths((reference, params.index, *queries), (options.output, options.json, params.save_index, params.dotplot))
-    report = Report("mems", options)
+    run = RunContext("mems", options, (reference, params.index, *queries), (params.save_index, params.dotplot))
+    report = run.report
     strands = 2.0 if params.strands == "both" else 1.0
     work = work_of(product((letters_of(*queries), strands)), params.min_length)
     with (
-        Opening(options, "mems", work) as opening,
+        run.opening(work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
     ):
         index = index_of(reference, params, options.threads, _bytes_of(queries))
@@ -61,7 +60,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         report.stage("device")
         if backend.on_gpu:  # all that the host does is to print, into buffers of about one size
             reuse_memory()
-        with open_output(options.output, options.threads) as out, Progress(options, "bases") as progress:
+        with run.output() as out, run.progress("bases") as progress:
             if params.table and params.header:
                 out.write(_TABLE_HEADER)
             counts = Counts(search, progress, options.quiet)
@@ -73,15 +72,16 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
             if not params.table:
                 check_count("strands", counts.records * search.blocks_a_record, headers)
         report.stage("matching")
-        report.fields |= backend.report()
     report.stage("closing")
-    if counts.records == 0 and not options.quiet:
-        warn("mems", "no query records")
+    if counts.records == 0:
+        run.warn("no query records")
     if counts.plot is not None and params.dotplot is not None:
         counts.plot.save(params.dotplot)
-    report.fields |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
-    report.fields |= _facts(index)
-    report.finish(f"{counted(counts.records, 'query', 'queries')}, {counted(counts.bases, 'base')} on {backend.name}")
+    report |= {"queries": counts.records, "query_bases": counts.bases, "output_bytes": out.bytes_written}
+    run.finish(
+        f"{counted(counts.records, 'query', 'queries')}, {counted(counts.bases, 'base')} on {run.device}",
+        **_facts(index),
+    )
 
 
 def _query_files(queries: tuple[str, ...], params: MemsParams, options: RunOptions, opening: Opening) -> QueryFiles:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpualign import _native
-from gpualign.engine.opening import Opening
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
-from gpualign.io.files import OutputFile, open_output
+from gpualign.io.files import OutputFile
 from gpualign.io.pair_inputs import PairFiles, PairInputs
-from gpualign.io.paths import check_paths
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.heatmap import Heatmap
@@ -24,7 +23,7 @@ from gpualign.pairwise.stage import pairwise_stage
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
-from gpualign.report import Progress, Report, warn
+from gpualign.report import Progress
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
@@ -124,32 +123,30 @@ def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutpu
         InputError: input that cannot be read.
         DeviceError: the device that was asked for is missing.
     """
-    check_paths(files.paths(params.matrix), (options.output, options.json, output.plot))
     if output.plot is not None:
         check_plot(output.plot)
     params = output.needed(params)
     options = with_device(params, options)
-    report = Report("pairwise", options)
+    run = RunContext("pairwise", options, files.paths(params.matrix), (output.plot,))
     scoring = params.load_scoring()
     work = work_of(files.cells(), params.gap_open > params.gap_extend, not params.score_only)
-    with Opening(options, "pairwise", work) as opening:
+    with run.opening(work) as opening:
         inputs = files.read(scoring)
         problem = make_problem(params, options, scoring, inputs)
         total, kept = inputs.source.total, 0
-        if total == 0 and not options.quiet:
-            warn("pairwise", "no pairs to align")
+        if total == 0:
+            run.warn("no pairs to align")
         backend = opening.backend()
-        if not options.quiet:
-            warn_of_giants(problem, backend.on_gpu)
-        with open_output(options.output, options.threads) as out, Progress(options, "pair", total) as progress:
+        if (cells := cells_of_a_giant(problem, backend.on_gpu)) is not None:
+            run.warn(f"the longest pair has {cells:.1e} cells: its alignment takes long")
+        with run.output() as out, run.progress("pair", total) as progress:
             alignments = align_all(problem, inputs.source, backend, progress, output.resume)
             if output.plot is not None:
                 alignments = _drawn(output.plot, params, inputs, alignments)
             kept = _write(output, params, scoring, inputs, alignments, out)
-            report.fields |= backend.report()
-    report["pairs"], report["pairs_written"] = total, kept
-    report["sequences"] = len(inputs.queries) + (0 if inputs.one_set else len(inputs.targets))
-    report.finish(f"{counted(total, 'pair')}, {kept:,} written, on {backend.name}")
+    sequences = len(inputs.queries) + (0 if inputs.one_set else len(inputs.targets))
+    summary = f"{counted(total, 'pair')}, {kept:,} written, on {run.device}"
+    run.finish(summary, pairs=total, pairs_written=kept, sequences=sequences)
 
 
 def _drawn(
@@ -164,15 +161,14 @@ def _drawn(
     heatmap.save(path)
 
 
-def warn_of_giants(problem: PairProblem, on_gpu: bool) -> None:
-    """Alignments of genomes are exact as well, but can be hours of a core's work."""
+def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
+    """Cells of the longest pair if its alignment is minutes of work or more, as those of genomes; else None."""
     if not problem.traced or (on_gpu and problem.from_corners):
-        return
+        return None
     fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
     most = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
     cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
-    if cells > most:
-        warn("pairwise", f"the longest pair has {cells:.1e} cells: its alignment takes long")
+    return cells if cells > most else None
 
 
 def _write(
