@@ -29,6 +29,7 @@ from tests.helpers.paths import TESTS
 COMMANDS = dict(bad_input.COMMANDS)
 COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
 COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
+COMMANDS["pairwise --output-format parquet"] = "pairwise {folder}/reads.fq --output-format parquet"
 COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpualign.bounded_gaps.cpu import GapAlignments, PairBlock
 from gpualign.bounded_gaps.params import GapsParams
-from gpualign.bounded_gaps.run import Aligner, RowFormat
+from gpualign.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work, mean_cells
@@ -64,7 +64,7 @@ def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[
     counted = np.arange(layout.model.max_gaps) < answer.gaps[:, None]
     letters = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
     columns["gaps"] = np.where(found, letters, -1).astype(np.int32)
-    place = layout.columns.index("cigar")
+    place = list(columns_of(layout.model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
     columns["cigar"] = TextColumn.of([line.split(b"\t")[place] for line in lines])
     return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.letters)))
