@@ -7,15 +7,17 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpualign.engine.opening import open_backend
+from gpualign.engine.select import parse_device
 from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.work import Work
-from gpualign.errors import UsageError
+from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.in_memory import Sequences, as_batch, packed, run_options
@@ -115,7 +117,7 @@ class Mapper:
         self._target = Target(self.names, self.lengths.tolist(), self._params.scoring)
         self._idle: list[Backend] = []  # GPUs that no call uses at present
         self._lock, self._process = threading.Lock(), os.getpid()
-        self._closed = False
+        self._closed = self._used_gpu = False
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_params", "_options", "_index", "names", "lengths")
@@ -277,8 +279,8 @@ class Mapper:
     @contextmanager
     def _backend(self, work: Work) -> Iterator[Backend]:
         """One that is open, or a new one; a GPU stays open for the next call."""
-        if self._process != os.getpid():  # those are the parent's
-            self._start()
+        if self._process != os.getpid():
+            self._after_fork()
         with self._lock:
             if self._closed:
                 raise UsageError(_CLOSED)
@@ -291,10 +293,19 @@ class Mapper:
             backend.close()
             raise
         with self._lock:
+            self._used_gpu |= backend.on_gpu
             if backend.on_gpu and not self._closed:
                 self._idle.append(backend)
                 return
         backend.close()
+
+    def _after_fork(self) -> None:
+        """The child has none of its parent's devices, and CUDA cannot be started again in it."""
+        if self._used_gpu and not parse_device(self._options.device).automatic:
+            raise DeviceError("CUDA does not survive a fork (start processes by spawn)")
+        if self._used_gpu:
+            self._options = replace(self._options, device="cpu")
+        self._start()
 
     def _library(self, items: Iterator[Any]) -> tuple[PairModel, Iterator[Any]]:
         """How pairs lie, and the items from the first one on."""

@@ -109,8 +109,9 @@ class Drawing:
         return self.text()
 
     def _repr_html_(self) -> str:
-        lines = []
+        blocks = []
         for first, marks, second in self._drawn(_WIDTH):
-            coloured = re.sub(r"\.+|-+|~+", _coloured, marks)
-            lines.append("\n".join([html.escape(first), coloured, html.escape(second)]))
-        return f'<pre style="line-height:1.15">{chr(10).join(lines)}</pre>'
+            lines = (html.escape(first), re.sub(r"\.+|-+|~+", _coloured, marks), html.escape(second))
+            blocks.append("\n".join(filter(None, lines)))
+        text = "\n\n".join(blocks)
+        return f'<pre style="line-height:1.15">{text}</pre>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from gpualign.tables.drawing import Drawing, operations
@@ -20,16 +21,21 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def shown(value: object) -> str:
+    """A value as text."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def page(names: Sequence[str], first: Sequence[Row], count: int, draw: Callable[[Any], Drawing | None] | None) -> str:
     """The first of ``count`` rows as a table, and their alignments."""
-    shown = first[:ROWS]
+    rows = first[:ROWS]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     body = "".join(
-        f"<tr>{''.join(_cell(name, value) for name, value in zip(names, row, strict=True))}</tr>" for row in shown
+        f"<tr>{''.join(_cell(name, value) for name, value in zip(names, row, strict=True))}</tr>" for row in rows
     )
-    more = f"<p>{count:,} rows, of which the first {len(shown)} are shown</p>" if count > len(shown) else ""
-    drawings = [] if draw is None else [drawing for row in shown if (drawing := draw(row)) is not None]
-    alignments = "".join(drawing._repr_html_() for drawing in drawings[:_DRAWN])
+    more = f"<p>{count:,} rows, of which the first {len(rows)} are shown</p>" if count > len(rows) else ""
+    drawings = filter(None, map(draw, rows)) if draw is not None else ()
+    alignments = "".join(drawing._repr_html_() for drawing in islice(drawings, _DRAWN))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div>{table}{more}{alignments}</div>"
 
@@ -38,7 +44,7 @@ def _cell(name: str, value: object) -> str:
     if name == "cigar" and isinstance(value, str) and value != "*":
         return f'<td style="text-align:left;white-space:nowrap"><code>{cigar(value)}</code></td>'
     if isinstance(value, float):
-        return f"<td>{value:.6g}</td>"
+        return f"<td>{shown(value)}</td>"
     if isinstance(value, int):
         return f"<td>{value:,}</td>"
     text = value.decode("latin-1") if isinstance(value, bytes) else "" if value is None else str(value)

@@ -203,7 +203,7 @@ class Table(Generic[R_co]):
         return table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        shown = [self.names, *(tuple(map(str, row)) for row in islice(self._tuples(), html.ROWS))]
+        shown = [self.names, *(tuple(map(html.shown, row)) for row in islice(self._tuples(), html.ROWS))]
         widths = [min(40, max(map(len, column))) for column in zip(*shown, strict=True)]
         lines = [
             "  ".join(html.short(cell, 40).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -12,6 +12,7 @@ import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -335,12 +336,14 @@ def test_a_fork_does_not_use_its_parents_device(use: Callable[[FakeDriver], None
     use(FakeDriver())
     mapper = gpualign.Mapper([contig], device="cuda")
     mapper.map([contig[:100]])
+    (kept,) = mapper._idle
     mapper._process = os.getpid() + 1  # as in a child
-    before = list(mapper._idle)
-    mapper.map([contig[:100]])
-    assert before[0] not in mapper._idle
-    mapper.close()
-    before[0].close()
+    with pytest.raises(gpualign.DeviceError, match="CUDA does not survive a fork"):
+        mapper.map([contig[:100]])
+    mapper._options = replace(mapper._options, device="auto")
+    assert mapper.map([contig[:100]])["position"].tolist() == [0]
+    assert mapper._idle == []
+    kept.close()
 
 
 def test_interrupted(reads: list[tuple[str, str, str]]) -> None:
