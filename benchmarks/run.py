@@ -111,6 +111,12 @@ BENCHMARKS = {
         quick="--sets ecoli --share 0.05",
     ),
     "real-reads": Benchmark("map: agreement with bwa mem on real reads", "real_reads.py", cpu=("",)),
+    "mapper-api": Benchmark(
+        "map: Mapper over a Python iterator of reads, compared with mappy",
+        "mapper_api.py",
+        cpu=("",),
+        quick="--reads 2000 --rounds 1 --genomes ecoli_mg1655",
+    ),
     "validity": Benchmark(
         "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"
     ),

@@ -158,14 +158,11 @@ def packed(batch: SequenceBatch) -> Reference:
     return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
 
 
-def _code_table() -> NDArray[np.uint8]:
-    table = np.zeros(256, np.uint8)
-    for letter in _NUCLEOTIDES:
-        table[[letter, ord(chr(letter).lower())]] = ord("T") if letter == ord("U") else letter
-    return table
-
-
-_CODES = _code_table()
+#: upper case, U as T, 0 for what is no nucleotide code
+_CODES = bytes(
+    0 if letter not in _NUCLEOTIDES else ord("T") if letter == ord("U") else letter
+    for letter in (ord(chr(byte).upper()) if byte < 128 else 0 for byte in range(256))
+)
 
 
 def checked_nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64], first: int = 0) -> NDArray[np.uint8]:
@@ -174,8 +171,9 @@ def checked_nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64], 
     Raises:
         InputError: a letter that is no nucleotide code.
     """
-    translated = _CODES[letters]
-    if not translated.all():
+    text = letters.tobytes().translate(_CODES)
+    translated = np.frombuffer(text, np.uint8)
+    if b"\0" in text:
         bad = np.flatnonzero(translated == 0)
         record = first + int(np.searchsorted(offsets, bad[0], side="right")) - 1
         wrong = letters[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,9 @@ def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) 
     if kinds == {str} or not reads:
         texts: Sequence[Any] = reads
     elif kinds == {tuple} and set(map(len, reads)) == {3}:
-        names, texts, qualities = zip(*reads, strict=True)
+        texts = list(map(itemgetter(1), reads))
+        if not letters_only:
+            names, _, qualities = zip(*reads, strict=True)
     else:
         fields = (fields_of(read, first + i) for i, read in enumerate(reads))
         names, texts, qualities = zip(*fields, strict=True)

@@ -287,13 +287,13 @@ class Mapper:
             backend = self._idle.pop() if self._idle else None
         if backend is None:
             backend = open_backend(self._options, "map", work)
+            self._used_gpu |= backend.on_gpu
         try:
             yield backend
         except BaseException:
             backend.close()
             raise
         with self._lock:
-            self._used_gpu |= backend.on_gpu
             if backend.on_gpu and not self._closed:
                 self._idle.append(backend)
                 return
