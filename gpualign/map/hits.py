@@ -21,7 +21,7 @@ _UNMAPPED, _REVERSE, _SECOND_END, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 
 _OPERATIONS = "MIDNSHP=X"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """What hits lie on.
 
@@ -63,7 +63,7 @@ class Hit(Row):
 
     @property
     def _target(self) -> Target:
-        target: Target = self._shared["target"]
+        target: Target = self._shared
         return target
 
     @property
@@ -201,5 +201,5 @@ def hit_table(alignments: Alignments, first: int, target: Target, drawer: Drawer
     names = ("flag", "contig", "position", "mapq", "score", "distance")
     text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(numbers))
     columns = {"read": numbers, **{name: getattr(alignments, name) for name in names}}
-    look = Look(row=Hit, shared={"target": target}, draw=drawer)
+    look = Look(row=Hit, shared=target, draw=drawer)
     return Table({**columns, "cigar": TextColumn.of_lines(text)}, look)

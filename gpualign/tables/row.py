@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -15,7 +15,7 @@ class Row(tuple[Any, ...]):
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
-    _shared: Mapping[str, Any] = {}
+    _shared: Any = None
 
     if TYPE_CHECKING:
 
@@ -36,8 +36,9 @@ class Row(tuple[Any, ...]):
         return _restore, (type(self).__bases__[0], self._fields, self._shared, tuple(self))
 
 
-def row_type(base: type[R], fields: tuple[str, ...], shared: Mapping[str, Any]) -> type[R]:
-    """Rows with these fields; ``shared`` is what all of them have in common."""
+@lru_cache(64)  # a class takes longer to make than a row
+def row_type(base: type[R], fields: tuple[str, ...], shared: Any) -> type[R]:
+    """Rows with these fields; ``shared`` is what all of them have in common, hashable."""
     attributes = {name: property(itemgetter(i)) for i, name in enumerate(fields) if not hasattr(base, name)}
     members = {"__slots__": (), "_fields": fields, "_shared": shared, "__doc__": base.__doc__, **attributes}
     return cast("type[R]", type(base.__name__, (base,), members))
@@ -48,5 +49,6 @@ def maker(kind: type[R]) -> Callable[[Iterable[Any]], R]:
     return cast("Callable[[Iterable[Any]], R]", partial(tuple.__new__, kind))
 
 
-def _restore(base: type[R], fields: tuple[str, ...], shared: Mapping[str, Any], values: tuple[Any, ...]) -> R:
-    return maker(row_type(base, fields, shared))(values)
+def _restore(base: type[R], fields: tuple[str, ...], shared: Any, values: tuple[Any, ...]) -> R:
+    row: R = maker(row_type(base, fields, shared))(values)
+    return row

@@ -33,12 +33,12 @@ class Look:
 
     Attributes:
         row: their class.
-        shared: attributes that all of them have in common.
+        shared: what all of them have in common, hashable.
         draw: row -> its alignment; None: there is none to draw.
     """
 
     row: type[Row] = Row
-    shared: Mapping[str, Any] | None = None
+    shared: Any = None
     draw: Callable[[Any], Drawing | None] | None = None
 
 
@@ -138,7 +138,7 @@ class Table(Generic[R_co]):
         return Table({name: change(column) for name, column in self._columns.items()}, self._look)
 
     def __iter__(self) -> Iterator[R_co]:
-        make: Any = maker(row_type(self._look.row, self.names, self._look.shared or {}))
+        make: Any = maker(row_type(self._look.row, self.names, self._look.shared))
         return map(make, self._tuples())
 
     def _tuples(self) -> Iterator[tuple[Any, ...]]:
