@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gpualign.io.in_memory import read_sequences as read_sequences
     from gpualign.lcs.api import lcs_filter as lcs_filter
     from gpualign.map.api import Mapper as Mapper
+    from gpualign.map.hits import Hit as Hit
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
@@ -44,6 +45,7 @@ _HOMES = {
     "lcs_filter": "gpualign.lcs.api",
     "find_mems": "gpualign.mems.api",
     "Mapper": "gpualign.map.api",
+    "Hit": "gpualign.map.hits",
     "read_sequences": "gpualign.io.in_memory",
     "Table": "gpualign.tables.table",
     "GpualignError": "gpualign.errors",

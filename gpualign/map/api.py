@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from gpualign.tables.table import Table
 if TYPE_CHECKING:
     import pysam
 
+R = TypeVar("R")
 #: fields of the parameters that have a shorter name here
 _FIELDS = {
     "most_hits": "max_hits",
@@ -188,6 +189,14 @@ class Mapper:
         """
         yield from self._tables(reads, mates, progress, None)
 
+    @overload
+    def stream(
+        self, reads: Iterable[R], mates: None = None, *, progress: OnProgress | None = None
+    ) -> Iterator[tuple[R, list[Hit]]]: ...
+    @overload
+    def stream(
+        self, reads: Iterable[R], mates: Iterable[R], *, progress: OnProgress | None = None
+    ) -> Iterator[tuple[tuple[R, R], tuple[list[Hit], list[Hit]]]]: ...
     def stream(
         self, reads: Iterable[Read], mates: Iterable[Read] | None = None, *, progress: OnProgress | None = None
     ) -> Iterator[tuple[Any, Any]]:

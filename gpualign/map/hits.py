@@ -38,6 +38,12 @@ class Target:
 class Hit(Row):
     """An alignment of a read: a row of :meth:`Mapper.map`, with mappy's names beside its own.
 
+    >>> from gpualign import Mapper
+    >>> genome = "ACGTTGCATTAGGCTAACCGTATTCGAGTCCATGCAAGCTTGACCGTACGATTGCAGC"
+    >>> (hit,) = Mapper([genome]).map(genome[10:30] + genome[31:50])
+    >>> hit.position, hit.cigar, hit.r_st, hit.r_en, hit.q_st, hit.q_en, hit.NM
+    (10, '19M1D20M', 10, 50, 0, 39, 1)
+
     Attributes:
         read: the read's number; the mates of a pair are 2i and 2i + 1.
         flag: SAM's.

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.sequences.batch import join_bytes
-
 _NEWLINE = 10
 
 
@@ -41,7 +39,17 @@ class TextColumn:
         """Texts (n), of which some may be None."""
         parts = [text.encode() if isinstance(text, str) else text or b"" for text in texts]
         valid = np.array([text is not None for text in texts], bool)
-        return cls(*join_bytes(parts), None if valid.all() else valid, binary)
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, None if valid.all() else valid, binary)
+
+    @classmethod
+    def of_bytes(cls, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> TextColumn:
+        """Texts in UTF-8, or where one is none in Latin-1; ASCII is not copied."""
+        column = cls(letters, offsets, binary=True)
+        if letters.size == 0 or letters.max() < 128:
+            return cls(letters, offsets)
+        return cls.of([_as_text(part) for part in column.array])
 
     @classmethod
     def of_lines(cls, lines: bytes) -> TextColumn:
@@ -94,6 +102,13 @@ class TextColumn:
         if self.valid is not None:
             values[~self.valid] = None
         return values
+
+
+def _as_text(part: bytes) -> str:
+    try:
+        return part.decode()
+    except UnicodeDecodeError:
+        return part.decode("latin-1")
 
 
 @dataclass(frozen=True, eq=False)

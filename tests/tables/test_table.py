@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +195,23 @@ def test_what_a_callback_raises_ends_the_call() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         gpualign.pairwise(EXAMPLES / "amplicons.fa", score_only=True, progress=stop, threads=2)
+
+
+def test_sequences_are_tables_too(tmp_path: Path) -> None:
+    (tmp_path / "r.fq").write_bytes("@é x\nACGT\n+\nIIII\n".encode() + b"@\xe9\nAC\n+\nFF\n")
+    reads = gpualign.read_sequences(tmp_path / "r.fq")
+    expected = [("é", "ACGT", "IIII"), ("é", "AC", "FF")]
+    assert reads.to_polars().rows() == reads.table.tolist() == expected
+    assert reads.to_pandas().columns.tolist() == reads.to_arrow().column_names == ["name", "sequence", "quality"]
+    genes = gpualign.read_sequences(EXAMPLES / "amplicons.fa")
+    letters = genes.to_arrow()["sequence"].chunk(0).buffers()[2]
+    assert np.shares_memory(np.frombuffer(letters, np.uint8), genes.bases)
+    assert "<table>" in genes._repr_html_()
+
+
+def test_no_call_imports_a_library_for_tables() -> None:
+    code = (
+        "import sys, gpualign; gpualign.verify(['ACGT'], ['ACGT'], cigar=True); gpualign.Mapper(['ACGT' * 20]).map(['ACGT']);"
+        "found = {'pandas', 'pyarrow', 'polars', 'matplotlib'} & set(sys.modules); assert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
