@@ -211,7 +211,8 @@ def test_sequences_are_tables_too(tmp_path: Path) -> None:
 
 def test_no_call_imports_a_library_for_tables() -> None:
     code = (
-        "import sys, gpualign; gpualign.verify(['ACGT'], ['ACGT'], cigar=True); gpualign.Mapper(['ACGT' * 20]).map(['ACGT']);"
+        "import sys, gpualign; gpualign.verify(['ACGT'], ['ACGT'], cigar=True);"
+        "gpualign.Mapper(['ACGT' * 20]).map(['ACGT']);"
         "found = {'pandas', 'pyarrow', 'polars', 'matplotlib'} & set(sys.modules); assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
