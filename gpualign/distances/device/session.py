@@ -14,6 +14,8 @@ from gpualign.params import RunOptions
 
 #: seconds of a core's work that are worth a call to an open device
 _WORTH_A_CALL_S = 2e-3
+#: before the threads of devices end, which atexit's functions come after
+_at_exit = getattr(threading, "_register_atexit", atexit.register)
 _lock = threading.Lock()
 #: of this process: a fork's child must not use its parent's
 _open: dict[tuple[int, str, int | None], CudaBackend] = {}
@@ -36,7 +38,7 @@ def backend_for(options: RunOptions, work: Work) -> Backend:
         backend = open_backend(options, "distances", work)
         if isinstance(backend, CudaBackend):
             if not _open:
-                atexit.register(close_devices)
+                _at_exit(close_devices)
             _open[key] = backend
         return backend
 
