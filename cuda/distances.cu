@@ -186,13 +186,12 @@ extern "C" __global__ void interleave(const uint8_t* symbols, const int64_t* off
 }
 
 // Queries query_order[first + blockIdx.x] against all targets, in blocks of targets by blockIdx.y. The value of pair (q, t)
-// goes to out[row * columns + t], where row is q, or blockIdx.x with `by_place`. limits: by length, or null; a value beyond
-// is -1.
+// goes to out[blockIdx.x * columns + t]. limits: by length, or null; a value beyond is -1.
 extern "C" __global__ void __launch_bounds__(128)
     distances(const uint8_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint8_t* table,
               const uint4* text, const uint32_t* start, const int32_t* target_order, const int64_t* target_offsets,
               const int32_t* limits, uint32_t* boundary, int32_t* out, int64_t columns, int32_t targets, int32_t first,
-              int32_t codes, int32_t by_place, int32_t boundary_chunks) {
+              int32_t codes, int32_t boundary_chunks) {
     extern __shared__ uint4 shared[];
     uint32_t* profile = reinterpret_cast<uint32_t*>(shared);
     const Texts texts{text, start, target_order, target_offsets, targets};
@@ -223,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(128)
         if (at >= targets) continue;
         int32_t value = kIndel ? n + m - 2 * pair.value : kFollowed ? pair.best : pair.value;
         if (limits && value > limits[kFollowed ? n : max(n, m)]) value = -1;
-        out[(by_place ? int64_t(blockIdx.x) : int64_t(query)) * columns + target] = value;
+        out[int64_t(blockIdx.x) * columns + target] = value;
     }
 }
 

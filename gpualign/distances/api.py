@@ -13,6 +13,7 @@ from gpualign.distances.cpu import CpuDistances, Report
 from gpualign.distances.device.run import DeviceDistances
 from gpualign.distances.device.scores import score_rows_on_devices
 from gpualign.distances.device.session import backend_for
+from gpualign.distances.foreign import DeviceArray, device_array
 from gpualign.distances.params import SCORE_MODES, Alphabet, DistanceMode, DistanceParams, ScoreMode
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
@@ -34,6 +35,8 @@ from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
+
+_ON_DEVICE = "arrays on a GPU need that GPU: give device, such as cuda:0, and sequences of up to 32,768 symbols"
 
 
 def distances(
@@ -67,8 +70,8 @@ def distances(
 
     Args:
         queries, targets: a file of sequences, or sequences: a list of str (by code points), bytes, arrays of numbers or
-            Biopython's Seq and SeqRecord; a (n, length) array; a batch of :func:`read_sequences`. ``targets`` None: the
-            queries with each other.
+            Biopython's Seq and SeqRecord; a (n, length) array, also of bytes on a GPU; a batch of
+            :func:`read_sequences`. ``targets`` None: the queries with each other.
         mode: "global", "prefix", "infix" (the query against all of the target, its beginning, or any part), or "indel"
             (insertions and deletions alone, n + m - 2 LCS).
         max_errors: most errors of interest; None: all.
@@ -77,7 +80,8 @@ def distances(
         sparse: give a list of the pairs within the limit instead.
         alphabet: "any": symbols are compared as they are; "nucleotide": in either case, U as T, and only A, C, G and T
             are equal to anything.
-        out: an array for the matrix, (queries, targets) of whole numbers.
+        out: an array for the matrix, (queries, targets) of numbers; on a GPU (``__cuda_array_interface__`` or DLPack)
+            of int32, which is then filled without a copy through the host. Work on arrays there must be done.
         device: "auto", "cpu", "cuda", "cuda:0,1". A device stays open for later calls.
         threads: host threads; 0: all cores.
         progress: called with how many queries are done, and of how many.
@@ -96,12 +100,19 @@ def distances(
     if out is not None and not params.dense:
         raise UsageError("out is for a matrix: leave out nearest and sparse")
     problem = Distances.of(params, symbols_of(queries), None if targets is None else symbols_of(targets))
-    way = _way(problem, run_options(device, threads), progress)
+    array = device_array(out)
+    way = _way(problem, run_options(device, threads), progress, array is not None)
     if params.nearest is not None:
         return way.nearest(params.nearest)
     if params.sparse:
         return way.sparse()
     shape = len(problem.queries), len(problem.targets)
+    if array is not None:
+        _check_shape(array, shape)
+        if not isinstance(way, DeviceDistances):
+            raise UsageError(_ON_DEVICE)
+        way.matrix_on_device(array)
+        return PairMatrix(out)
     values = _room(out, shape)
     way.matrix(values)
     if out is None or values is out:
@@ -235,18 +246,28 @@ def _selected(
     return PairMatrix(values)
 
 
-def _way(problem: Distances, options: RunOptions, progress: Report | None) -> CpuDistances | DeviceDistances:
+def _way(
+    problem: Distances, options: RunOptions, progress: Report | None, to_device: bool = False
+) -> CpuDistances | DeviceDistances:
     """The CPU, or devices where they are asked for or worth it, and suit."""
+    on_device = to_device or problem.queries.on_device or problem.targets.on_device
     if options.device != "cpu":
         narrow = problem.narrowed()
         longest = max(problem.queries.longest, problem.targets.longest)
         if narrow is not None and longest <= tuning.LONGEST:
-            backend = backend_for(options, Work.of(tuning.KERNELS, problem.cells))
+            backend = backend_for(options, Work.of(tuning.KERNELS, None if on_device else problem.cells))
             if isinstance(backend, CudaBackend):
-                return DeviceDistances(narrow, backend.devices, progress)
+                return DeviceDistances(narrow, backend.devices[:1] if on_device else backend.devices, progress)
         else:
             for_kernels(options, "distances", False, "more than 255 symbols, or long sequences:")
+    if on_device:
+        raise UsageError(_ON_DEVICE)
     return CpuDistances(problem, options.threads, progress)
+
+
+def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:
+    if array.shape != shape or array.dtype != np.int32:
+        raise UsageError(f"out on a GPU must be int32 of shape {shape}")
 
 
 def _room(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:

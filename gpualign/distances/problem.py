@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign.distances.params import DistanceParams
 from gpualign.distances.symbols import SymbolSet
+from gpualign.errors import UsageError
 
 #: cells of a block on a core: tenths of a second
 _BLOCK_CELLS = 4e10
@@ -39,11 +40,13 @@ class Distances:
     def of(cls, params: DistanceParams, queries: SymbolSet, targets: SymbolSet | None) -> Distances:
         others = queries if targets is None else targets
         nucleotides = params.alphabet == "nucleotide"
+        if nucleotides and (queries.on_device or others.on_device):
+            raise UsageError("nucleotides are told apart on the host: arrays on a GPU are compared as they are")
         if targets is None and nucleotides:
             queries = others = queries.as_nucleotides(0)
         elif nucleotides:
             queries, others = queries.as_nucleotides(0), others.as_nucleotides(1)
-        if queries.symbols.dtype != others.symbols.dtype:
+        if not (queries.on_device or others.on_device) and queries.symbols.dtype != others.symbols.dtype:
             queries, others = (
                 side if side.symbols.dtype == np.uint32 else side.widened() for side in (queries, others)
             )
@@ -73,6 +76,8 @@ class Distances:
 
     def narrowed(self) -> Distances | None:
         """The same with symbols of 8 bits, for devices; None where there are too many of them."""
+        if self.queries.on_device or self.targets.on_device:
+            return self
         if self.queries.symbols.dtype == np.uint8:
             return self if self.code_table[1] <= _MOST_CODES else None
         sides = [self.queries.symbols] if self.with_itself else [self.queries.symbols, self.targets.symbols]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.distances.foreign import DeviceArray, device_array
 from gpualign.errors import InputError, UsageError
 from gpualign.io.in_memory import read_sequences
 from gpualign.sequences.batch import SequenceBatch
@@ -26,15 +27,20 @@ class SymbolSet:
     """``n`` sequences, structure of arrays.
 
     Attributes:
-        symbols: uint8 or uint32 (total,), bytes or code points, joined without separators.
+        symbols: uint8 or uint32 (total,), bytes or code points, joined without separators; or an array on a GPU.
         offsets: int64 (n + 1,).
     """
 
-    symbols: NDArray[Any]
+    symbols: Any
     offsets: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the symbols lie on a GPU."""
+        return isinstance(self.symbols, DeviceArray)
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -86,8 +92,8 @@ def symbols_of(sequences: Any) -> SymbolSet:
     """Sequences of any accepted form.
 
     Args:
-        sequences: a file's path, a batch, a set from an earlier call, a (n, length) array of numbers, or sequences: str
-            (by code points), bytes, arrays of numbers, Biopython's Seq or SeqRecord.
+        sequences: a file's path, a batch, a set from an earlier call, a (n, length) array of numbers (on a GPU: of
+            bytes), or sequences: str (by code points), bytes, arrays of numbers, Biopython's Seq or SeqRecord.
 
     Raises:
         InputError: a file that cannot be read.
@@ -104,9 +110,17 @@ def symbols_of(sequences: Any) -> SymbolSet:
     if isinstance(sequences, np.ndarray) and sequences.ndim == 2:
         offsets = np.arange(len(sequences) + 1, dtype=np.int64) * sequences.shape[1]
         return SymbolSet(_numbers(np.ascontiguousarray(sequences).reshape(-1), 0), offsets)
+    if (array := device_array(sequences)) is not None:
+        return _on_device(array)
     if not isinstance(sequences, Iterable):
         raise UsageError(f"sequences are a path, a batch, an array or a list, not {type(sequences).__name__}")
     return _joined(list(sequences))
+
+
+def _on_device(array: DeviceArray) -> SymbolSet:
+    if len(array.shape) != 2 or array.dtype.kind not in "iuS" or array.dtype.itemsize != 1:
+        raise UsageError(f"sequences on a GPU are a (n, length) array of bytes, not {array.shape} of {array.dtype}")
+    return SymbolSet(array, np.arange(array.shape[0] + 1, dtype=np.int64) * array.shape[1])
 
 
 def _joined(sequences: list[Any]) -> SymbolSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from gpualign.distances import tuning
 from gpualign.distances.cpu import MODES
+from gpualign.distances.foreign import DeviceArray
 from gpualign.distances.problem import Distances
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.distances.symbols import SymbolSet
+from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device
 
 _CHUNK = 16  # symbols
@@ -24,7 +27,7 @@ class Task:
 
     Attributes:
         problem: with symbols of 8 bits, no more than 255 of them.
-        address: of a matrix on the device, which then gets the values; 0: they come back.
+        address: of a matrix (queries, targets) on the same GPU, which then gets the values; 0: they come back.
     """
 
     problem: Distances
@@ -73,10 +76,10 @@ class DistanceKernel:
         queries, targets = problem.queries, problem.targets
         table, codes = problem.code_table
         starts = _starts(targets.sorted_lengths)
+        q = symbols_on(slot, "queries", queries)
         addresses = [
             slot.upload(key, array)
             for key, array in (
-                ("queries", queries.symbols),
                 ("query offsets", queries.offsets),
                 ("query order", queries.order),
                 ("table", table),
@@ -86,8 +89,8 @@ class DistanceKernel:
                 ("limits", problem.limits),
             )
         ]
-        q, q_offsets, q_order, table_at, starts_at, t_order, t_offsets, limits = addresses
-        symbols = q if problem.with_itself else slot.upload("targets", targets.symbols)
+        q_offsets, q_order, table_at, starts_at, t_order, t_offsets, limits = addresses
+        symbols = q if problem.with_itself else symbols_on(slot, "targets", targets)
         text = slot.device_array("text", 16 * max(1, int(starts[-1])))
         interleave = self.device.function("distances", "interleave", tuning.defines(4, MODES["global"]))
         count, absent = np.int32(len(targets)), np.uint32(codes - 1)
@@ -122,11 +125,13 @@ class DistanceKernel:
             self._find(slot, item, sets, tuning.FOUND)
             return
         rows, columns = item.last - item.first, len(problem.targets)
-        matrix = item.address or slot.device_array("matrix", 4 * rows * columns)
-        self._fill(slot, item, sets, matrix, by_place=not item.address)
+        matrix = slot.device_array("matrix", 4 * rows * columns)
+        self._fill(slot, item, sets, matrix)
         if problem.params.nearest is not None:
             self._nearest(slot, item, sets, matrix)
-        elif not item.address:
+        elif item.address:
+            self._copy_rows(slot, item, int(matrix))
+        else:
             slot.download("matrix", (rows, columns), np.int32)
 
     def collect(self, slot: Slot, item: Task) -> tuple[NDArray[Any], ...]:
@@ -156,7 +161,7 @@ class DistanceKernel:
 
     # -- launches
 
-    def _fill(self, slot: Slot, item: Task, sets: Sets, matrix: Any, by_place: bool) -> None:
+    def _fill(self, slot: Slot, item: Task, sets: Sets, matrix: Any) -> None:
         """The values of all pairs of a task, into a matrix on the device."""
         problem = item.problem
         mode, rows, targets = MODES[problem.params.mode], item.last - item.first, len(problem.targets)
@@ -174,7 +179,7 @@ class DistanceKernel:
         boundary = slot.device_array("boundary", each * splits * rows_at_once)
         for first in range(item.first, item.last, rows_at_once):
             count = min(rows_at_once, item.last - first)
-            at = int(matrix) + (4 * targets * (first - item.first) if by_place else 0)
+            at = int(matrix) + 4 * targets * (first - item.first)
             slot.launch(
                 function,
                 (count, splits),
@@ -186,10 +191,17 @@ class DistanceKernel:
                 np.int32(targets),
                 np.int32(first),
                 np.int32(sets.codes),
-                np.int32(by_place),
                 np.int32(sets.chunks),
                 shared=shared,
             )
+
+    def _copy_rows(self, slot: Slot, item: Task, matrix: int) -> None:
+        """Rows to where they belong in another array on the GPU, neighbours together."""
+        numbers, row = item.problem.queries.order[item.first : item.last], 4 * len(item.problem.targets)
+        edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+        for first, last in pairwise(edges):
+            to, size = item.address + row * int(numbers[first]), row * (last - first)
+            self.device.driver.memcpy_dtod_async(to, matrix + row * first, size, slot.stream)
 
     def _nearest(self, slot: Slot, item: Task, sets: Sets, matrix: Any) -> None:
         params, rows = item.problem.params, item.last - item.first
@@ -243,7 +255,7 @@ class DistanceKernel:
             )
         else:
             matrix = slot.device_array("matrix", 4 * rows * columns)
-            self._fill(slot, item, sets, matrix, by_place=True)
+            self._fill(slot, item, sets, matrix)
             function = self.device.function("distances_within", "collect_values", {"WIDE": "0"})
             grid = (rows, max(1, min(-(-columns // 1024), 65535)))
             numbers = (np.int64(columns), np.int32(item.first), np.int32(problem.with_itself), np.int32(problem.half))
@@ -263,6 +275,29 @@ class DistanceKernel:
         if shared > 48 << 10:
             attribute = self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             function.set_attribute(attribute, shared)
+
+
+def symbols_on(slot: Slot, key: str, symbols: SymbolSet) -> Any:
+    """The address of a copy of a set's symbols."""
+    foreign = symbols.symbols
+    if not isinstance(foreign, DeviceArray):
+        return slot.upload(key, foreign)
+    pointer = slot.device_array(key, len(foreign))
+    slot.device.driver.memcpy_dtod_async(pointer, foreign.address, len(foreign), slot.stream)
+    return pointer
+
+
+def occurring_symbols(device: Device, *sets: SymbolSet) -> None:
+    """Find which symbols there are in sets that lie on the GPU; in the device's thread."""
+    slot = slots_of(device, 1)[0]
+    for symbols in sets:
+        if isinstance(symbols.symbols, DeviceArray) and "occurs" not in symbols.__dict__:
+            at, used = symbols_on(slot, "queries", symbols), slot.clear("symbols", 1024)
+            mark = device.function("distances", "mark_symbols", tuning.defines(4, MODES["global"]))
+            slot.launch(mark, 256, 256, at, np.int64(len(symbols.symbols)), used)
+            occurs = slot.download("symbols", 256, np.uint32)
+            slot.wait()
+            symbols.__dict__["occurs"] = occurs > 0
 
 
 def band_of(problem: Distances) -> tuple[bool, int] | None:

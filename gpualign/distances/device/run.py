@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gpualign.distances import tuning
 from gpualign.distances.cpu import Report
-from gpualign.distances.device.kernel import DistanceKernel, Task, band_of
+from gpualign.distances.device.kernel import DistanceKernel, Task, band_of, occurring_symbols
+from gpualign.distances.foreign import DeviceArray
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.engine.gpu.device import Device
@@ -27,6 +28,7 @@ class DeviceDistances:
 
     def __init__(self, problem: Distances, devices: Sequence[Device], report: Report | None = None) -> None:
         self.problem, self.devices, self.report = problem, devices, report
+        devices[0].call(occurring_symbols, devices[0], problem.queries, problem.targets).result()
 
     def matrix(self, out: NDArray[np.int32]) -> None:
         """Into ``out``, int32 (queries, targets); -1 beyond the limit."""
@@ -37,6 +39,11 @@ class DeviceDistances:
                 copies.append(pool.submit(_put, out, order[task.first : task.last], rows))
             for copy in copies:
                 copy.result()
+
+    def matrix_on_device(self, out: DeviceArray) -> None:
+        """The same into an array on the GPU."""
+        for _ in self._each(out.address):
+            pass
 
     def nearest(self, most: int) -> NearestPairs:
         shape = len(self.problem.queries), most
@@ -57,14 +64,14 @@ class DeviceDistances:
             (keys >> np.uint64(32)).astype(np.int32), keys.astype(np.uint32).view(np.int32), values[order]
         )
 
-    def _each(self) -> Iterator[tuple[Task, Any]]:
-        tasks = self._tasks()
+    def _each(self, address: int = 0) -> Iterator[tuple[Task, Any]]:
+        tasks = self._tasks(address)
         for task, result in zip(tasks, run_on_devices(tasks, DistanceKernel, self.devices), strict=True):
             if self.report is not None:
                 self.report(task.last, len(self.problem.queries))
             yield task, result
 
-    def _tasks(self) -> list[Task]:
+    def _tasks(self, address: int) -> list[Task]:
         problem = self.problem
         count, columns = len(problem.queries), max(1, len(problem.targets))
         if problem.params.sparse and band_of(problem) is not None:
@@ -72,7 +79,7 @@ class DeviceDistances:
         else:
             rows = tuning.CHUNK_BYTES // (4 * columns)
         rows = max(1, min(rows, -(-count // len(self.devices))))
-        return [Task(problem, first, min(count, first + rows)) for first in range(0, count, rows)]
+        return [Task(problem, first, min(count, first + rows), address) for first in range(0, count, rows)]
 
 
 def _put(out: NDArray[np.int32], numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:

@@ -256,6 +256,16 @@ void bind_distances(nb::module_& m) {
         modes["indel"] = distances::kIndel;
         return modes;
     }();
+    m.def(
+        "dlpack_array",
+        [](nb::ndarray<nb::ro, nb::c_contig> array) {
+            nb::list shape;
+            for (size_t i = 0; i < array.ndim(); i++) shape.append(array.shape(i));
+            const nb::dlpack::dtype type = array.dtype();
+            const char* kind = type.code == uint8_t(nb::dlpack::dtype_code::Int) ? "i" : type.code == uint8_t(nb::dlpack::dtype_code::UInt) ? "u" : "f";
+            return nb::make_tuple(reinterpret_cast<uintptr_t>(array.data()), shape, kind, int(type.bits));
+        },
+        nb::arg("array"), "Address, shape, NumPy kind and bits of an array of any device that speaks DLPack.");
     m.attr("DISTANCE_LANES") = distances::kLanes;
 }
 
