@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from gpualign.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from gpualign.distances.api import distances as distances
+    from gpualign.distances.api import scores as scores
     from gpualign.errors import DeviceError as DeviceError
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
@@ -44,6 +46,8 @@ _HOMES = {
     "iter_pairwise": "gpualign.pairwise.api",
     "lcs_filter": "gpualign.lcs.api",
     "find_mems": "gpualign.mems.api",
+    "distances": "gpualign.distances.api",
+    "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",
     "Hit": "gpualign.map.hits",
     "read_sequences": "gpualign.io.in_memory",

@@ -5,6 +5,7 @@
 namespace gpualign {
 void bind_abi(nanobind::module_& m);
 void bind_cpu(nanobind::module_& m);
+void bind_distances(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);

@@ -9,6 +9,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     nanobind::set_leak_warnings(false);
     gpualign::bind_abi(m);
     gpualign::bind_cpu(m);
+    gpualign::bind_distances(m);
     gpualign::bind_fastx(m);
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);
