@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.tables.row import Row
+from gpualign.tables.table import Table
+from gpualign.tables.tabular import Tabular
+
+#: rows and columns of a matrix that a notebook shows
+_SHOWN = 10
+
 
 @dataclass(frozen=True, eq=False)
-class PairMatrix:
+class PairMatrix(Tabular):
     """All pairs; ``np.asarray(result)`` and ``result[i, j]`` give the numbers.
 
     Attributes:
@@ -34,9 +41,19 @@ class PairMatrix:
     def shape(self) -> tuple[int, int]:
         return int(self.values.shape[0]), int(self.values.shape[1])
 
+    @property
+    def table(self) -> Table[Row]:
+        """A row for each query, a column for each target, which has its number for a name."""
+        values = np.asarray(self)
+        return Table({str(target): values[:, target] for target in range(values.shape[1])})
+
+    def _repr_html_(self) -> str:
+        corner = PairMatrix(np.asarray(self)[:_SHOWN, :_SHOWN])
+        return f"{corner.table._repr_html_()}<p>{self.shape[0]:,} × {self.shape[1]:,}</p>"
+
 
 @dataclass(frozen=True, eq=False)
-class NearestPairs:
+class NearestPairs(Tabular):
     """The best targets of each query, the best first, of equal ones the smaller number.
 
     Attributes:
@@ -51,9 +68,16 @@ class NearestPairs:
     def __len__(self) -> int:
         return len(self.target)
 
+    @property
+    def table(self) -> Table[Row]:
+        """A row for each pair: ``query``, ``rank`` (1 is the best), ``target``, ``value``."""
+        query, rank = np.nonzero(self.target >= 0)
+        columns = {"query": query.astype(np.int32), "rank": (rank + 1).astype(np.int32)}
+        return Table({**columns, "target": self.target[query, rank], "value": self.value[query, rank]})
+
 
 @dataclass(frozen=True, eq=False)
-class SparsePairs:
+class SparsePairs(Tabular):
     """The pairs within the limit, ordered by query, then target.
 
     Attributes:
@@ -68,6 +92,11 @@ class SparsePairs:
 
     def __len__(self) -> int:
         return len(self.query)
+
+    @property
+    def table(self) -> Table[Row]:
+        """The three columns."""
+        return Table({"query": self.query, "target": self.target, "value": self.value})
 
     def to_scipy(self, shape: tuple[int, int]) -> Any:
         """A ``scipy.sparse.coo_array``; note that it does not tell a distance of 0 from none."""

@@ -197,6 +197,26 @@ def test_what_a_callback_raises_ends_the_call() -> None:
         gpualign.pairwise(EXAMPLES / "amplicons.fa", score_only=True, progress=stop, threads=2)
 
 
+def test_distances_are_tables_too() -> None:
+    texts = ["kitten", "sitting", "mitten"]
+    matrix = gpualign.distances(texts)
+    frame = matrix.to_pandas()
+    assert frame.to_numpy().tolist() == [[0, 3, 1], [3, 0, 3], [1, 3, 0]]
+    assert matrix.to_polars().columns == matrix.to_arrow().column_names == ["0", "1", "2"]
+    assert np.shares_memory(frame["1"].to_numpy(), matrix.values)
+    assert "3 × 3" in matrix._repr_html_()
+    pairs = gpualign.distances(texts, max_errors=3, sparse=True)
+    assert pairs.to_polars().rows() == pairs.table.tolist() == [(0, 1, 3), (0, 2, 1), (1, 2, 3)]
+    assert np.shares_memory(pairs.to_pandas()["value"].to_numpy(), pairs.value)
+    nearest = gpualign.distances(texts, nearest=5)
+    assert nearest.to_arrow().to_pylist()[:2] == [
+        {"query": 0, "rank": 1, "target": 2, "value": 1},
+        {"query": 0, "rank": 2, "target": 1, "value": 3},
+    ]
+    assert len(nearest.to_pandas()) == 6
+    assert "<table>" in nearest._repr_html_()
+
+
 def test_sequences_are_tables_too(tmp_path: Path) -> None:
     (tmp_path / "r.fq").write_bytes("@é x\nACGT\n+\nIIII\n".encode() + b"@\xe9\nAC\n+\nFF\n")
     reads = gpualign.read_sequences(tmp_path / "r.fq")
