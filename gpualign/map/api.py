@@ -135,7 +135,7 @@ class Mapper:
         self.close()
 
     def close(self) -> None:
-        """Give back the GPUs; the mapper maps no more. Calls that are under way end first."""
+        """Give back the GPUs; the mapper maps no more. Calls in progress end, and give back theirs."""
         with self._lock:
             self._closed, idle, self._idle = True, self._idle, []
         if self._process == os.getpid():

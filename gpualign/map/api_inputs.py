@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from gpualign.io.records import batch_of, batched, checked_reads, letters_of_rea
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
-_NUCLEOTIDES = frozenset("ACGTUNRYSWKMBDHVacgtunryswkmbdhv")
+_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]+")
 #: longer texts of nucleotide codes are no file names
 _LONGEST_NAME = 64
 Item = Chunk | PairedParts | SequenceBatch
@@ -31,7 +32,7 @@ def is_sequence(reads: object) -> bool:
     """Whether what is given is one read, not a path nor several reads."""
     if isinstance(reads, bytes | bytearray | memoryview):
         return True
-    if not isinstance(reads, str) or not reads or not _NUCLEOTIDES.issuperset(reads):
+    if not isinstance(reads, str) or not _NUCLEOTIDES.fullmatch(reads):
         return False
     return len(reads) > _LONGEST_NAME or not os.path.exists(reads)
 

@@ -132,7 +132,7 @@ def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[s
         "strand": SignColumn.of_strands(batch.pairs.strand[pair].astype(bool)),
     }
     if params.cigar:
-        columns["cigar"] = TextColumn.of(cigars_of(params, batch, result))
+        columns["cigar"] = cigars_of(params, batch, result)
     return columns
 
 
