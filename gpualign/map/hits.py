@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from gpualign.tables.table import Look, Table
 
 _UNMAPPED, _REVERSE, _SECOND_END, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
 _OPERATIONS = "MIDNSHP=X"
+_CLIPS = re.compile(r"\d+[SH]")
+_SHORT_CIGAR = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,45 @@ class Target:
     names: list[str]
     lengths: list[int]
     scoring: Scoring
+
+
+class Sums(NamedTuple):
+    """Of a CIGAR: bases of reference and query that are aligned, clipped ones at its ends, pairs, gaps, their bases."""
+
+    reference: int
+    query: int
+    first_clip: int
+    last_clip: int
+    pairs: int
+    openings: int
+    gaps: int
+
+
+def _count(cigar: str) -> Sums:
+    every = operations(cigar)
+    total = dict.fromkeys(_OPERATIONS, 0)
+    for length, kind in every:
+        total[kind] += length
+    first = next((i for i, (_, kind) in enumerate(every) if kind not in "SH"), 0)
+    clips = [length if kind in "SH" else 0 for length, kind in every]
+    pairs, gaps = total["M"] + total["="] + total["X"], total["I"] + total["D"]
+    return Sums(
+        reference=pairs + total["D"] + total["N"],
+        query=pairs + total["I"],
+        first_clip=sum(clips[:first]),
+        last_clip=sum(clips[first:]),
+        pairs=pairs,
+        openings=sum(kind in "ID" for _, kind in every),
+        gaps=gaps,
+    )
+
+
+_count_once = lru_cache(1 << 14)(_count)
+
+
+def _sums(cigar: str) -> Sums:
+    """Most reads have one of few CIGARs; those of long reads are long, and each its own."""
+    return _count_once(cigar) if len(cigar) <= _SHORT_CIGAR else _count(cigar)
 
 
 class Hit(Row):
@@ -89,7 +132,8 @@ class Hit(Row):
     @property
     def strand(self) -> int:
         """1 forward, -1 reverse; 0 unmapped."""
-        return 0 if not self.is_mapped else -1 if self.flag & _REVERSE else 1
+        flag = self.flag
+        return 0 if flag & _UNMAPPED else -1 if flag & _REVERSE else 1
 
     @property
     def is_primary(self) -> bool:
@@ -108,16 +152,12 @@ class Hit(Row):
     @property
     def operations(self) -> list[list[int]]:
         """mappy's ``cigar``: [length, operation] without clips, operations numbered as in BAM."""
-        every = ([length, _OPERATIONS.index(kind)] for length, kind in operations(self.cigar))
-        return [each for each in every if each[1] not in (4, 5)]
+        return [[length, _OPERATIONS.index(kind)] for length, kind in operations(self.cigar_str)]
 
     @property
     def cigar_str(self) -> str:
         """``cigar`` without clips, as mappy has it."""
-        return "".join(f"{length}{_OPERATIONS[kind]}" for length, kind in self.operations)
-
-    def _sum(self, kinds: str) -> int:
-        return sum(length for length, kind in operations(self.cigar) if kind in kinds)
+        return _CLIPS.sub("", self.cigar)
 
     @property
     def r_st(self) -> int:
@@ -126,38 +166,31 @@ class Hit(Row):
 
     @property
     def r_en(self) -> int:
-        """Behind the last aligned base of the contig."""
-        return self.position + self._sum("MDN=X")
+        """First base of the contig after the alignment."""
+        return self.position + _sums(self.cigar).reference
 
     @property
     def q_st(self) -> int:
         """First aligned base on the read's own strand."""
-        return self._clips()[self.strand == -1]
+        sums = _sums(self.cigar)
+        return sums.last_clip if self.flag & _REVERSE else sums.first_clip
 
     @property
     def q_en(self) -> int:
-        """Behind the last aligned base on the read's own strand."""
-        return self._sum("MI=XSH") - self._clips()[self.strand != -1]
-
-    def _clips(self) -> tuple[int, int]:
-        """Clipped bases at the CIGAR's two ends."""
-        every = operations(self.cigar)
-        middle = [i for i, (_, kind) in enumerate(every) if kind not in "SH"] or [0]
-        first, last = every[: middle[0]], every[middle[-1] + 1 :]
-        return sum(length for length, _ in first), sum(length for length, _ in last)
+        """First base of the read, on its own strand, after the alignment."""
+        return self.q_st + _sums(self.cigar).query
 
     @property
     def blen(self) -> int:
         """Columns of the alignment."""
-        return self._sum("MID=X")
+        sums = _sums(self.cigar)
+        return sums.pairs + sums.gaps
 
     @property
     def mlen(self) -> int:
         """Matching bases, which follow from the score; letters other than A, C, G and T match nothing."""
-        cost = self._target.scoring
-        gaps = [length for length, kind in operations(self.cigar) if kind in "ID"]
-        aligned = self._sum("M=X")
-        gained = self.score + len(gaps) * cost.gap_open + sum(gaps) * cost.gap_extend + aligned * cost.mismatch
+        cost, sums = self._target.scoring, _sums(self.cigar)
+        gained = self.score + sums.openings * cost.gap_open + sums.gaps * cost.gap_extend + sums.pairs * cost.mismatch
         return gained // (cost.match + cost.mismatch)
 
     @property
