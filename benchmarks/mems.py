@@ -210,7 +210,7 @@ def search_seconds(workload: Workload, reference: Path, query: Path, threads: in
         Piece(text, at, min(text.text.length, at + step)) for text in texts for at in range(0, text.text.length, step)
     ]
     start = time.perf_counter()
-    most = search.most_occurrences
+    most = search.max_occurrences
     for _ in run_ordered(pieces, lambda piece: search.find(piece, most, 1 << 62).reached, threads):
         pass
     return time.perf_counter() - start

@@ -97,7 +97,7 @@ def stage_text(folder: Path) -> None:
         folder / "device" / "mem_tile.cuh",
         (
             "    uint64_t hash[TILE];\n",
-            "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MOST_WINDOW / 32 + 4];\n",
+            "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MAX_WINDOW / 32 + 4];\n",
         ),
         ("warp_fill_keys(const Task& task, Minima&", "warp_fill_keys(const Task& task, WarpSpace& space, Minima&"),
         ("warp_fill_keys(task, minima, begin);", "warp_fill_keys(task, space, minima, begin);"),
@@ -195,7 +195,7 @@ VARIANTS = (
     Variant("tile of 128 positions", {"tile": 128}),
     Variant("tile of 256 positions", {"tile": 256}),
     Variant("tile of 512 positions", {"tile": 512}),
-    Variant("room for any window", {"most_window": 256, "warps": 2}),
+    Variant("room for any window", {"max_window": 256, "warps": 2}),
     Variant("counted, then searched again", two_passes=True),
     Variant("1 warp a block", {"warps": 1}),
     Variant("2 warps a block", {"warps": 2}),

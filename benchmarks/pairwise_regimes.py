@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LENGTHS, LONG, COUNTS = (100, 300, 1000, 3000), (10_000, 30_000, 100_000), (2, 12, 64, 400, 1500)
 #: cells of a row, at least, and at most without and with traceback
-_LEAST_CELLS, _MOST_CELLS = 1e6, (1.2e12, 4e11)
+_MIN_CELLS, _MAX_CELLS = 1e6, (1.2e12, 4e11)
 #: rounds of a row: at least, and at most in so many seconds; the first makes room on the device
 _ROUNDS, _ROW_SECONDS = (2, 7), 0.3
 #: a kernel so many times as slow as the best one is not run again; and one with a thread a pair, which falls behind as
@@ -28,7 +28,7 @@ _NOT_AGAIN, _NOT_LONGER, _BY_THREADS = 5, 20, {"lazy", "rscan"}
 #: TiledDScan aligns one pair after the other: only long ones, and few sequences
 _FEW = 12
 #: cells of a table that a thread can trace back
-_MOST_CELLS_PER_THREAD = 1 << 27
+_MAX_CELLS_PER_THREAD = 1 << 27
 
 
 def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder, CudaBackend(list_devices()[:1]) as backend:
         path = Path(folder) / "a.fa"
         for length, count, traced in itertools.product(lengths, COUNTS, (False, True)):
-            if not _LEAST_CELLS < count * (count - 1) / 2 * length**2 < _MOST_CELLS[traced]:
+            if not _MIN_CELLS < count * (count - 1) / 2 * length**2 < _MAX_CELLS[traced]:
                 continue
             if time.perf_counter() > deadline:
                 break
@@ -55,7 +55,7 @@ def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
             kernels = {"rscan", "dscan", "tiled"} if traced else {"lazy", "tiled"}
             if traced and (length < LONG[0] or count > _FEW):
                 kernels.discard("tiled")
-            if length**2 > _MOST_CELLS_PER_THREAD:
+            if length**2 > _MAX_CELLS_PER_THREAD:
                 kernels.discard("rscan")
             slow = hopeless[traced, count]
             row = {"length": length, "pairs": count * (count - 1) // 2, "traceback": traced}

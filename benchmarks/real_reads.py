@@ -25,7 +25,7 @@ import mapping
 
 EXAMPLES = harness.FOLDER.parent / "examples" / "data"
 _SURE, _TOLERANCE = 30, 10
-_MOST_LISTED = 50
+_MAX_LISTED = 50
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def compare(ours: dict[Any, mapping.Place | None], theirs: dict[Any, mapping.Pla
         "differences": dict(Counter(difference(mine, other) for _, mine, other in differing)),
         "listed": [
             {"read": key[0], "end": key[1], "ours": asdict(mine), "theirs": asdict(other)}
-            for key, mine, other in differing[:_MOST_LISTED]
+            for key, mine, other in differing[:_MAX_LISTED]
         ],
     }
 

@@ -17,7 +17,7 @@ from bases import BASES, complement, substitute
 from data import genome, read_fasta
 from numpy.typing import NDArray
 
-MOST_PARTS = 4  # diagonals of a read that the truth has room for
+MAX_PARTS = 4  # diagonals of a read that the truth has room for
 NO_DIAGONAL = np.iinfo(np.int64).min // 2
 
 
@@ -173,7 +173,7 @@ class Simulator:
             span = np.maximum(model.length, self.rng.normal(mean, sd, model.reads).round().astype(np.int64))
         contig, start = self.places(model.reads, span)
         turned = self.rng.random(model.reads) < 0.5
-        diagonals = np.full((model.reads, ends, MOST_PARTS), NO_DIAGONAL)
+        diagonals = np.full((model.reads, ends, MAX_PARTS), NO_DIAGONAL)
         quality = b"F" * model.length
         files = [(folder / (f"reads_{end + 1}.fq" if ends == 2 else "reads.fq")).open("wb") for end in range(ends)]
         for i in range(model.reads):

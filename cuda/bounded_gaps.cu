@@ -60,7 +60,7 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
     const int64_t per_task = int64_t(32 / lanes) * Pairs::pairs;
     const int64_t tasks = (launch.batch.pairs + per_task - 1) / per_task;
     for (int64_t task = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32; task < tasks; task += warps) {
-        Warp<Pairs, width, lanes, STRICT> warp(launch.batch, model, work, scoring, task);
+        WarpTask<Pairs, width, lanes, STRICT> warp(launch.batch, model, work, scoring, task);
         if constexpr (Trace) warp.align_and_trace(launch.batch.gap_list, launch.batch.start);
         else warp.template align<false>();
         if (warp.rank == 0) warp.pairs.write(launch.batch, model, Trace);
@@ -70,11 +70,11 @@ __device__ __forceinline__ void run(const Launch& launch, const Pairs& scoring) 
 template <int width, int lanes, bool Trace>
 __device__ __forceinline__ void run_single(const Launch& launch) {
     extern __shared__ int32_t table[];
-    for (int k = threadIdx.x; k < launch.letters * launch.letters; k += blockDim.x) table[k] = launch.table[k];
+    for (int k = threadIdx.x; k < launch.symbols * launch.symbols; k += blockDim.x) table[k] = launch.table[k];
     __syncthreads();
     Single<width> scoring;
     scoring.table = table;
-    scoring.letters = launch.letters;
+    scoring.symbols = launch.symbols;
     run<Single<width>, width, lanes, Trace>(launch, scoring);
 }
 

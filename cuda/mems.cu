@@ -2,7 +2,7 @@
 // over them, which gives the canonical seeds, looks these up and tests their hits, 32 at a time over seed borders and only
 // those on the right strand, so that a frequent seed keeps all lanes busy. `mems_count` counts a tile's matches and, while
 // there is room, writes them down; `mems_sum` and `mems_number` number them tile by tile, and `mems_place` moves them to where
-// their numbers say, all without the host. Where room was short, `mems_fill` searches again and writes a part of the matches
+// their numbers say, all without the host. Where space was short, `mems_fill` searches again and writes a part of the matches
 // at their places, so that memory is bounded however many there are.
 // Matches of one start come in order of reference position, so `mems_order` only has to bring a tile's starts together.
 // A tile of satellite repeats has a thousand times the hits of others: after the first kPartHits of them it leaves the
@@ -22,7 +22,7 @@ namespace gpualign {
 
 constexpr uint32_t kPartHits = 8192;   // of a tile that one warp tests
 
-// The units of work: tiles, as far as a tile's own warp goes, and behind them places for parts.
+// The units of work: tiles, as far as a tile's own warp goes, and after them places for parts.
 struct Units {
     uint32_t tiles;
     const TilePart* parts;
@@ -54,14 +54,14 @@ __device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& spac
     });
 }
 
-// All lanes: leaves the parts of a tile after the first to others; false where the list has no room for all of them.
+// All lanes: leaves the parts of a tile after the first to others; false where the list has no memory for all of them.
 __device__ __forceinline__ bool warp_leave_parts(LeftOver& list, uint32_t tile, uint64_t hits) {
     const uint64_t more = (hits - 1) / kPartHits;
-    if (more > kMostParts) return false;
+    if (more > kMaxParts) return false;
     uint32_t place = 0;
     if (lane_number() == 0) place = atomicAdd(&list.part_count, uint32_t(more));
     place = __shfl_sync(kAllLanes, place, 0);
-    if (place > kMostParts - more) return false;
+    if (place > kMaxParts - more) return false;
     for (uint32_t i = uint32_t(lane_number()); i < more; i += 32) list.parts[place + i] = {tile, i + 1};
     return true;
 }
@@ -129,12 +129,12 @@ using namespace gpualign;
         const uint32_t *__restrict__ offsets, const uint64_t *__restrict__ entries, int bucket_bits,                  \
         const uint64_t *__restrict__ words, const uint64_t *__restrict__ near_break,                                  \
         const uint32_t *__restrict__ segment_starts, const uint32_t *__restrict__ segment_ends, uint32_t segments,    \
-        uint32_t bases, uint32_t own_begin, uint32_t own_end, int k, int w, uint32_t least_length
+        uint32_t bases, uint32_t own_begin, uint32_t own_end, int k, int w, uint32_t min_length
 #define TASK                                                                                                          \
     Task {                                                                                                            \
         {text_words, text_breaks}, text_length, {offsets, entries, {k, bucket_bits}},                                 \
             {words, near_break, segment_starts, segment_ends, segments, bases}, own_begin, own_end, k, w,             \
-            least_length                                                                                              \
+            min_length                                                                                              \
     }
 
 // Counts of the tiles from `first_tile` on, each as far as its warp goes. With `capacity`, also the matches themselves with
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                      uint32_t* __restrict__ totals, uint64_t capacity, FoundMem* __restrict__ found_mems,
                      LeftOver* left_over) {
     __shared__ WarpSpace spaces[WARPS];
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < kMostParts; i += gridDim.x * WARPS) {
+    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < kMaxParts; i += gridDim.x * WARPS) {
         const TilePart part = left_over->parts[i];
         uint32_t count = 0;
         if (part.part != 0) {
@@ -180,13 +180,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 }
 
 // Counts of the matches of the tiles from `first_tile` on that are unique in the reference, and the matches themselves, of
-// which a start has one at most; there is room for as many. The unit after the tiles gets none. A tile's come in order.
+// which a start has one at most; there is space for as many. The unit after the tiles gets none. A tile's come in order.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_count_unique(const uint64_t* __restrict__ text_words, const uint64_t* __restrict__ text_breaks, uint64_t text_length,
                       const uint32_t* __restrict__ offsets, const uint32_t* __restrict__ positions, int k,
                       const uint64_t* __restrict__ words, const uint64_t* __restrict__ near_break,
                       const uint32_t* __restrict__ segment_starts, const uint32_t* __restrict__ segment_ends,
-                      uint32_t segments, uint32_t bases, uint32_t least_length, uint32_t first_tile, uint32_t tiles,
+                      uint32_t segments, uint32_t bases, uint32_t min_length, uint32_t first_tile, uint32_t tiles,
                       uint32_t* __restrict__ counts, uint32_t* __restrict__ totals, FoundMem* __restrict__ found_mems,
                       LeftOver* left_over) {
     const uint32_t unit = blockIdx.x * WARPS + threadIdx.x / 32;
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const UniqueMemTask task{{text_words, text_breaks},
                              {words, near_break, segment_starts, segment_ends, segments, bases},
                              {offsets, positions, k},
-                             least_length};
+                             min_length};
     uint32_t count = 0;
     for (uint32_t i = uint32_t(lane_number()); i - uint32_t(lane_number()) < TILE && unit < tiles; i += 32) {
         const uint64_t start = uint64_t(first_tile + unit) * TILE + i;
@@ -260,7 +260,7 @@ extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, c
     }
 }
 
-// Writes the matches numbered [from, to) of the units [begin, end), each a text tile first_tile + unit, or behind the
+// Writes the matches numbered [from, to) of the units [begin, end), each a text tile first_tile + unit, or after the
 // `tiles` a part.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_fill(TASK_PARAMETERS, uint32_t first_tile, uint32_t tiles, const LeftOver* __restrict__ left_over,

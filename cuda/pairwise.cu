@@ -45,7 +45,7 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
                 trace_strip<Word, K, Affine>(task, strip, rows, scheme, row_scores, column_h + task.column_at,
                                              column_e + task.column_at, rows_h + task.kept_at, rows_f + task.kept_at, lane);
             };
-            const auto letter_at = [&](int half, int row) { return row < length[half] ? query[half][row] : 0; };
+            const auto symbol_at = [&](int half, int row) { return row < length[half] ? query[half][row] : 0; };
             if constexpr (W::lanes == 2) {
                 SharedProfile<K> profile{shared};
                 profile.build(mine, strip * K, scheme);
@@ -53,15 +53,15 @@ __device__ __forceinline__ void sweep(const TraceTask* tasks, int count, unsigne
                     TwoRows<K> scores;
 #pragma unroll
                     for (int q = 0; q < K / 8; q++) {
-                        scores.low[q] = shared[(letter_at(0, row) * (K / 8) + q) * block_threads + threadIdx.x];
-                        scores.high[q] = shared[(letter_at(1, row) * (K / 8) + q) * block_threads + threadIdx.x];
+                        scores.low[q] = shared[(symbol_at(0, row) * (K / 8) + q) * block_threads + threadIdx.x];
+                        scores.high[q] = shared[(symbol_at(1, row) * (K / 8) + q) * block_threads + threadIdx.x];
                     }
                     use(scores);
                 });
             } else {
-                TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.letters, {}};
+                TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.symbols, {}};
                 profile.build(mine, strip * K, scheme);
-                go([&](int row, const auto& use) { profile.with(letter_at(0, row), use); });
+                go([&](int row, const auto& use) { profile.with(symbol_at(0, row), use); });
             }
         }
     }
@@ -124,15 +124,15 @@ __device__ __forceinline__ void diagonals(const StripTask* tasks, int count, uns
 constexpr int filter_margin = 256;  // rows of zeros before the query; a multiple of 64, so words do not straddle
 
 // A query as bits, `words` of 64 rows a symbol; called by all lanes of a warp.
-__device__ __forceinline__ void query_bits(const uint8_t* query, int n, int letters, int words, int lane, uint64_t* bits) {
+__device__ __forceinline__ void query_bits(const uint8_t* query, int n, int symbols, int words, int lane, uint64_t* bits) {
     __syncwarp();
-    for (int w = lane; w < letters * words; w += warp_size) bits[w] = 0;
+    for (int w = lane; w < symbols * words; w += warp_size) bits[w] = 0;
     __syncwarp();
     for (int i0 = 0; i0 < n; i0 += 64) {
         const int low = i0 + lane < n ? query[i0 + lane] : 255, high = i0 + 32 + lane < n ? query[i0 + 32 + lane] : 255;
-        for (int letter = 0; letter < letters; letter++) {
-            const uint32_t a = __ballot_sync(0xffffffffu, low == letter), b = __ballot_sync(0xffffffffu, high == letter);
-            if (lane == 0) bits[letter * words + (i0 + filter_margin) / 64] = a | uint64_t(b) << 32;
+        for (int symbol = 0; symbol < symbols; symbol++) {
+            const uint32_t a = __ballot_sync(0xffffffffu, low == symbol), b = __ballot_sync(0xffffffffu, high == symbol);
+            if (lane == 0) bits[symbol * words + (i0 + filter_margin) / 64] = a | uint64_t(b) << 32;
         }
     }
     __syncwarp();
@@ -143,17 +143,17 @@ __device__ __forceinline__ void query_bits(const uint8_t* query, int n, int lett
 template <int W>
 __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, unsigned* ticket,
                                             const DeviceSequences& queries, const DeviceSequences& targets,
-                                            const int32_t* pair_target, const int32_t* limits, int letters, int words,
+                                            const int32_t* pair_target, const int32_t* limits, int symbols, int words,
                                             int2* found, unsigned* found_count) {
     extern __shared__ uint64_t bits[];
     constexpr int check_every = 64;
     const int lane = threadIdx.x % warp_size;
-    uint64_t* mine = bits + (threadIdx.x / warp_size) * letters * words;
+    uint64_t* mine = bits + (threadIdx.x / warp_size) * symbols * words;
     for (int at = next_task(ticket); at < count; at = next_task(ticket)) {
         const LazyTask task = tasks[at];
         const uint8_t* query = queries.codes + queries.offsets[task.query];
         const int n = int(queries.offsets[task.query + 1] - queries.offsets[task.query]);
-        query_bits(query, n, letters, words, lane, mine);
+        query_bits(query, n, symbols, words, lane, mine);
         const int pair = task.first + min(lane, task.count - 1), t = pair_target[pair];
         const uint8_t* target = targets.codes + targets.offsets[t];
         const int m = int(targets.offsets[t + 1] - targets.offsets[t]);
@@ -167,13 +167,13 @@ __device__ __forceinline__ void edit_filter(const LazyTask* tasks, int count, un
         for (int j0 = 0; __any_sync(0xffffffffu, open && j0 < m); j0 += check_every) {
             const int stop = open ? min(m, j0 + check_every) : 0;
             for (int j = j0 + 1; j <= stop; j++) {
-                const int letter = target[j - 1];
+                const int symbol = target[j - 1];
                 uint64_t eq[W], d0[W], hp[W], hn[W];
                 const int row = j - band.below - 1 + filter_margin;
 #pragma unroll
                 for (int w = 0; w < W; w++) eq[w] = 0;
-                if (letter < letters) {
-                    const uint64_t* word = mine + letter * words + row / 64;
+                if (symbol < symbols) {
+                    const uint64_t* word = mine + symbol * words + row / 64;
                     const int shift = row % 64;
 #pragma unroll
                     for (int w = 0; w < W; w++) eq[w] = word[w] >> shift | (shift ? word[w + 1] << (64 - shift) : 0);
@@ -230,14 +230,14 @@ RSCAN(linear_wide, int32_t, false)
 
 #if AFFINE
 DIAGONALS(tiled_affine_nucleotides, true, false, ByteColumns<scored_columns>)
-DIAGONALS(tiled_affine_letters, true, false, TableColumns<scored_columns>)
+DIAGONALS(tiled_affine_symbols, true, false, TableColumns<scored_columns>)
 DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-DIAGONALS(dscan_affine_letters, true, true, TableColumns<kept_columns>)
+DIAGONALS(dscan_affine_symbols, true, true, TableColumns<kept_columns>)
 #else
 DIAGONALS(tiled_linear_nucleotides, false, false, ByteColumns<scored_columns>)
-DIAGONALS(tiled_linear_letters, false, false, TableColumns<scored_columns>)
+DIAGONALS(tiled_linear_symbols, false, false, TableColumns<scored_columns>)
 DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
-DIAGONALS(dscan_linear_letters, false, true, TableColumns<kept_columns>)
+DIAGONALS(dscan_linear_symbols, false, true, TableColumns<kept_columns>)
 #endif
 
 // The traceback through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
@@ -265,9 +265,9 @@ extern "C" __global__ void __launch_bounds__(block_threads)
 #define FILTER(name, W)                                                                                                 \
     extern "C" __global__ void __launch_bounds__(block_threads)                                                         \
         name(const LazyTask* tasks, int count, unsigned* ticket, DeviceSequences queries, DeviceSequences targets,      \
-             const int32_t* pair_target, const int32_t* limits, int letters, int words, int2* found,                    \
+             const int32_t* pair_target, const int32_t* limits, int symbols, int words, int2* found,                    \
              unsigned* found_count) {                                                                                   \
-        edit_filter<W>(tasks, count, ticket, queries, targets, pair_target, limits, letters, words, found, found_count); \
+        edit_filter<W>(tasks, count, ticket, queries, targets, pair_target, limits, symbols, words, found, found_count); \
     }
 
 FILTER(edit_filter_64, 1)

@@ -18,14 +18,14 @@ namespace nw {
 
 #if AFFINE
 PART(part_borders_affine_nucleotides, true, false, ByteColumns<scored_columns>)
-PART(part_borders_affine_letters, true, false, TableColumns<scored_columns>)
+PART(part_borders_affine_symbols, true, false, TableColumns<scored_columns>)
 PART(part_directions_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-PART(part_directions_affine_letters, true, true, TableColumns<kept_columns>)
+PART(part_directions_affine_symbols, true, true, TableColumns<kept_columns>)
 #else
 PART(part_borders_linear_nucleotides, false, false, ByteColumns<scored_columns>)
-PART(part_borders_linear_letters, false, false, TableColumns<scored_columns>)
+PART(part_borders_linear_symbols, false, false, TableColumns<scored_columns>)
 PART(part_directions_linear_nucleotides, false, true, ByteColumns<kept_columns>)
-PART(part_directions_linear_letters, false, true, TableColumns<kept_columns>)
+PART(part_directions_linear_symbols, false, true, TableColumns<kept_columns>)
 #endif
 
 // A warp: the traceback through one part. Where the whole table ends, so does the path.

@@ -1,4 +1,4 @@
-"""Options that every command shares. Each command's own parameters stand beside its workflow.
+"""Options that every command shares. Each command's own parameters stand next to its workflow.
 
 Defaults exist here once; the command line reads them from the dataclass fields.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpualign.errors import UsageError, check_range
 
-_MOST_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
+_MAX_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
 #: of tables
 TABLE_FORMATS = ("tsv", "parquet", "arrow")
 _CLUSTER = re.compile(r"local:[1-9]\d*|\w+://.+|.+\.json")
@@ -56,7 +56,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.threads == 0:
             object.__setattr__(self, "threads", available_cores())
-        check_range("threads", self.threads, 1, _MOST_THREADS)
+        check_range("threads", self.threads, 1, _MAX_THREADS)
         check_range("batch size", self.batch_size, 1, _LARGEST_BATCH)
         if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")

@@ -275,7 +275,7 @@ def test_mapper_pairs(tmp_path: Path) -> None:
     assert rows["position"][::2].tolist() == list(starts)
     assert rows["position"][1::2].tolist() == [start + 220 for start in starts]
     assert rows.tolist() == mapper.map(*paths).tolist()
-    with pytest.raises(gpualign.UsageError, match="20 first ends but 19"):
+    with pytest.raises(gpualign.UsageError, match="20 reads but 19 mates"):
         mapper.map(first, second[:-1])
     with pytest.raises(gpualign.UsageError, match="long reads have no pairs"):
         gpualign.Mapper([contig], "ont").map(first, second)

@@ -24,12 +24,12 @@ struct Batch {
 // What a launch passes by value.
 struct Launch {
     Batch batch;
-    const int32_t* table;  // Single: letters x letters scores; Packed: a letter's four bytes
+    const int32_t* table;  // Single: symbols x symbols scores; Packed: a symbol's four bytes
     uint32_t* edges;
     uint32_t* checkpoints;
     uint32_t* directions;
     int64_t edges_stride, checkpoints_stride, directions_stride;  // words from a warp's memory to the next warp's
-    int32_t letters, other, opening, extend, ends, unreached, band, unused;
+    int32_t symbols, other, opening, extend, ends, unreached, band, unused;
 };
 
 static_assert(sizeof(Batch) == 104 && sizeof(Launch) == 192, "laid out as the host writes them");

@@ -38,7 +38,7 @@ struct MapRules {
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// What a record of a read says beside its CIGAR. Its mapping quality is left to the host: powers and logarithms differ between
+// What a record of a read says besides its CIGAR. Its mapping quality is left to the host: powers and logarithms differ between
 // processors.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here

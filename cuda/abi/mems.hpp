@@ -4,7 +4,7 @@
 
 namespace gpualign {
 
-constexpr uint32_t kMostParts = 4096;  // a tile that finds no room for its parts is done by its own warp
+constexpr uint32_t kMaxParts = 4096;  // a tile that finds no space for its parts is done by its own warp
 
 // A match that was written down before its place was known.
 struct FoundMem {
@@ -17,19 +17,19 @@ struct TilePart {
     uint32_t tile, part;
 };
 
-// What a search leaves beside its matches; all zeros before it.
+// What a search leaves besides its matches; all zeros before it.
 struct LeftOverHead {
-    unsigned long long found;  // matches to be written down, those that found no room included
+    unsigned long long found;  // matches to be written down, those that found no space included
     uint64_t total;            // matches
     uint32_t part_count;       // parts to be listed, likewise
     uint32_t unused;
 };
 
 struct LeftOver : LeftOverHead {
-    TilePart parts[kMostParts];  // those of one tile one after the other, in order
+    TilePart parts[kMaxParts];  // those of one tile one after the other, in order
 };
 
-static_assert(sizeof(FoundMem) == 20 && sizeof(LeftOverHead) == 24 && sizeof(LeftOver) == 24 + 8 * kMostParts,
+static_assert(sizeof(FoundMem) == 20 && sizeof(LeftOverHead) == 24 && sizeof(LeftOver) == 24 + 8 * kMaxParts,
               "laid out without padding");
 
 }  // namespace gpualign

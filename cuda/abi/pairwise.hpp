@@ -21,8 +21,8 @@ struct PairList {
 };
 
 struct LazyScheme {
-    const int32_t* scores;  // letters x letters, untransformed
-    int32_t letters;
+    const int32_t* scores;  // symbols x symbols, untransformed
+    int32_t symbols;
     int32_t shift, opening;  // x and o' of the transform
     int32_t bias;            // H'(0,0)
     int32_t extend;          // of a gap, where there is no transform

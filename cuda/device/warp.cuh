@@ -4,6 +4,12 @@
 
 namespace gpualign {
 
+// The largest value of a warp, on all lanes; called by all of them.
+__device__ __forceinline__ int32_t warp_max(int32_t value) {
+    for (int step = 16; step; step /= 2) value = max(value, __shfl_xor_sync(~0u, value, step));
+    return value;
+}
+
 struct Warp {
     static constexpr uint32_t kLanes = 32;
     static constexpr uint32_t kAll = ~0u;

@@ -67,7 +67,7 @@ def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[
     place = list(columns_of(layout.model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
     columns["cigar"] = TextColumn.of([line.split(b"\t")[place] for line in lines])
-    return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.letters)))
+    return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.symbols)))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class GapModel:
     """How bounded-gap alignments are scored.
 
     Attributes:
-        table: int16 (letters * letters,), score of pattern letter (row) against text letter.
-        letters: size of the alphabet.
+        table: int16 (symbols * symbols,), score of pattern symbol (row) against text symbol.
+        symbols: size of the alphabet.
         max_gaps: K.
         open, extend: penalties; a gap of length l costs open + extend * (l - 1).
         ends: which ends of the text are free.
@@ -43,7 +43,7 @@ class GapModel:
     """
 
     table: NDArray[np.int16]
-    letters: int
+    symbols: int
     max_gaps: int
     open: int
     extend: int
@@ -118,8 +118,8 @@ class GapAlignments:
         gaps: int32 (pairs,), the fewest gaps that reach the score; -1 where no alignment exists.
         start, end: int32 (pairs,), the text's aligned part, half-open; the leftmost end of those with the fewest gaps.
             The start is -1 when it is free and there was no traceback.
-        gap_list: int32 (pairs, K, 3), the first ``gaps`` of each pair from left to right: pattern letters before the
-            gap, text letters before it, and its length, positive for letters of the pattern, negative for letters of
+        gap_list: int32 (pairs, K, 3), the first ``gaps`` of each pair from left to right: pattern symbols before the
+            gap, text symbols before it, and its length, positive for symbols of the pattern, negative for symbols of
             the text; None without traceback.
     """
 
@@ -152,7 +152,7 @@ def align_on_cpu(block: PairBlock, model: GapModel) -> GapAlignments:
         block.pattern_ids,
         block.text_ids,
         table=model.table,
-        letters=model.letters,
+        symbols=model.symbols,
         gaps=model.max_gaps,
         open=model.open,
         extend=model.extend,

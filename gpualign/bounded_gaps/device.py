@@ -70,17 +70,17 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
     for order, by_warp in ((by_warps, True), (by_threads, False)):
         if not len(order):
             continue
-        m_most, n_most = longest.tolist()[0 if by_warp else 2 :][:2]
+        max_m, max_n = longest.tolist()[0 if by_warp else 2 :][:2]
         if model.traceback:
             kernel, width, per_thread = f"gapsmis_trace_{'warp' if by_warp else 'thread'}", launch.width_trace, 1
-        elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, m_most, n_most):
+        elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, max_m, max_n):
             other = bool((block.patterns.codes > 3).any())
             kernel, width, per_thread = f"gapsmis_packed{'_other' if other else ''}", launch.width_packed, 2
         else:
             kernel, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", 1
             width = launch.width_warp if by_warp else launch.width_scores
         lanes = 32 if by_warp else 1
-        plans.append(Plan(kernel, order, 32 // lanes * per_thread, m_most, n_most, width, lanes))
+        plans.append(Plan(kernel, order, 32 // lanes * per_thread, max_m, max_n, width, lanes))
     return plans
 
 
@@ -88,11 +88,11 @@ def packed_table(model: GapModel) -> tuple[NDArray[np.int32], int] | None:
     """The scores of pattern letters 0..3 against each text letter as four bytes, and the score of all other pattern
     letters in two halves; None where bytes cannot hold them or the other letters' scores differ.
     """
-    scores = model.table.reshape(model.letters, model.letters).astype(np.int64) + 2 * model.extend
+    scores = model.table.reshape(model.symbols, model.symbols).astype(np.int64) + 2 * model.extend
     known, other = scores[:4], scores[4:]
     if np.abs(known).max() > 127 or (other.size and other.min() != other.max()):
         return None
-    four = np.zeros((model.letters, 4), np.int8)
+    four = np.zeros((model.symbols, 4), np.int8)
     four[:, : len(known)] = known.T
     rest = int(other.flat[0]) & 0xFFFF if other.size else 0
     both = np.uint32(rest | rest << 16).astype(np.int32)
@@ -180,7 +180,7 @@ class GapsmisKernel(_Halves):
             batch[key] = int(slot.device_array(key, 4 * n))
         if self.model.traceback:
             batch["gap_list"] = int(slot.device_array("gap_list", 12 * n * max(1, self.model.max_gaps)))
-        fields["letters"] = self.model.letters
+        fields["symbols"] = self.model.symbols
         fields["opening"] = self.model.open - self.model.extend
         fields["extend"], fields["ends"] = self.model.extend, int(self.model.ends)
         for number, launch in enumerate(plan(item, self.model, self.launch, self.packed)):

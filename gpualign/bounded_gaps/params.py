@@ -51,7 +51,7 @@ class GapsParams(PairParams):
         """The scoring as the backends take it, in the matrix's units."""
         return GapModel(
             table=np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1)),
-            letters=len(scoring),
+            symbols=len(scoring),
             max_gaps=self.max_gaps,
             open=self.gap_open * scoring.scale,
             extend=self.gap_extend * scoring.scale,

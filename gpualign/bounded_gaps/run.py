@@ -109,7 +109,7 @@ class Aligner:
         yield from self._run(pairs, model, resume)
 
     def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[PairBlock, GapAlignments]]:
-        blocks: list[PairBlock] = []  # under way; the backend answers in order
+        blocks: list[PairBlock] = []  # in flight; the backend answers in order
 
         def items() -> Iterator[PairBlock]:
             for ids in pairs.blocks(self.block_pairs, self.block_cells):

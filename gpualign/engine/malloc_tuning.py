@@ -8,7 +8,7 @@ import ctypes
 #: parameters of glibc's mallopt (malloc.h), and their values: the largest block that is cut from a heap rather than
 #: mapped by itself (the most that glibc takes), and what a heap keeps at its end, bytes; how many heaps there are
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-_MOST_FROM_HEAP, _KEPT = 32 << 20, 256 << 20
+_MAX_FROM_HEAP, _KEPT = 32 << 20, 256 << 20
 
 
 def reuse_memory(one_heap: bool = False) -> None:
@@ -24,7 +24,7 @@ def reuse_memory(one_heap: bool = False) -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_MMAP_THRESHOLD, _MOST_FROM_HEAP)
+        mallopt(_MMAP_THRESHOLD, _MAX_FROM_HEAP)
         mallopt(_TRIM_THRESHOLD, _KEPT)
         if one_heap:
             mallopt(_ARENA_MAX, 1)

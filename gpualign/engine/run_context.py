@@ -21,7 +21,7 @@ class RunContext:
     Args:
         command: as the user calls it.
         inputs: paths that are read; None: not given.
-        outputs: paths that are written beside ``options.output`` and ``options.json``.
+        outputs: paths that are written besides ``options.output`` and ``options.json``.
 
     Attributes:
         report: the run's.

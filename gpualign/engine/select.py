@@ -22,7 +22,7 @@ class DeviceRequest:
     Attributes:
         cuda: GPUs are wanted.
         indices: which of the visible ones; None: all.
-        cpu: the CPU takes items, alone or beside the GPUs.
+        cpu: the CPU takes items, alone or next to the GPUs.
         automatic: fall back to the CPU where there is no usable GPU.
     """
 

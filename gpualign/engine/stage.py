@@ -44,7 +44,7 @@ class HostedStage(Stage[Item, Result]):
         make_kernel: device -> kernel object for the items that ``staged`` makes.
         before: item -> (what ``after`` needs, what is to be staged).
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
-        cpu_kernel: the same as the kernel on the CPU, where that works beside devices.
+        cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
         after: (what ``before`` left for it, the kernel's result) -> result.
         slots: some batches compute while others end with a few slow items, and one copies.
     """

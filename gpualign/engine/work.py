@@ -22,7 +22,7 @@ class Kernels:
         core_rate: bases or cells that one core does a second without reading and printing, from docs/benchmarks.md
             (AVX-512; half of it with AVX2).
         compile_s: seconds that the compiler takes for the usual ones, those of a batch side by side.
-        variants: what ``make kernels`` compiles beside the modules without macros.
+        variants: what ``make kernels`` compiles besides the modules without macros.
     """
 
     source: str

@@ -2,7 +2,7 @@
 
 Layout: magic (8 bytes), format version, header length, header CRC-32 (three little-endian uint32), the header, then
 each array at a multiple of 64 bytes, zeros between them. The header names contigs, parameters, arrays, how many bytes
-are behind it, and the CRC-32 of each piece of them. A file is untrusted: sizes, order and every subscript are checked
+are after it, and the CRC-32 of each piece of them. A file is untrusted: sizes, order and every subscript are checked
 before use. It is read, not mapped: what happens to a file in use cannot change what has been checked, nor end the
 process.
 """
@@ -36,7 +36,7 @@ _ALIGNMENT = 64
 #: bytes that have a checksum of their own: what a thread reads at a time, so that it is summed while it is in the cache
 _PIECE = 1 << 23
 #: threads that read, at most; a few are as fast as memory
-_MOST_READERS = 8
+_MAX_READERS = 8
 #: names and letters reach the output as they are, so none may hold a tab or a line end
 _NAME = re.compile(r"[!-~\x80-\xff]+")
 _RUN_LETTERS = frozenset(b"NRYSWKMBDHV")
@@ -132,7 +132,7 @@ def _checked_index(header: dict[str, Any], data: NDArray[np.uint8], path: str, t
     if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
         raise ValueError("contig names")
     if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
-        raise ValueError("a letter that is no nucleotide code")
+        raise ValueError("a symbol that is no nucleotide code")
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
         raise ValueError(problem)
@@ -150,7 +150,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
-    """CRC-32 of each piece of the parts, put one behind the other."""
+    """CRC-32 of each piece of the parts, put one after the other."""
     sums: list[int] = []
     room = 0
     for part in parts:
@@ -164,7 +164,7 @@ def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
 
 
 def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: int) -> NDArray[np.uint8]:
-    """All that is behind the header.
+    """All that is after the header.
 
     Raises:
         ValueError: it is not what was written.
@@ -172,13 +172,13 @@ def _read_arrays(file: BinaryIO, start: int, header: dict[str, Any], threads: in
     size, sums = header["bytes"], header["checksums"]
     stored = os.fstat(file.fileno()).st_size - start
     if size != stored:
-        raise ValueError(f"{stored:,} bytes behind the header instead of {size:,}")
+        raise ValueError(f"{stored:,} bytes after the header instead of {size:,}")
     if len(sums) != -(-size // _PIECE):
         raise ValueError("number of checksums")
     room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
     data = room[-room.ctypes.data % _ALIGNMENT :][:size]
     read = partial(_read_piece, file.fileno(), start, data)
-    found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MOST_READERS)))
+    found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MAX_READERS)))
     if found != sums:
         wrong = next(i for i, pair in enumerate(zip(found, sums, strict=True)) if pair[0] != pair[1])
         raise ValueError(f"checksum of the bytes from {start + wrong * _PIECE:,} on")

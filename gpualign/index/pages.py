@@ -30,7 +30,7 @@ class Page:
 
     @property
     def end(self) -> int:
-        """Reference position behind the page's last base."""
+        """Reference position after the page's last base."""
         return self.begin + self.index.reference.bases
 
 
@@ -39,8 +39,8 @@ def index_bytes(index: MinimizerIndex) -> int:
     return index.reference.words.nbytes + index.offsets.nbytes + index.entries.nbytes
 
 
-def cut_pages(index: MinimizerIndex, most_bytes: int, margin: int, threads: int = 1) -> list[Page]:
-    """Pages whose indexes take about ``most_bytes`` each; the index itself where it fits.
+def cut_pages(index: MinimizerIndex, max_bytes: int, margin: int, threads: int = 1) -> list[Page]:
+    """Pages whose indexes take about ``max_bytes`` each; the index itself where it fits.
 
     Args:
         margin: bases that a page has beyond what it owns, on both sides; at least ``w + k`` so that every window
@@ -48,7 +48,7 @@ def cut_pages(index: MinimizerIndex, most_bytes: int, margin: int, threads: int 
             page's end is still found there.
     """
     bases = index.reference.bases
-    count = -(-index_bytes(index) // max(1, most_bytes))
+    count = -(-index_bytes(index) // max(1, max_bytes))
     if count <= 1:
         return [Page(0, 0, bases, index)]
     margin = max(margin, index.params.w + index.params.k)

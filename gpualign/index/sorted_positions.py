@@ -17,7 +17,7 @@ _LONGEST_PREFIX = 13
 
 @dataclass(frozen=True)
 class SortedPositions:
-    """Every position of a reference that has k bases behind it, sorted (cuda/algo/mems/unique_mem.hpp).
+    """Every position of a reference that has k bases after it, sorted (cuda/algo/mems/unique_mem.hpp).
 
     Attributes:
         reference: what was sorted.

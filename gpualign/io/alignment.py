@@ -54,7 +54,7 @@ class AlignmentReads:
 
     def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
         self.path, self._keep_read_groups = file.path, keep_read_groups
-        pysam.set_verbosity(0)  # its messages would stand beside ours
+        pysam.set_verbosity(0)  # its messages would mix with ours
         try:
             self._input = HtslibInput(file)
             with contextlib.closing(self._input):
@@ -221,7 +221,7 @@ def sam_header(
         read_group: an @RG line, or None to keep those of ``source``.
         source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
         by_coordinate: the records' order; otherwise that of the reads.
-        sequence_tags: what is put behind each @SQ line.
+        sequence_tags: what is put after each @SQ line.
     """
     lines = ["@HD\tVN:1.6\tSO:" + ("coordinate" if by_coordinate else "unsorted\tGO:query")]
     tags = sequence_tags or [""] * len(reference.names)

@@ -36,8 +36,8 @@ class AlignmentLayout:
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
         sort: by coordinate.
-        sort_memory: bytes of records held for sorting; more go to temporary files beside the output.
-        write_index: a .bai, .csi or .crai beside the output.
+        sort_memory: bytes of records held for sorting; more go to temporary files next to the output.
+        write_index: a .bai, .csi or .crai next to the output.
     """
 
     format: str | None = None
@@ -80,7 +80,7 @@ class AlignmentLayout:
 
 
 def _format_of(path: str) -> str | None:
-    """What the name's extension says, behind which one of compression may stand."""
+    """What the name's extension says, after which one of compression may stand."""
     stem = os.path.splitext(path)[0] if is_packed(path) else path
     extension = os.path.splitext(stem)[1][1:].lower().replace("ubam", "bam")
     return extension if extension in FORMATS else None
@@ -150,7 +150,7 @@ def _as_it_is(out: OutputFile, threads: int, stream: IO[bytes]) -> None:
 
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
-    """A folder for temporary files beside the output, where there is room for it; removed at the end."""
+    """A folder for temporary files next to the output, where there is space for it; removed at the end."""
     beside = os.path.dirname(os.path.realpath(str(path))) if _is_file(path) else tempfile.gettempdir()
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
     folder = os.path.join(beside, f".gpualign.{os.urandom(8).hex()}.tmp")
@@ -177,7 +177,7 @@ def _digests(reference: Reference) -> list[str]:
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:
-    """What @SQ lines of a CRAM file say beside name and length: M5, and where the reference is if ``path`` is a FASTA
+    """What @SQ lines of a CRAM file say besides name and length: M5, and where the reference is if ``path`` is a FASTA
     file that readers can use."""
     place = ""
     with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -189,7 +189,7 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
 def _write_reference(reference: Reference, folder: str) -> None:
     """The reference as htslib looks it up: a file of letters for each contig, named by their MD5.
 
-    The reference itself may be in any format that we read; htslib would want a FASTA with an index beside it.
+    The reference itself may be in any format that we read; htslib would want a FASTA with an index next to it.
     """
     try:
         for digest, parts in zip(_digests(reference), _contigs(reference), strict=True):

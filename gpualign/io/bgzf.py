@@ -31,8 +31,8 @@ _BLOCK_CONTENT = 0xFF00
 _GROUP_CONTENT = 16 * _BLOCK_CONTENT
 #: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each: for every block they come back to Python,
 #: and where there are more they wait for each other
-_MOST_THREADS = 4
-#: one extra field, BC, whose value, two bytes behind this, is the block's size less one; htslib writes the same
+_MAX_THREADS = 4
+#: one extra field, BC, whose value, two bytes after this, is the block's size less one; htslib writes the same
 _HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 _HEADER_BYTES = len(_HEADER) + 2
 _LEVEL = 2
@@ -71,7 +71,7 @@ class BgzfReader(io.RawIOBase):
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
-        self._texts = run_ordered(self._groups(), _inflated, min(threads, _MOST_THREADS))
+        self._texts = run_ordered(self._groups(), _inflated, min(threads, _MAX_THREADS))
         self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def readable(self) -> bool:
@@ -142,7 +142,7 @@ def compress_blocks(stream: IO[bytes], write: Callable[[bytes], None], threads: 
     Raises:
         ValueError: not whole BGZF blocks.
     """
-    for group in run_ordered(_groups(stream), _compress_group, min(threads, _MOST_THREADS)):
+    for group in run_ordered(_groups(stream), _compress_group, min(threads, _MAX_THREADS)):
         write(group)
 
 
@@ -232,7 +232,7 @@ def bgzf_writer(
         threads: that compress, at most.
         beside: as for :func:`part_writer`.
     """
-    threads = min(threads, _MOST_THREADS)
+    threads = min(threads, _MAX_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
         with part_writer(write, 2 * threads, beside) as out:

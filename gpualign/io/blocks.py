@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gpualign.io.files import InputFile
 
 #: bytes read at a time, at least
-LEAST_READ = 1 << 16
+MIN_READ = 1 << 16
 
 
 class Blocks:
@@ -19,7 +19,7 @@ class Blocks:
 
     Attributes:
         rest: uint8, what has been read and not yet been taken.
-        at_end: nothing is behind it.
+        at_end: nothing is after it.
     """
 
     def __init__(self, file: InputFile, head: bytes = b"") -> None:
@@ -29,7 +29,7 @@ class Blocks:
 
     def read(self, size: int) -> NDArray[np.uint8]:
         """Read on until ``rest`` has about ``size`` bytes, or more of it than before; returns it."""
-        more = max(size - len(self.rest), LEAST_READ)
+        more = max(size - len(self.rest), MIN_READ)
         block = np.empty(len(self.rest) + more, np.uint8)
         block[: len(self.rest)] = self.rest
         count = self._file.readinto(block[len(self.rest) :].data)
@@ -45,7 +45,7 @@ class Blocks:
 
 def behind_last_line(text: NDArray[np.uint8]) -> int:
     """Bytes of the whole lines of a text."""
-    for begin in (max(0, len(text) - LEAST_READ), 0):
+    for begin in (max(0, len(text) - MIN_READ), 0):
         cut = text[begin:].tobytes().rfind(b"\n") + 1
         if cut:
             return begin + cut

@@ -51,7 +51,7 @@ class Chunk:
         kind: "fasta" or "fastq".
         path: the file, for messages.
         line: 1-based line number of the first line; None: to be counted where it is wanted, ``offset`` being known.
-        comments: what stands behind the names is wanted.
+        comments: what follows the names is wanted.
         offset: where the text begins in a file that can be read there again; None: it cannot.
         stored_at: that file's absolute path, where ``path`` may mean another (on another machine).
     """
@@ -122,7 +122,7 @@ def read_chunks(
     """Cut a stream into chunks of whole records of about ``chunk_bytes`` (more when one record is larger).
 
     Args:
-        file: the stream, positioned behind ``head``.
+        file: the stream, positioned after ``head``.
         head: bytes already read for sniffing.
         long_records: a FASTA record that does not fit a chunk comes as a :class:`LongRecord` instead.
 
@@ -262,7 +262,7 @@ class LongRecord:
 
     Attributes:
         path, line: where the record begins.
-        rest: text behind the record, once its parts have been read.
+        rest: text after the record, once its parts have been read.
         at_end: whether that is all there is.
         lines_read: of the record so far.
     """
@@ -301,7 +301,7 @@ class LongRecord:
 
 
 def _next_header(text: bytes) -> int:
-    """Where a line behind the first begins with '>'; 0: nowhere. A single letter is found faster than two."""
+    """Where a line after the first begins with '>'; 0: nowhere. A single letter is found faster than two."""
     at = text.find(b">", 1)
     while at > 0 and text[at - 1] != ord("\n"):
         at = text.find(b">", at + 1)

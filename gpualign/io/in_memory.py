@@ -53,7 +53,7 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     """Sequences of any accepted form as a batch; those without a name get their number.
 
     Raises:
-        InputError: an unreadable file, or a letter that is no nucleotide code where nucleotides are wanted.
+        InputError: an unreadable file, or a symbol that is no nucleotide code where nucleotides are wanted.
         UsageError: what is given are no sequences.
     """
     if isinstance(sequences, SequenceBatch):
@@ -74,7 +74,7 @@ def batches_of(
 ) -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
-    Nothing but the batch under way is held of a file or an iterator.
+    Nothing but the batch at hand is held of a file or an iterator.
     """
     first = 0
     for batch in parts_of(sequences, bases, letters):

@@ -11,6 +11,7 @@ from gpualign.io.blocks import Blocks, behind_last_line
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.offsets import offsets_of
 
 _NEWLINE, _RETURN = 10, 13
 
@@ -39,11 +40,9 @@ def parse_lines(chunk: Chunk, prefix: str = "") -> SequenceBatch:
     starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
     has_return = (ends > starts) & (text[np.maximum(ends - 1, 0)] == _RETURN)
     lengths = ends - starts - has_return
-    offsets = np.zeros(len(ends) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
     inside = np.ones(len(text), bool)
     inside[text == _NEWLINE] = False
     inside[(ends - 1)[has_return]] = False
     first = chunk.first_line()
     names, name_offsets = join_bytes([f"{prefix}{first + i}".encode() for i in range(len(ends))])
-    return SequenceBatch(names, name_offsets, text[inside], offsets)
+    return SequenceBatch(names, name_offsets, text[inside], offsets_of(lengths))

@@ -52,7 +52,7 @@ class PairedParts:
             joined = SequenceBatch(*_native.join_pairs(*ends, *self.starts, self.pairs, self.check_names))
         except ValueError as error:
             raise InputError(str(error), " and ".join(shown_input(path) for path in self.paths)) from None
-        check_count("ends of pairs", 2 * self.pairs, len(joined))
+        check_count("reads of pairs", 2 * self.pairs, len(joined))
         sides = zip((self.first.flags, self.second.flags), self.starts, strict=True)
         flags = [flags[start : start + self.pairs] for flags, start in sides if flags is not None]
         return replace(joined, flags=np.stack(flags, axis=1).reshape(-1)) if len(flags) == 2 else joined
@@ -115,7 +115,7 @@ def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | Seque
     for item in source.items(batch_bases):
         if isinstance(item, SequenceBatch) and item.flags is not None and (item.flags & _PAIRED).any():
             name = item.name(int(np.argmax(item.flags & _PAIRED)))
-            raise InputError(f"'{name}' is an end of a pair, and the first read is not (give -p)", source.path)
+            raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", source.path)
         yield item
 
 
@@ -125,7 +125,7 @@ def interleaved_batches(source: ReadSource, batch_bases: int, threads: int = 1) 
     A batch's last record is kept back for the next one: its mate may come first there.
 
     Raises:
-        InputError: mates are not neighbours: a record says that it is one of a pair, and its mate does not stand beside
+        InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
     rest: SequenceBatch | None = None
@@ -170,9 +170,9 @@ def _first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
 
 
 def _not_adjacent(name: str, path: str) -> InputError:
-    """What is wrong where the mate of ``name`` does not stand beside it."""
+    """What is wrong where the mate of ``name`` does not stand next to it."""
     return InputError(
-        f"mates are not adjacent: '{name}' does not stand beside its mate (sort by name or run samtools collate)", path
+        f"mates are not adjacent: '{name}' is not next to its mate (sort by name or run samtools collate)", path
     )
 
 
@@ -205,6 +205,6 @@ class _Beginning:
         if self._seen > 1 and not self._pairs:
             raise InputError(
                 f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
-                "(leave out -p, or give the second ends as a second file)",
+                "(leave out -p, or give R2 as a second file)",
                 self._path,
             )

@@ -88,7 +88,7 @@ class BackgroundWriter:
     def _run(self) -> None:
         while (part := self._parts.get()) is not None and not self._given_up:
             if self._error is not None:
-                continue  # nobody shall wait for room
+                continue  # nobody shall wait for space
             try:
                 self._write(_made(part))
             except BaseException as error:

@@ -128,7 +128,7 @@ def read_encoded(path: str, scoring: Scoring) -> EncodedSequences:
     """Read and encode one FASTA or FASTQ file ("-" is standard input).
 
     Raises:
-        InputError: the file cannot be read, or holds a letter that the scoring does not know.
+        InputError: the file cannot be read, or holds a symbol that the scoring does not know.
     """
     with proteins_want("--matrix, such as --matrix BLOSUM62"):
         return encode(read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any"), scoring, path)

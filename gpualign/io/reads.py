@@ -33,7 +33,7 @@ class ReadSource:
 
     Args:
         reference_path, keep_read_groups: as for :class:`AlignmentReads`.
-        comments: keep what stands behind the names of FASTA and FASTQ records.
+        comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf.
         by_parser: the text is read or joined where it is parsed, in this process while this is open.
 
@@ -104,7 +104,7 @@ class ReadSource:
 
 
 def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
-    """The header of files that are read one behind the other: the first one's, with the read groups and programs that
+    """The header of files that are read one after the other: the first one's, with the read groups and programs that
     it lacks; None of FASTA and FASTQ.
 
     Args:

@@ -13,6 +13,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx import LongRecord, parse, read_chunks
 from gpualign.io.files import InputFile
+from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 
 _CHUNK_BYTES = 1 << 18
@@ -24,7 +25,7 @@ def read_reference(path: str) -> Reference:
     """Read and pack a reference.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a letter that is no nucleotide code, damaged input.
+        InputError: no sequence, an empty or duplicate record, a symbol that is no nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []
@@ -51,9 +52,7 @@ def read_reference(path: str) -> Reference:
         lengths.append(length)
     if not names:
         raise InputError("the reference is empty (no FASTA record)", path)
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return Reference(names, offsets, *packer.finish())
+    return Reference(names, offsets_of(lengths), *packer.finish())
 
 
 def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
-#: of frames that a reader skips, such as pzstd's first ones, behind a byte from 0x50 to 0x5f
+#: of frames that a reader skips, such as pzstd's first ones, after a byte from 0x50 to 0x5f
 _SKIPPED_MAGIC = b"\x2a\x4d\x18"
 #: compressed bytes fed at once: little, as each may become 32,768
 _FED = 1 << 12

@@ -63,7 +63,7 @@ def lcs_filter(
 
     Raises:
         UsageError: a parameter out of range.
-        InputError: a letter that is no nucleotide code with "dna", a file that cannot be read.
+        InputError: a symbol that is no nucleotide code with "dna", a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = LcsFilterParams(

@@ -12,6 +12,7 @@ from gpualign import _native
 from gpualign.lcs.query import LcsQuery
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.sequences.offsets import offsets_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ScoredBatch:
         if all(part.places is None for part in parts):
             return cls(batch, lengths)
         subjects = [part.subjects for part in parts]
-        starts = np.cumsum([0, *subjects[:-1]])
+        starts = offsets_of(subjects)[:-1]
         places = [
             start + (np.arange(count) if part.places is None else part.places)
             for part, start, count in zip(parts, starts, subjects, strict=True)

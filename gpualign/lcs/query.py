@@ -69,7 +69,7 @@ def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
 
 
 def reverse_complement(text: bytes) -> bytes:
-    """The other strand of a nucleotide sequence; letters that are no nucleotide codes stay."""
+    """The other strand of a nucleotide sequence; symbols that are no nucleotide codes stay."""
     return text.translate(_COMPLEMENT)[::-1]
 
 

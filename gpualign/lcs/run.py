@@ -34,9 +34,9 @@ _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
 GPU_BATCH_FACTOR = 8
 #: enough to keep ahead of one GPU; more would only hold more batches in memory
-MOST_PARSERS = 6
+MAX_PARSERS = 6
 #: subjects traced in one call of a core, and in one batch of a GPU
-MOST_TRACED, MOST_TRACED_ON_GPU = 64, 4096
+MAX_TRACED, MAX_TRACED_ON_GPU = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -263,11 +263,11 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
                 chosen = places[start : start + share]
                 yield chosen, Winners(strand, [hits[i].sequence or b"" for i in chosen], [hits[i].lcs for i in chosen])
 
-    stage, jobs = trace_stage(), list(shares(MOST_TRACED_ON_GPU, 1))
+    stage, jobs = trace_stage(), list(shares(MAX_TRACED_ON_GPU, 1))
     if backend is not None and backend.on_gpu and all(winners.fit_devices for _, winners in jobs):
         results: Iterator[list[bytes]] = backend.run([winners for _, winners in jobs], stage)
     else:
-        jobs = list(shares(MOST_TRACED, threads))
+        jobs = list(shares(MAX_TRACED, threads))
         results = run_ordered([winners for _, winners in jobs], stage.cpu, min(threads, len(jobs)))
     traced = list(hits)
     for (places, _), texts in zip(jobs, results, strict=True):
@@ -286,7 +286,7 @@ def _items(
         by_parser = backend.sees if options.cluster is not None else lambda path: False
         return read, _chunks(files, options.batch_size, by_parser)
     chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size)
-    return lambda batch: batch, run_ordered(chunks, read, min(MOST_PARSERS, options.threads))
+    return lambda batch: batch, run_ordered(chunks, read, min(MAX_PARSERS, options.threads))
 
 
 def _chunks(

@@ -114,7 +114,7 @@ class Given:
 
 def _check_mates(first: int, second: int) -> None:
     if first != second:
-        raise UsageError(f"{first} first ends but {second} second ends")
+        raise UsageError(f"{first} reads but {second} mates")
 
 
 def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:

@@ -210,7 +210,7 @@ def command(
 
     given_secondary = context.get_parameter_source("secondary") != _DEFAULT
     if everywhere and given_secondary:
-        raise click.UsageError("-a reports all places, -N some: choose one")
+        raise click.UsageError("-a reports all alignments, -N some: choose one")
     if everywhere or (values["strata"] is not None and not given_secondary and not five):
         values["secondary"] = ALL_LOCI
     elif five and not given_secondary:

@@ -40,8 +40,8 @@ class MapFiles:
         if (self.reference, *self.files).count("-") > 1:
             raise UsageError("only one of the reference and the reads can come from standard input")
         if self.mate_files and len(self.mate_files) != len(self.read_files):
-            files = f"{counted(len(self.read_files), 'file')} of first ends, {len(self.mate_files)} of second ones"
-            raise UsageError(f"each file of first ends wants one of second ends: there are {files}")
+            files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
+            raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.mates is not None and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
 

@@ -125,7 +125,7 @@ class RecordFormatter:
         if len(too_long):
             name, files = batch.name(int(too_long[0])), shown_inputs(self.files.files)
             raise InputError(
-                f"{files}: a read's name has {len(name):,} letters, BAM, CRAM and sorted output hold "
+                f"{files}: a read's name has {len(name):,} characters, BAM, CRAM and sorted output hold "
                 f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"
             )
 

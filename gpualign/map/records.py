@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.sequences.offsets import join_offsets
+
 #: SAM's flag of reads that do not pass the sequencer's filters; others tell of an earlier mapping
 _KEPT_FLAGS = np.uint16(0x200)
 
@@ -53,8 +55,8 @@ class Alignments:
         }
         return cls(
             **columns,
-            cigar_offsets=_join_offsets([part.cigar_offsets for part in parts]),
-            record_offsets=_join_offsets([part.record_offsets for part in parts]),
+            cigar_offsets=join_offsets([part.cigar_offsets for part in parts]),
+            record_offsets=join_offsets([part.record_offsets for part in parts]),
         )
 
     @property
@@ -77,8 +79,3 @@ class Alignments:
     def mapped(self) -> int:
         """Mapped reads."""
         return int(np.count_nonzero(self.contig[self.primary] >= 0))
-
-
-def _join_offsets(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Offsets into each part's texts as those into all of them."""
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(offsets) for offsets in parts]))])

@@ -60,7 +60,7 @@ def find_mems(
 
     Raises:
         UsageError: a parameter out of range, an index for longer matches.
-        InputError: a letter that is no nucleotide code, a file that cannot be read.
+        InputError: a symbol that is no nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = MemsParams(

@@ -23,7 +23,7 @@ _PAUSE_BYTES = 8 << 20
 #: and matches, where they are kept as such
 _PAUSE_MATCHES = 1 << 20
 #: matches that a picture shows
-MOST_DOTS = 20_000
+MAX_DOTS = 20_000
 #: what match_mems takes for "never pause"
 _UNLIMITED = 2**62
 
@@ -143,28 +143,28 @@ class Search:
     """An index and what is looked for in it; every method may run in any thread."""
 
     #: matches of a piece that a device's result holds; the CPU goes on from there
-    most_matches = 1 << 26
+    max_matches = 1 << 26
     #: matches that a device writes at a time
     slice_matches = 1 << 23
 
     def __init__(self, index: MemsIndex, params: MemsParams, threads: int = 1) -> None:
         self.index, self.params, self.threads = index, params, threads
-        self.most_occurrences = params.most_occurrences
+        self.max_occurrences = params.max_occurrences
         # matches that come from a device are still to be reduced to those that occur so often; 0: they are not
-        self.most_of_devices = 0 if isinstance(index, SortedPositions) else self.most_occurrences
+        self.max_occurrences_left = 0 if isinstance(index, SortedPositions) else self.max_occurrences
         self.unique_in_query = params.kind == "mum"
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
-        self.most_dots = MOST_DOTS if params.dotplot is not None else 0
+        self.max_dots = MAX_DOTS if params.dotplot is not None else 0
         self.settings = _native.MemSettings(
-            least_length=params.min_length,
+            min_length=params.min_length,
             unique_in_query=self.unique_in_query,
             four_columns=params.four_columns or len(index.reference.names) > 1,
             lengths=params.lengths,
             strings=params.strings,
             forward_coordinates=params.forward_coordinates,
             table=params.table,
-            most_dots=self.most_dots,
+            max_dots=self.max_dots,
         )
         self.native = self.native_of(index)
 
@@ -190,10 +190,10 @@ class Search:
         The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
         """
         if self.unique_in_query and not piece.whole:
-            return self.find(piece, self.most_occurrences)
+            return self.find(piece, self.max_occurrences)
         limit = _UNLIMITED if self.unique_in_query else _PAUSE_BYTES  # at most one match a base is unique
         printed, reached = _native.match_mems(
-            self.native, self.settings, *_range(piece), most=self.most_occurrences, limit=limit
+            self.native, self.settings, *_range(piece), most=self.max_occurrences, limit=limit
         )
         return Matches(piece, reached, printed=_printed(*printed))
 
@@ -206,7 +206,7 @@ class Search:
             piece.source.text,
             piece.start,
             piece.stop,
-            least_length=self.params.min_length,
+            min_length=self.params.min_length,
             most=most,
             limit=limit,
         )
@@ -239,7 +239,7 @@ class Search:
                 self.native,
                 piece.source.text,
                 piece.start,
-                least_length=self.params.min_length,
+                min_length=self.params.min_length,
                 columns=columns,
                 most=most,
             )

@@ -31,9 +31,9 @@ from gpualign.mems.cpu import (
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
 
 WARP = 32
-#: what a search leaves beside its matches, and of that what the host reads; parts of tiles with many hits
+#: what a search leaves besides its matches, and of that what the host reads; parts of tiles with many hits
 LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
-_MOST_PARTS = LEFT_OVER["parts"].shape[0]
+_MAX_PARTS = LEFT_OVER["parts"].shape[0]
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
 _FILLED_BYTES, FOUND_BYTES = struct("Mem").itemsize, struct("FoundMem").itemsize
 #: of the kernels that number matches and move them to their places
@@ -174,10 +174,10 @@ class MemsKernel:
         return (*text, np.uint64(item.source.text.length), *arrays.arguments)
 
     def _launch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> None:
-        """All that a page's matches take, where there is room for them."""
+        """All that a page's matches take, where there is space for them."""
         first, last = self._tiles(item)
         tiles, capacity = last - first, self._capacity(item)
-        units = tiles + _MOST_PARTS
+        units = tiles + _MAX_PARTS
         counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
         found = slot.device_array("found", FOUND_BYTES * capacity)
         task = self._task(slot, item, arrays)
@@ -196,7 +196,7 @@ class MemsKernel:
         slot.download("left over", 1, LEFT_OVER_HEAD)
 
     def _number_and_place(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
-        """Move counted matches to their units' places, if there was room for all of them."""
+        """Move counted matches to their units' places, if there was space for all of them."""
         blocks = -(-units // _SCAN_VALUES)
         counts, totals, found, left_over = (
             slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
@@ -237,20 +237,20 @@ class MemsKernel:
         return Columns(*columns)
 
     def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
-        """As :meth:`_fetch`, of more matches than there was room for: search again, a part of them at a time."""
+        """As :meth:`_fetch`, of more matches than there was space for: search again, a part of them at a time."""
         first, last = self._tiles(item)
         offsets = slot.download("offsets", last - first + 1, np.uint64)
         slot.submitted()
         slot.wait()
         tiles, complete_to = last - first, item.stop
-        keep = int(np.searchsorted(offsets, np.uint64(self.search.most_matches), "right")) - 1
+        keep = int(np.searchsorted(offsets, np.uint64(self.search.max_matches), "right")) - 1
         if keep < tiles:  # too many to hold: whole tiles, the rest is left to the caller
             complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
         total = int(offsets[keep])
         columns = join_columns([]) if total == 0 else Columns(*(np.empty(total, np.uint32) for _ in range(3)))
         by_memory = self.device.budget // _SLICE_SHARE // (2 * _FILLED_BYTES)
         most = max(1, min(total, self.search.slice_matches, by_memory))
-        parts = (tiles, tiles + min(part_count, _MOST_PARTS))
+        parts = (tiles, tiles + min(part_count, _MAX_PARTS))
         for start in range(0, total, most):
             span = (start, min(start + most, total))
             begin = int(np.searchsorted(offsets, np.uint64(span[0]), "right")) - 1

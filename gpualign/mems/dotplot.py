@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import counted
-from gpualign.mems.cpu import MOST_DOTS, Dots
+from gpualign.mems.cpu import MAX_DOTS, Dots
 from gpualign.mems.queries import QueryText
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 from gpualign.sequences.reference import Reference
 
 #: borders are drawn between up to so many records
-MOST_BORDERS = 500
+MAX_BORDERS = 500
 #: records are named that take at least this share of a side
-LEAST_NAMED = 0.03
+MIN_NAMED = 0.03
 #: of the strands; told apart by colour-blind readers too
 COLOURS = {"forward": "#0072b2", "reverse": "#d55e00"}
 
@@ -27,11 +27,11 @@ class DotPlot:
 
     Args:
         reference: the columns; rows are the queries, end to end in the order in which they come.
-        least_length: of the matches, for the title.
+        min_length: of the matches, for the title.
     """
 
-    def __init__(self, reference: Reference, least_length: int) -> None:
-        self._least_length = least_length
+    def __init__(self, reference: Reference, min_length: int) -> None:
+        self._min_length = min_length
         self._columns = _Side(reference.names, reference.lengths.tolist(), reference.bases)
         self._rows = _Side([], [], 0)
         self._kept = [np.empty(0, np.int64) for _ in range(4)]
@@ -43,21 +43,21 @@ class DotPlot:
         queries = dots.queries.astype(np.int64) + bases_before
         new: tuple[NDArray[Any], ...] = (queries, dots.references, dots.lengths, dots.reverse)
         self._kept = [np.concatenate([old, part.astype(np.int64)]) for old, part in zip(self._kept, new, strict=True)]
-        if len(self._kept[0]) > 4 * MOST_DOTS:
+        if len(self._kept[0]) > 4 * MAX_DOTS:
             self._kept = list(self.longest())
 
     def add_records(self, source: QueryText) -> None:
         """Take the records of a batch, in order."""
         names: list[str] = []
-        if self._rows.count + source.records <= MOST_BORDERS:
+        if self._rows.count + source.records <= MAX_BORDERS:
             text, ends = source.names.tobytes().decode("latin-1"), source.name_offsets.tolist()
             names = [text[begin:end] for begin, end in itertools.pairwise(ends)]
         self._rows.add(names, source.text.lengths().tolist() if names else [], source.records, source.bases)
 
     def longest(self) -> tuple[NDArray[np.int64], ...]:
-        """int64 columns of at most MOST_DOTS matches: query and reference position, length, 1 where reverse."""
+        """int64 columns of at most MAX_DOTS matches: query and reference position, length, 1 where reverse."""
         queries, references, lengths, reverse = self._kept
-        order = np.lexsort((reverse, references, queries, -lengths))[:MOST_DOTS]
+        order = np.lexsort((reverse, references, queries, -lengths))[:MAX_DOTS]
         return queries[order], references[order], lengths[order], reverse[order]
 
     def save(self, path: str) -> None:
@@ -76,7 +76,7 @@ class DotPlot:
         self._rows.mark(axes.axhline, axes.yaxis, axes.set_ylim, "query")
         shown = f"the {len(queries):,} longest of " if len(queries) < self.total else ""
         axes.set_title(
-            f"{shown}{counted(self.total, 'match', 'matches')} of {counted(self._least_length, 'base')} or more"
+            f"{shown}{counted(self.total, 'match', 'matches')} of {counted(self._min_length, 'base')} or more"
         )
         _add_legend(figure)
         save_figure(figure, path)
@@ -109,7 +109,7 @@ def _add_legend(figure: Any) -> None:
 
 
 class _Side:
-    """The records along one axis; beyond MOST_BORDERS only how many bases they have."""
+    """The records along one axis; beyond MAX_BORDERS only how many bases they have."""
 
     def __init__(self, names: list[str], lengths: list[int], bases: int) -> None:
         self.names, self.lengths, self.count, self.bases = names, lengths, len(names), bases
@@ -117,7 +117,7 @@ class _Side:
     def add(self, names: list[str], lengths: list[int], count: int, bases: int) -> None:
         self.count += count
         self.bases += bases
-        if self.count > MOST_BORDERS:
+        if self.count > MAX_BORDERS:
             self.names, self.lengths = [], []
         else:
             self.names += names
@@ -127,14 +127,14 @@ class _Side:
         from matplotlib.ticker import EngFormatter
 
         set_limits(0, max(self.bases, 1))
-        if self.count == 1 or not 0 < self.count <= MOST_BORDERS:
+        if self.count == 1 or not 0 < self.count <= MAX_BORDERS:
             axis.set_major_formatter(EngFormatter("b"))
             axis.set_label_text(shown_name(self.names[0]) if self.count == 1 else f"{what}, {self.count:,} records")
             return
         ends = np.cumsum(self.lengths)
         for border in ends[:-1].tolist():
             draw_border(border, color="#bbbbbb", lw=0.5, zorder=0)
-        named = [i for i, length in enumerate(self.lengths) if length >= LEAST_NAMED * self.bases]
+        named = [i for i, length in enumerate(self.lengths) if length >= MIN_NAMED * self.bases]
         middles = [float(ends[i] - self.lengths[i] / 2) for i in named]
         axis.set_ticks(middles, labels=[shown_name(self.names[i]) for i in named])
         axis.set_tick_params(length=0, labelrotation=90 if what == "reference" and len(named) > 5 else 0)

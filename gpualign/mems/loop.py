@@ -40,7 +40,7 @@ class PieceSize(NamedTuple):
 
 #: of threads, which write text: of 2 MB, about
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
-#: of devices; of sorted positions, each with room for a match; positions are a multiple of the step: whole tiles
+#: of devices; of sorted positions, each with space for a match; positions are a multiple of the step: whole tiles
 DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 24, 2)
 SORTED_PIECES = DEVICE_PIECES._replace(most=1 << 22)
 _STEP = 1 << 12
@@ -84,7 +84,7 @@ class Counts:
         self._progress.update(size.bases)
         if not self._quiet and size.other_letters:
             self._quiet = True
-            warn("mems", "letters other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
+            warn("mems", "bases other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
 
 
 class Job(NamedTuple):
@@ -126,7 +126,7 @@ class Run:
             self._sizes = SORTED_PIECES if isinstance(search.index, SortedPositions) else DEVICE_PIECES
         self._limit = self._sizes.first
         self._density = search.matches_by_chance + self._sizes.guess  # matches a position, as seen of late
-        self._most = search.most_of_devices if backend.on_gpu else 0  # of matches that come as columns
+        self._most = search.max_occurrences_left if backend.on_gpu else 0  # of matches that come as columns
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
         """The output in order."""
@@ -193,18 +193,18 @@ class Run:
     def _items(self, batches: Iterable[Batch]) -> Iterator[Item]:
         """Batches, for the workers to parse; those that are packed, are long, or give many matches, cut."""
         for batch in batches:
-            if not isinstance(batch, QueryText) and bases_of(batch) <= self._most_positions:
+            if not isinstance(batch, QueryText) and bases_of(batch) <= self._max_positions:
                 yield batch
                 continue
             source = self.search.prepare(batch)
             start, length = 0, source.text.length
             while start < length:
-                stop = min(length, start + self._most_positions)
+                stop = min(length, start + self._max_positions)
                 yield Piece(source, start, stop)
                 start = stop
 
     @property
-    def _most_positions(self) -> int:
+    def _max_positions(self) -> int:
         """Of the next piece."""
         by_matches = int(self._sizes.matches / (self._density + 0.01)) & -_STEP
         return min(max(by_matches, _STEP), self._limit)
@@ -215,7 +215,7 @@ class Run:
 
     def _find(self, piece: Piece) -> Matches:
         """On the CPU; columns as devices give them, or already those that are rare enough."""
-        return self.search.find(piece, 0 if self.backend.on_gpu else self.search.most_occurrences)
+        return self.search.find(piece, 0 if self.backend.on_gpu else self.search.max_occurrences)
 
     def _parts(self, matches: Matches) -> Iterator[Printed | Columns | Job]:
         """What was found in a piece; where the search paused it goes on, on the CPU."""

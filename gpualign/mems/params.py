@@ -27,7 +27,7 @@ class MemsParams:
         max_occ: with "maxmatch", leave out matches whose string occurs more often than this in the reference; 1 is
             "mumreference". None: however often.
         strands: "forward", "reverse" or "both" strands of the queries.
-        only_acgt: say nothing when letters other than A, C, G and T, which never match here, would in MUMmer.
+        only_acgt: say nothing when bases other than A, C, G and T, which never match here, would in MUMmer.
         four_columns: name the reference record on every line; always so with several of them.
         lengths: print the query's length in its header.
         strings: print the matching string below each match.
@@ -70,14 +70,14 @@ class MemsParams:
             raise UsageError("--tsv has fixed columns: it does not go with -s, -F, -L or -c")
 
     @property
-    def most_occurrences(self) -> int:
+    def max_occurrences(self) -> int:
         """Of a match's string in the reference; 0: any number."""
         return (self.max_occ or 0) if self.kind == "maxmatch" else 1
 
     @property
     def by_sorted_positions(self) -> bool:
         """Whether the search is better done in sorted positions than by seeds that are looked up in an index."""
-        return self.most_occurrences == 1 and self.min_length <= _LONGEST_SORTED
+        return self.max_occurrences == 1 and self.min_length <= _LONGEST_SORTED
 
     @property
     def strand_bits(self) -> int:

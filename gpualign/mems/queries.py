@@ -27,7 +27,7 @@ class BatchSize(NamedTuple):
 
     Attributes:
         records, bases: numbers of them.
-        other_letters: it has letters other than A, C, G and T.
+        other_letters: it has bases other than A, C, G and T.
     """
 
     records: int

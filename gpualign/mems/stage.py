@@ -42,7 +42,7 @@ def match_item(search: Search, item: Item) -> Matches:
 
 
 def worker_stage(search: Search) -> HostedStage[Item, Found]:
-    """Items on a cluster's workers; those with devices parse and print beside them."""
+    """Items on a cluster's workers; those with devices parse and print meanwhile."""
 
     def before(item: Item) -> tuple[Piece, Piece]:
         piece = piece_of(search, item)
@@ -69,7 +69,7 @@ def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
     parts = search.all_of(matches, search.find)
     columns = join_columns([part.columns for part in parts if part.columns is not None])
     if not search.unique_in_query or piece.whole:
-        return Found([search.report(piece, columns, search.most_of_devices)], piece.source.size)
-    if search.most_of_devices:
-        columns = search.keep_rare(piece, columns, search.most_of_devices)
+        return Found([search.report(piece, columns, search.max_occurrences_left)], piece.source.size)
+    if search.max_occurrences_left:
+        columns = search.keep_rare(piece, columns, search.max_occurrences_left)
     return Found([columns], piece.source.size)

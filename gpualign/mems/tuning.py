@@ -13,19 +13,19 @@ class MemsShape:
     """How `mems` spreads over a device.
 
     Attributes:
-        tile: query starts a warp takes at a time; larger tiles hash fewer positions twice (w - 1 behind each), smaller
+        tile: query starts a warp takes at a time; larger tiles hash fewer positions twice (w - 1 after each), smaller
             ones keep more warps on a multiprocessor.
         warps: warps a block.
-        most_window: largest w; registers are reserved for it.
+        max_window: largest w; registers are reserved for it.
     """
 
     tile: int
     warps: int
-    most_window: int
+    max_window: int
 
     @property
     def defines(self) -> dict[str, str]:
-        return {"TILE": str(self.tile), "WARPS": str(self.warps), "MOST_WINDOW": str(self.most_window)}
+        return {"TILE": str(self.tile), "WARPS": str(self.warps), "MAX_WINDOW": str(self.max_window)}
 
 
 #: registers are reserved for windows of so many k-mers
@@ -37,7 +37,7 @@ def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     del capability
     # a dense index gives enough seeds a position to fill a warp from a small tile; a wide window is hashed twice
     tile = 32 if w <= 4 else 128 if w <= 48 else 256
-    return MemsShape(tile=tile, warps=4, most_window=next(most for most in _MEMS_WINDOWS if w <= most))
+    return MemsShape(tile=tile, warps=4, max_window=next(most for most in _MEMS_WINDOWS if w <= most))
 
 
 VARIANTS: tuple[Variant, ...] = tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.sequences import identity
+from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,10 @@ class Alignments:
         minus: bool (p,), the query's reverse complement was aligned.
         score: int32 (p,).
         spans: int32 (p, 4), query start and end, target start and end, half-open, on the strand that was aligned.
-        counts: int32 (p, 4), matches, mismatches, gaps, gap letters.
+        counts: int32 (p, 4), matches, mismatches, gaps, gap symbols.
         cigar: uint32, BAM words of all pairs joined.
         cigar_offsets: int64 (p + 1,).
-        lengths: int64 (p, 2), letters of query and target.
+        lengths: int64 (p, 2), symbols of query and target.
 
     Without a traceback, spans, counts and the CIGARs are None.
     """
@@ -72,8 +73,7 @@ class Alignments:
         offsets = None
         each = [part.cigar_offsets for part in parts if part.cigar_offsets is not None]
         if len(each) == len(parts):
-            runs = np.cumsum([0, *(one[-1] for one in each)])
-            offsets = np.concatenate([each[0][:1], *(one[1:] + at for one, at in zip(each, runs, strict=False))])
+            offsets = join_offsets(each)
         return Alignments(**{name: joined(name) for name in names}, cigar_offsets=offsets)  # type: ignore[arg-type]
 
 
@@ -81,10 +81,7 @@ def _take_ragged(
     values: NDArray[np.uint32], offsets: NDArray[np.int64], index: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     lengths = np.diff(offsets)[index]
-    taken = np.zeros(len(index) + 1, np.int64)
-    np.cumsum(lengths, out=taken[1:])
-    where = np.repeat(offsets[index] - taken[:-1], lengths) + np.arange(taken[-1])
-    return values[where], taken
+    return values[positions_of(offsets[index], lengths)], offsets_of(lengths)
 
 
 class Measures:
@@ -123,7 +120,7 @@ class Measures:
         )
 
     def _terminal_gaps(self) -> NDArray[np.int64]:
-        """int64 (p,): gap letters before the first and after the last aligned pair."""
+        """int64 (p,): gap symbols before the first and after the last aligned pair."""
         cigar, offsets = self._all.cigar, self._all.cigar_offsets
         assert cigar is not None
         assert offsets is not None

@@ -188,7 +188,7 @@ class _Layout:
         )
 
     def _letters(self, sequences: EncodedSequences, number: int) -> bytes:
-        letters = np.frombuffer(self.scoring.letters.encode(), np.uint8)
+        letters = np.frombuffer(self.scoring.symbols.encode(), np.uint8)
         return letters[sequences.sequence(number)].tobytes()
 
 

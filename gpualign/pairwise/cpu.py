@@ -25,10 +25,10 @@ class PairProblem:
     Attributes:
         queries: plus strands, and for both strands the reverse complements after them.
         targets: the other set, or the same.
-        scoring: letters and their scores.
+        scoring: symbols and their scores.
         gap_open, gap_extend: penalties in the scoring's units.
         mode: "global", "semi-global" or "local".
-        free_ends: query start, query end, target start, target end: letters there are left out.
+        free_ends: query start, query end, target start, target end: symbols there are left out.
         traced: alignments are wanted, not only scores.
         identity: the threshold, or None.
         definition: of the identity.
@@ -36,7 +36,7 @@ class PairProblem:
         kernel: the GPU kernel that is forced, or "auto".
         threads: of the host, for what a device leaves to them.
         pair_threads: that one long pair may have, where there are fewer pairs than threads.
-        end_gaps: penalties of a gap's first and further letters at each of the same ends, at most as high as elsewhere;
+        end_gaps: penalties of a gap's first and further symbols at each of the same ends, at most as high as elsewhere;
             empty: as elsewhere.
     """
 
@@ -98,14 +98,14 @@ class PairProblem:
             return None
         longest = max(self.query_lengths.max(initial=0), self.target_lengths.max(initial=0))
         lengths = np.arange(longest + 1, dtype=np.int64)
-        return self.bound.most_edits(lengths, lengths).astype(np.int32)
+        return self.bound.max_edits(lengths, lengths).astype(np.int32)
 
     def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """int32 (p,) each: letters of query and of target."""
+        """int32 (p,) each: symbols of query and of target."""
         return self.query_lengths[block.queries], self.target_lengths[block.targets]
 
     def lengths(self, block: PairBlock) -> NDArray[np.int64]:
-        """int64 (p, 2): letters of query and target."""
+        """int64 (p, 2): symbols of query and target."""
         n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
         return np.stack([n, m], axis=1).astype(np.int64)
 
@@ -129,7 +129,7 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
 def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
     """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
     both = Alignments.join(plus, minus)
-    place = np.concatenate([both.query.astype(np.int64) << 32 | both.target])
+    place = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
     order = np.lexsort((np.arange(len(place)), place, both.minus))
     repeat = np.zeros(len(place), np.int64)
@@ -165,7 +165,7 @@ MAX_EDITS = 254
 
 
 def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
-    """int32 (p,): edits that the identity allows pairs of n and m letters; None where it proves nothing for some."""
+    """int32 (p,): edits that the identity allows pairs of n and m symbols; None where it proves nothing for some."""
     table = problem.edits_by_length
     if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
         return None
@@ -191,7 +191,7 @@ def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int6
     """Pairs with the band that global alignments of at least these scores (p,) have."""
     n, m = problem.lengths(block).T
     gaps = problem.gap_open, problem.gap_extend
-    if any(problem.cheap_ends):  # no letter of a gap costs less
+    if any(problem.cheap_ends):  # no symbol of a gap costs less
         gaps = (min(extend for _, extend in problem.costs_at_ends),) * 2
     return Candidates(block, *band_of(scores, n, m, problem.scoring, *gaps))
 
@@ -207,7 +207,7 @@ def candidates_by_score(problem: PairProblem, block: PairBlock, scores: NDArray[
     """The pairs whose scores (p,) reach the bound L."""
     assert problem.bound is not None
     n, m = problem.lengths(block).T
-    near = np.flatnonzero(scores >= problem.bound.least_score(n, m, problem.scoring, problem.gap_open))
+    near = np.flatnonzero(scores >= problem.bound.min_score(n, m, problem.scoring, problem.gap_open))
     return candidates_scored(problem, block, near, scores[near])
 
 
@@ -228,16 +228,8 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
         scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
         return candidates_by_score(problem, block, scored.score)
     queries, targets = problem.queries[strand], problem.targets
-    distances = _native.edit_distances(
-        queries.codes,
-        queries.offsets,
-        targets.codes,
-        targets.offsets,
-        block.queries,
-        block.targets,
-        limits,
-        problem.scoring.identical,
-    )
+    sequences = (queries.codes, queries.offsets, targets.codes, targets.offsets)
+    distances = _native.edit_distances(*sequences, block.queries, block.targets, limits, problem.scoring.identical)
     near = np.flatnonzero(distances >= 0)
     return candidates_within(problem, block, near, distances[near])
 
@@ -258,7 +250,7 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
         band_low=band_low,
         band_high=band_high,
         scores=scoring.scores.ravel(),
-        letters=len(scoring),
+        symbols=len(scoring),
         identical=scoring.identical,
         match_mismatch=scoring.name == "match/mismatch",
         open=problem.gap_open,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: vsearch's letters for the ends query start, query end, target start, target end; the gap is in the other sequence
+#: vsearch's symbols for the ends query start, query end, target start, target end; the gap is in the other sequence
 _ENDS = (("T", "L"), ("T", "R"), ("Q", "L"), ("Q", "R"))
 _PART = re.compile(r"(-?\d+)([EILRQT]*)")
 
@@ -15,7 +15,7 @@ class GapPenalty:
     """One penalty for each place a gap may be in; None: not named.
 
     Attributes:
-        inside: between two pairs of letters.
+        inside: between two pairs of symbols.
         ends: query start, query end, target start, target end.
     """
 

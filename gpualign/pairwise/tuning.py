@@ -15,16 +15,16 @@ class PairwiseShape:
     Attributes:
         shared_bytes: shared memory of a multiprocessor that blocks may share.
         border_share: part of the device's budget for what a batch of tracebacks keeps.
-        ring_share: part of the budget for the borders under way in TiledDScan; with fewer, fewer warps run.
-        part_letters: rows and columns of the parts of a long pair's table that are computed again for its alignment:
+        ring_share: part of the budget for the borders in flight in TiledDScan; with fewer, fewer warps run.
+        part_symbols: rows and columns of the parts of a long pair's table that are computed again for its alignment:
             half a GB of directions, from 64 warps.
         part_share, kept_share: of the memory that is left, at most, for a part's directions and for the borders that
-            are kept (in a part that is split again half as much); borders under way may have the rest.
-        most_cells_per_thread: largest table (inside its band) of a thread's alignment.
+            are kept (in a part that is split again half as much); borders in flight may have the rest.
+        max_cells_per_thread: largest table (inside its band) of a thread's alignment.
         warps: warps of DScan that a device holds.
         *_rate: cells a second with the whole device busy, linear gaps, 16-bit halves where the kernel has them.
         *_warp_rate: cells a second of one warp.
-        dscan_letter_s, part_letter_s: seconds of a letter, of query or target, on the way back through DScan's
+        dscan_symbol_s, part_symbol_s: seconds of a symbol, of query or target, on the traceback through DScan's
             directions, and through parts with their directions.
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
@@ -32,10 +32,10 @@ class PairwiseShape:
     shared_bytes: int = 200 << 10
     border_share: float = 0.6
     ring_share: float = 0.8
-    part_letters: int = 1 << 15
+    part_symbols: int = 1 << 15
     part_share: float = 0.1
     kept_share: float = 0.2
-    most_cells_per_thread: int = 1 << 27
+    max_cells_per_thread: int = 1 << 27
     warps: int = 2000
     lazy_rate: float = 9.4e12
     lazy_warp_rate: float = 14e9
@@ -45,8 +45,8 @@ class PairwiseShape:
     rscan_warp_rate: float = 4.5e9
     dscan_rate: float = 0.95e12
     dscan_warp_rate: float = 2e9
-    dscan_letter_s: float = 0.35e-6
-    part_letter_s: float = 0.38e-6
+    dscan_symbol_s: float = 0.35e-6
+    part_symbol_s: float = 0.38e-6
     core_rate: float = 0.3e9
 
 

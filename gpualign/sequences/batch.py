@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 from gpualign.tables.column import TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
@@ -113,9 +114,7 @@ class SequenceBatch(Tabular):
             if text is None or offsets is None:
                 return None, None
             lengths = offsets[chosen + 1] - offsets[chosen]
-            ends = np.cumsum(lengths)
-            letters = np.arange(ends[-1] if len(ends) else 0) + np.repeat(offsets[chosen] - ends + lengths, lengths)
-            return text[letters], np.concatenate([[0], ends]).astype(np.int64)
+            return text[positions_of(offsets[chosen], lengths)], offsets_of(lengths)
 
         names, name_offsets = picked(self.names, self.name_offsets)
         bases, base_offsets = picked(self.bases, self.base_offsets)
@@ -141,9 +140,7 @@ class SequenceBatch(Tabular):
 
 def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Concatenate byte strings; returns the uint8 text and int64 (n + 1,) offsets."""
-    offsets = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    return np.frombuffer(b"".join(parts), np.uint8), offsets
+    return np.frombuffer(b"".join(parts), np.uint8), offsets_of([len(part) for part in parts])
 
 
 def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
@@ -157,9 +154,7 @@ def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
 
     def offsets(name: str) -> Any:
         parts = [getattr(batch, name) for batch in batches]
-        if parts[0] is None:
-            return None
-        return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in parts]))]).astype(np.int64)
+        return None if parts[0] is None else join_offsets(parts)
 
     return SequenceBatch(
         texts("names"),

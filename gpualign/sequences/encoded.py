@@ -1,4 +1,4 @@
-"""A whole set of sequences as letter codes of one scoring, held in memory: what all-against-all works on."""
+"""A whole set of sequences as symbol codes of one scoring, held in memory: what all-against-all works on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.matrices import UNKNOWN, Scoring
+from gpualign.sequences.offsets import offsets_of
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class EncodedSequences:
 
     Attributes:
         names: n names, as in the file up to the first white space.
-        codes: uint8 (total letters,), codes of the scoring's alphabet, sequences joined without separators.
+        codes: uint8 (total symbols,), codes of the scoring's alphabet, sequences joined without separators.
         offsets: int64 (n + 1,).
     """
 
@@ -35,7 +36,7 @@ class EncodedSequences:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """int64 (n,): letters per sequence."""
+        """int64 (n,): symbols per sequence."""
         return np.diff(self.offsets)
 
     def sequence(self, i: int) -> NDArray[np.uint8]:
@@ -56,10 +57,10 @@ class EncodedSequences:
 
 
 def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None = None) -> EncodedSequences:
-    """Join parsed batches and translate their letters.
+    """Join parsed batches and translate their symbols.
 
     Raises:
-        InputError: a letter that the scoring does not know; the message names the record and the letter.
+        InputError: a symbol that the scoring does not know; the message names the record and the symbol.
     """
     names: list[str] = []
     codes: list[NDArray[np.uint8]] = []
@@ -69,12 +70,11 @@ def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None 
         bad = np.flatnonzero(translated == UNKNOWN)
         if bad.size:
             record = int(np.searchsorted(batch.base_offsets, bad[0], side="right")) - 1
-            letter = chr(batch.bases[bad[0]])
-            raise InputError(f"record '{batch.name(record)}': letter {letter!r} is not in {scoring.name}", path)
+            symbol = chr(batch.bases[bad[0]])
+            raise InputError(f"record '{batch.name(record)}': symbol {symbol!r} is not in {scoring.name}", path)
         names.extend(batch.name(i) for i in range(len(batch)))
         codes.append(translated)
         lengths.append(batch.lengths)
-    offsets = np.zeros(len(names) + 1, np.int64)
-    if names:
-        np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    return EncodedSequences(names, np.concatenate(codes) if codes else np.zeros(0, np.uint8), offsets)
+    if not codes:
+        return EncodedSequences([], np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    return EncodedSequences(names, np.concatenate(codes), offsets_of(np.concatenate(lengths)))

@@ -1,8 +1,8 @@
 """Identity of an alignment by vsearch's definitions, and what an identity proves before anything is aligned.
 
-Throughout, n and m are the lengths of query and target, an alignment has M matches, X mismatches and G letters in
-gaps, so n + m = 2M + 2X + G and it has C = M + X + G columns. Letters that a semi-global alignment leaves out at its
-free ends count as gap letters here (definitions 0, 1, 3 and 4 look at whole sequences).
+Throughout, n and m are the lengths of query and target, an alignment has M matches, X mismatches and G symbols in
+gaps, so n + m = 2M + 2X + G and it has C = M + X + G columns. Symbols that a semi-global alignment leaves out at its
+free ends count as gap symbols here (definitions 0, 1, 3 and 4 look at whole sequences).
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class IdentityBound:
     definition: int
     local: bool = False
 
-    def most_edits(self, n: NDArray[np.int64], m: NDArray[np.int64]) -> NDArray[np.int64]:
+    def max_edits(self, n: NDArray[np.int64], m: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64 (p,): the largest edit distance that the identity allows; ``UNBOUNDED`` where it proves nothing.
 
         Definitions 1, 4: M >= id C, and the C - M columns that are no match are at most M (1 - id) / id of them, with
         M <= min(n, m). Each is one edit, so the edit distance is no larger.
-        Definition 0: M >= id min(n, m) letters stay; deleting and inserting all others is n + m - 2M edits.
+        Definition 0: M >= id min(n, m) symbols stay; deleting and inserting all others is n + m - 2M edits.
         Definitions 2 and 3 forgive gaps of any length and prove nothing.
         """
         shorter = np.minimum(n, m).astype(np.float64)
@@ -93,7 +93,7 @@ class IdentityBound:
         r l + s t, with l the longer length and t both together (the bound L of Truong et al. 2014, with mismatches,
         affine gaps and matrices); None where the identity proves nothing.
 
-        Let a be the lowest score of a match, b the lowest score of any two letters and g the most that a gap letter can
+        Let a be the lowest score of a match, b the lowest score of any two symbols and g the most that a gap symbol can
         cost (the opening). An alignment scores at least S = aM + bX - gG; the optimum is no lower, and free ends only
         raise it. Definitions 1 and 4: with C columns G = 2C - t, X = C - M - G = t - C - M, and M >= id C.
         As a >= b, S is smallest at M = id C, where it is linear in C; C runs from l, where the shorter sequence
@@ -110,7 +110,7 @@ class IdentityBound:
             return -gapped, gapped - g, -mismatched, mismatched - g
         return None
 
-    def least_score(
+    def min_score(
         self, n: NDArray[np.int64], m: NDArray[np.int64], scoring: Scoring, gap_open: int
     ) -> NDArray[np.int64]:
         """int64 (p,): what :meth:`score_lines` says of these lengths; the smallest int32 where that is nothing."""
@@ -131,18 +131,18 @@ def band_of(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Diagonals j - i that an optimal global alignment of at least ``score`` can touch: int32 (p,) lowest and highest.
 
-    With h the highest score of two letters, an alignment with G > 0 gap letters scores at most
+    With h the highest score of two symbols, an alignment with G > 0 gap symbols scores at most
     h (n + m - G) / 2 - open - (G - 1) extend, so a score of S leaves G <= (h (n + m) / 2 - open + extend - S) /
-    (h / 2 + extend). Of G letters (G + m - n) / 2 are in the query's gaps and (G + n - m) / 2 in the target's: no path
+    (h / 2 + extend). Of G symbols (G + m - n) / 2 are in the query's gaps and (G + n - m) / 2 in the target's: no path
     leaves the main diagonal further to either side. All optimal alignments lie inside, ties included.
     """
     step = scoring.highest / 2 + gap_extend
     if step <= 0:
         return (-n).astype(np.int32), m.astype(np.int32)
-    letters = np.floor((scoring.highest * (n + m) / 2 - gap_open + gap_extend - score) / step + 1e-6)
-    letters = np.clip(letters, np.abs(n - m), n + m).astype(np.int64)
-    low = -((letters + n - m) // 2)
-    high = (letters + m - n) // 2
+    symbols = np.floor((scoring.highest * (n + m) / 2 - gap_open + gap_extend - score) / step + 1e-6)
+    symbols = np.clip(symbols, np.abs(n - m), n + m).astype(np.int64)
+    low = -((symbols + n - m) // 2)
+    high = (symbols + m - n) // 2
     return np.maximum(low, -n).astype(np.int32), np.minimum(high, m).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Substitution scores: match and mismatch, or a matrix; and the letters they know."""
+"""Substitution scores: match and mismatch, or a matrix; and the symbols they know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import UsageError
 
-#: a letter that the matrix does not know
+#: a symbol that the matrix does not know
 UNKNOWN = 255
 _AMBIGUITY = "NRYSWKMBDHV"
 #: amino-acid codes that few matrices hold; read as X where the matrix has X
@@ -20,20 +20,20 @@ _COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scores of letter against letter, in whole units.
+    """Scores of symbol against symbol, in whole units.
 
     Attributes:
         name: "match/mismatch", the matrix's name or its file.
-        letters: the alphabet; code ``c`` is ``letters[c]``.
+        symbols: the alphabet; code ``c`` is ``symbols[c]``.
         scores: int32 (n, n), in units of 1/``scale``.
         codes: uint8 (256,), code of an ASCII byte (either case), ``UNKNOWN`` where there is none.
         identical: equal codes below this are a match in the identity; ambiguity codes, X and * never are.
         scale: how many units make 1.0; 1 unless the matrix has decimals.
-        nucleotide: letters are IUPAC nucleotide codes (so U reads as T, and a reverse complement exists).
+        nucleotide: symbols are IUPAC nucleotide codes (so U reads as T, and a reverse complement exists).
     """
 
     name: str
-    letters: str
+    symbols: str
     scores: NDArray[np.int32]
     codes: NDArray[np.uint8]
     identical: int
@@ -41,11 +41,11 @@ class Scoring:
     nucleotide: bool
 
     def __len__(self) -> int:
-        return len(self.letters)
+        return len(self.symbols)
 
     @cached_property
     def lowest_match(self) -> int:
-        """The smallest score of two identical letters that count as a match."""
+        """The smallest score of two identical symbols that count as a match."""
         return int(np.diagonal(self.scores)[: self.identical].min())
 
     @cached_property
@@ -67,8 +67,8 @@ class Scoring:
             UsageError: the alphabet is not nucleotides.
         """
         if not self.nucleotide:
-            raise UsageError(f"--strand both needs nucleotides; {self.name} scores {self.letters}")
-        complements = self.letters.encode().translate(_COMPLEMENT)
+            raise UsageError(f"--strand both needs nucleotides; {self.name} scores {self.symbols}")
+        complements = self.symbols.encode().translate(_COMPLEMENT)
         codes = self.codes[np.frombuffer(complements, np.uint8)]
         return np.where(codes == UNKNOWN, np.arange(len(self), dtype=np.uint8), codes)
 
@@ -78,26 +78,26 @@ def match_mismatch(match: int, mismatch: int) -> Scoring:
     scores = np.full((5, 5), mismatch, np.int32)
     scores[range(4), range(4)] = match
     codes = _code_table("ACGTN")
-    for letter in _AMBIGUITY:
-        codes[ord(letter)] = codes[ord(letter.lower())] = 4
+    for symbol in _AMBIGUITY:
+        codes[ord(symbol)] = codes[ord(symbol.lower())] = 4
     codes[ord("U")] = codes[ord("u")] = codes[ord("T")]
     return Scoring("match/mismatch", "ACGTN", scores, codes, 4, 1, True)
 
 
-def scoring_of(name: str, letters: str, values: NDArray[np.float64]) -> Scoring:
-    """A matrix's scores; ``values``: float64 (letters, letters).
+def scoring_of(name: str, symbols: str, values: NDArray[np.float64]) -> Scoring:
+    """A matrix's scores; ``values``: float64 (symbols, symbols).
 
     Raises:
         UsageError: more than two decimals, or scores beyond ±10,000.
     """
-    # codes count as identical up to `identical`, so the letters that never do go last
-    never = [letter for letter in letters if letter in "X*-"]
-    nucleotide = set(letters) <= set("ACGTU" + _AMBIGUITY)
+    # codes count as identical up to `identical`, so the symbols that never do go last
+    never = [symbol for symbol in symbols if symbol in "X*-"]
+    nucleotide = set(symbols) <= set("ACGTU" + _AMBIGUITY)
     if nucleotide:
-        never = [letter for letter in letters if letter in _AMBIGUITY]
-    first = [letter for letter in letters if letter not in never]
-    order = [letters.index(letter) for letter in (sorted(first) if nucleotide else first) + never]
-    ordered = "".join(letters[i] for i in order)
+        never = [symbol for symbol in symbols if symbol in _AMBIGUITY]
+    first = [symbol for symbol in symbols if symbol not in never]
+    order = [symbols.index(symbol) for symbol in (sorted(first) if nucleotide else first) + never]
+    ordered = "".join(symbols[i] for i in order)
     if nucleotide:
         ordered = ordered.replace("U", "T")
     values = values[np.ix_(order, order)]
@@ -108,17 +108,17 @@ def scoring_of(name: str, letters: str, values: NDArray[np.float64]) -> Scoring:
     if nucleotide:
         codes[ord("U")] = codes[ord("u")] = codes[ord("T")]
     elif "X" in ordered:
-        for letter in _RARE_AMINO_ACIDS:
-            if letter not in ordered:
-                codes[ord(letter)] = codes[ord(letter.lower())] = codes[ord("X")]
+        for symbol in _RARE_AMINO_ACIDS:
+            if symbol not in ordered:
+                codes[ord(symbol)] = codes[ord(symbol.lower())] = codes[ord("X")]
     scores = np.ascontiguousarray(np.rint(values * scale).astype(np.int32))
     if np.abs(scores).max() > 10_000:
         raise UsageError(f"matrix {name} has scores beyond ±10,000")
     return Scoring(name, ordered, scores, codes, len(ordered) - len(never), scale, nucleotide)
 
 
-def _code_table(letters: str) -> NDArray[np.uint8]:
+def _code_table(symbols: str) -> NDArray[np.uint8]:
     codes = np.full(256, UNKNOWN, np.uint8)
-    for code, letter in enumerate(letters):
-        codes[ord(letter.upper())] = codes[ord(letter.lower())] = code
+    for code, symbol in enumerate(symbols):
+        codes[ord(symbol.upper())] = codes[ord(symbol.lower())] = code
     return codes

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.sequences.offsets import cut_by_size, positions_of
+
 #: pairs of a block at most, and cells of its tables at most (unless one pair has more)
-MOST_PAIRS = 1 << 16
-MOST_CELLS = 1 << 33
+MAX_PAIRS = 1 << 16
+MAX_CELLS = 1 << 33
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,7 @@ class PairBlock:
 
 def _of_runs(queries: NDArray[np.int32], targets: NDArray[np.int32], lengths: NDArray[np.int64]) -> PairBlock:
     """Runs of ``lengths`` pairs that begin with these."""
-    ends = np.cumsum(lengths)
-    within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-    return PairBlock(np.repeat(queries, lengths), (np.repeat(targets, lengths) + within).astype(np.int32))
+    return PairBlock(np.repeat(queries, lengths), positions_of(targets, lengths).astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class PairSource:
     """All pairs of a run.
 
     Attributes:
-        query_lengths, target_lengths: int64, letters of each sequence.
-        first_target: int64 (queries,): each query's first target; it and all behind it are paired.
+        query_lengths, target_lengths: int64, symbols of each sequence.
+        first_target: int64 (queries,): each query's first target; it and all after it are paired.
         listed: the pairs of a list instead, or None.
     """
 
@@ -77,20 +77,20 @@ class PairSource:
             return len(self.listed)
         return int((len(self.target_lengths) - self.first_target).sum())
 
-    def blocks(self, most_pairs: int = MOST_PAIRS, most_cells: int = MOST_CELLS) -> Iterator[PairBlock]:
+    def blocks(self, max_pairs: int = MAX_PAIRS, max_cells: int = MAX_CELLS) -> Iterator[PairBlock]:
         """The pairs in order; where a block ends changes no output."""
         pending: list[PairBlock] = []
-        room = most_pairs
+        room = max_pairs
         for run in self._runs():
             while len(run):
                 part, run = run.take(slice(0, room)), run.take(slice(room, None))
                 pending.append(part)
                 room -= len(part)
                 if room == 0:
-                    yield from self._cut(_join(pending), most_cells)
-                    pending, room = [], most_pairs
+                    yield from self._cut(_join(pending), max_cells)
+                    pending, room = [], max_pairs
         if pending:
-            yield from self._cut(_join(pending), most_cells)
+            yield from self._cut(_join(pending), max_cells)
 
     def _runs(self) -> Iterator[PairBlock]:
         if self.listed is not None:
@@ -101,16 +101,14 @@ class PairSource:
         for query, first in enumerate(self.first_target.tolist()):
             yield PairBlock(np.full(max(count - first, 0), query, np.int32), everything[first:])
 
-    def _cut(self, block: PairBlock, most_cells: int) -> Iterator[PairBlock]:
+    def _cut(self, block: PairBlock, max_cells: int) -> Iterator[PairBlock]:
         largest = (int(self.query_lengths.max()) + 1) * (int(self.target_lengths.max()) + 1)
-        if largest * len(block) <= most_cells:
+        if largest * len(block) <= max_cells:
             yield block
             return
         cells = (self.query_lengths[block.queries] + 1) * (self.target_lengths[block.targets] + 1)
-        part = (np.cumsum(cells) - 1) // most_cells
-        edges = np.flatnonzero(np.diff(part)) + 1
-        for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(block)], strict=True):
-            yield PairBlock(block.queries[start:end], block.targets[start:end])
+        for start, stop in cut_by_size(cells, max_cells):
+            yield block.take(slice(start, stop))
 
 
 def _join(blocks: list[PairBlock]) -> PairBlock:

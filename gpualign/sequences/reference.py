@@ -14,7 +14,7 @@ from gpualign import _native
 
 @dataclass(frozen=True)
 class Reference:
-    """Contigs one behind the other, packed.
+    """Contigs one after the other, packed.
 
     Attributes:
         names: contig names, to the first white space, unique; a letter for each byte.

@@ -77,7 +77,7 @@ def verify(
 
     Raises:
         UsageError: a parameter out of range, a candidate that names no sequence.
-        InputError: a letter that is no nucleotide code, a file that cannot be read.
+        InputError: a symbol that is no nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)

@@ -12,6 +12,7 @@ from gpualign import _native
 from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
+from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.tables.column import TextColumn
 from gpualign.verify.candidates import Candidates
@@ -117,7 +118,7 @@ def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch
     first = np.arange(len(candidates))
     if both.any():
         copies = 1 + both.astype(np.int64)
-        first = np.cumsum(copies) - copies
+        first = offsets_of(copies)[:-1]
         strand = np.repeat(np.where(both, 0, strand).astype(np.uint8), copies)
         strand[first[both] + 1] = 1
         local = np.repeat(local, copies)

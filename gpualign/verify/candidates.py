@@ -30,7 +30,7 @@ class Candidates:
     Attributes:
         query, target: int32 (n,), numbers of the query and the target.
         begin, end: int64 (n,), half-open places on the target, not yet clipped to it.
-        before, after: int32 (n,), query bases beside the aligned part, in the target's direction (PAF, SAM).
+        before, after: int32 (n,), query bases on either side of the aligned part, in the target's direction (PAF, SAM).
         strand: uint8 (n,), 0 forward, 1 reverse, 2 not said.
         widen: the places are those of alignments, to be widened by what may have been missed.
     """

@@ -195,7 +195,7 @@ def _query_batches(files: VerifyFiles, chunk_bytes: int) -> Iterator[SequenceBat
 
 
 def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:
-    """Names and letters alone; ends of pairs, which have one name in SAM, BAM and CRAM, as /1 and /2."""
+    """Names and bases alone; mates, which have one name in SAM, BAM and CRAM, as /1 and /2."""
     batch = to_batch(item)
     names, offsets = batch.names, batch.name_offsets
     if batch.flags is not None:

@@ -104,7 +104,7 @@ def test_pair_list_and_one_to_one(files, tmp_path, capfdbinary):
 
 
 def test_a_gap_is_never_cut_to_save_its_extensions(tmp_path, capfdbinary):
-    """With gapext above gapopen one gap of four letters costs 1 + 3 * 4, although two of two would cost 10."""
+    """With gapext above gapopen one gap of four symbols costs 1 + 3 * 4, although two of two would cost 10."""
     names = described(tmp_path / "p.fa", {"p": "ACACGTGT"}), described(tmp_path / "t.fa", {"t": "ACACTTTTGTGT"})
     options = ("--match", "20", "--mismatch", "-30", "--gapopen", "1", "--gapext", "4", "-q", "--no-header")
     for gaps in ("1", "2"):
@@ -141,7 +141,7 @@ def test_matrix_with_decimals_scales_scores(tmp_path, capfdbinary):
     code, rows, err = run(capfdbinary, *options, *names)
     assert code == 0, err
     assert rows[1][2:5] == ["5", "1", "D1@4"]
-    assert rows[2][2:5] == ["2.5", "0", "*"]  # as much as with the two letters AA skipped, and no gap
+    assert rows[2][2:5] == ["2.5", "0", "*"]  # as much as with the two symbols AA skipped, and no gap
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_options_that_make_no_sense(files, capfdbinary, arguments, code, message
     assert message in err
 
 
-def test_letters_outside_the_matrix(tmp_path, capfdbinary):
+def test_symbols_outside_the_matrix(tmp_path, capfdbinary):
     name = described(tmp_path / "a.fa", {"a": "ACJ!T", "b": "AC"})
     code, _, err = run(capfdbinary, "--max-gaps", "1", "--matrix", "BLOSUM62", name)
     assert code == 3
-    assert "letter '!'" in err
+    assert "symbol '!'" in err
 
 
 def test_empty_input_gives_a_header(tmp_path, capfdbinary):

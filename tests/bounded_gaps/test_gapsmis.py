@@ -291,18 +291,18 @@ def test_matrices_against_the_recurrence(align, name):
     scoring = load_matrix(name)
     rng = random.Random(2)
     table = np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1))
-    texts = ["".join(rng.choice(scoring.letters) for _ in range(30)) for _ in range(3)]
-    patterns = [text[4:20] + text[23:] for text in texts] + ["".join(rng.choices(scoring.letters, k=20))]
+    texts = ["".join(rng.choice(scoring.symbols) for _ in range(30)) for _ in range(3)]
+    patterns = [text[4:20] + text[23:] for text in texts] + ["".join(rng.choices(scoring.symbols, k=20))]
     everything = PairBlock(
-        encoded(patterns, scoring.letters),
-        encoded(texts, scoring.letters),
+        encoded(patterns, scoring.symbols),
+        encoded(texts, scoring.symbols),
         np.repeat(np.arange(4, dtype=np.int32), 3),
         np.tile(np.arange(3, dtype=np.int32), 4),
     )
     answer = align(everything, GapModel(table, len(scoring), 2, 11, 1, Ends.BOTH))
 
     def score(a: str, b: str) -> int:
-        return int(scoring.scores[scoring.letters.index(a), scoring.letters.index(b)])
+        return int(scoring.scores[scoring.symbols.index(a), scoring.symbols.index(b)])
 
     for k in range(12):
         expected = recurrence(patterns[k // 3], texts[k % 3], 2, score, 11, 1, "both")

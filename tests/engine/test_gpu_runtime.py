@@ -323,7 +323,7 @@ def test_what_an_owner_has_uploaded_stays_until_another_comes(fake) -> None:
 
 
 def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fake, monkeypatch) -> None:
-    monkeypatch.setattr(buffers, "_MOST_STAGED", 100)
+    monkeypatch.setattr(buffers, "_MAX_STAGED", 100)
     arrays = [np.arange(size, dtype=np.uint8) for size in (100, 101)]
 
     def upload(device: Device) -> list[bool]:

@@ -22,7 +22,7 @@ MANY = 40_000
 #: MiB that ten times the input may take more
 ROOM = 12
 #: MiB of address space: of the first run, and that ten times the input may take more (two of glibc's arenas)
-MOST_SPACE, MORE_SPACE = 3 << 10, 128
+MAX_SPACE, MORE_SPACE = 3 << 10, 128
 #: runs a command within a limit (MiB of address space) and tells the peaks of its resident memory and of its address
 #: space, in KiB; not by getrusage, which begins with what the process had that forked it
 _PROGRAM = """
@@ -50,7 +50,7 @@ def reads(count: int) -> str:
     return "".join(lines)
 
 
-def peaks_mib(arguments: str, limit: float = MOST_SPACE) -> tuple[float, float]:
+def peaks_mib(arguments: str, limit: float = MAX_SPACE) -> tuple[float, float]:
     """Of resident memory and of address space, within a limit on the latter."""
     options = "--device cpu -t 2 --batch-size 100K -o /dev/null"
     words = [sys.executable, "-c", _PROGRAM, str(int(limit)), *arguments.split(), *options.split()]

@@ -345,9 +345,9 @@ SITUATIONS = [
         "fewer lanes of second ends", "map {folder}/ref.fa -1 {folder}/one.fq,{folder}/one.fq -2 {folder}/one.fq", 2
     ),
     Situation(
-        "a name beyond BAM's 254 letters", "map --bam {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"
+        "a name beyond BAM's 254 characters", "map --bam {folder}/ref.fa {folder}/longname.fq", 3, "has 255 characters"
     ),
-    Situation("the same, sorted", "map --sort {folder}/ref.fa {folder}/longname.fq", 3, "has 255 letters"),
+    Situation("the same, sorted", "map --sort {folder}/ref.fa {folder}/longname.fq", 3, "has 255 characters"),
     Situation("the same as text", "map {folder}/ref.fa {folder}/longname.fq", 0),
     Situation(
         "unknown compression", "map --un {folder}/un.bz2 {folder}/ref.fa {folder}/reads.fq", 2, "what its name says"
@@ -388,10 +388,10 @@ SITUATIONS = [
     Situation("index with a changed bit", "map {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
     Situation("index with a changed bit", "mems {folder}/changed.gpi {folder}/reads.fq", 3, "damaged: checksum of the"),
     Situation(
-        "two bytes behind an index", "map {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+        "two bytes after an index", "map {folder}/longer.gpi {folder}/reads.fq", 3, "after the header instead of"
     ),
     Situation(
-        "two bytes behind an index", "mems {folder}/longer.gpi {folder}/reads.fq", 3, "behind the header instead of"
+        "two bytes after an index", "mems {folder}/longer.gpi {folder}/reads.fq", 3, "after the header instead of"
     ),
     Situation(
         "index with other parameters", "map -k 13 {folder}/ref.gpi {folder}/reads.fq", 3, "built with k = 11, not 13"

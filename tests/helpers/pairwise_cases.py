@@ -34,7 +34,7 @@ def align(
     costs = [(0, 0) if local or free >> end & 1 else each[end] for end in range(4)]
     return _native.align_pairs(
         a.codes, a.offsets, b.codes, b.offsets, query, target, band_low=NO_BAND, band_high=NO_BAND,
-        scores=scoring.scores.ravel(), letters=len(scoring), identical=scoring.identical,
+        scores=scoring.scores.ravel(), symbols=len(scoring), identical=scoring.identical,
         match_mismatch=scoring.name == "match/mismatch", open=gap_open, extend=gap_extend, local=local, free_ends=free,
         end_gaps=np.array(costs, np.int32).ravel(), traced=traced, table_bytes=table,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def check_alignments(scoring, queries, targets, gap_open, gap_extend, local, fre
 
 
 def parasail_matrix(scoring):
-    matrix = parasail.matrix_create(scoring.letters, 1, -1)
+    matrix = parasail.matrix_create(scoring.symbols, 1, -1)
     for i in range(len(scoring)):
         for j in range(len(scoring)):
             matrix[i, j] = int(scoring.scores[i, j])

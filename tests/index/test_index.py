@@ -213,7 +213,7 @@ def test_any_changed_byte_is_noticed(saved, tmp_path) -> None:
 @pytest.mark.parametrize("more", [b"\0\0", b"x" * 100])
 def test_bytes_behind_the_end_are_noticed(saved, tmp_path, more: bytes) -> None:
     (tmp_path / "x.gpi").write_bytes(Path(saved[1]).read_bytes() + more)
-    with pytest.raises(InputError, match="bytes behind the header instead of"):
+    with pytest.raises(InputError, match="bytes after the header instead of"):
         load_index(str(tmp_path / "x.gpi"))
 
 

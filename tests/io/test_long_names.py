@@ -37,7 +37,7 @@ def test_what_htslib_holds_is_refused(
     code, _, error = cli("map", *files, *options)
     assert code == 3
     assert error == (
-        f"gpualign map: error: {files[1]}: a read's name has 255 letters, BAM, CRAM and sorted output hold 254: "
+        f"gpualign map: error: {files[1]}: a read's name has 255 characters, BAM, CRAM and sorted output hold 254: "
         f"{'n' * 40}… (shorten it, or write SAM)\n"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["reads.fq", "ref.fa"]

@@ -26,7 +26,7 @@ def read_all(path: Path, chunk: int, part: int, stored: bool) -> list[tuple[str,
     """Names and sequences, in small blocks."""
     found: list[tuple[str, str]] = []
     with InputFile(str(path)) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "LEAST_READ", 1)
+        patch.setattr(blocks, "MIN_READ", 1)
         for item in (fastx.stored_chunks if stored else fastx.read_chunks)(file, chunk, long_records=True):
             if isinstance(item, fastx.LongRecord):
                 parts = list(item.parts(part))
@@ -91,7 +91,7 @@ def test_a_bad_letter_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: 
     path = tmp_path / "x.fa"
     path.write_text(">a\n" + "ACGTACGT\n" * 5000 + "ACGT*\nACGT\n")
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
-    monkeypatch.setattr(blocks, "LEAST_READ", 16)
+    monkeypatch.setattr(blocks, "MIN_READ", 16)
     monkeypatch.setattr(mems_queries, "_PART_BYTES", 100)
     options = RunOptions(device="cpu", batch_size=64, quiet=True)
     with pytest.raises(InputError, match=r"x\.fa:5002: record 'a'"):

@@ -166,7 +166,7 @@ def test_truncated_bam(cli: Cli, tmp_path: Path) -> None:
         (["--rg-id", "a", "--rg", "SM:x", "--rg", "SM:y"], "read group has SM twice"),
         (["--fr", "--rf"], "--fr and --rf exclude each other"),
         (["--ff", "--rf"], "--rf and --ff exclude each other"),
-        (["-a", "-N", "3"], "-a reports all places, -N some"),
+        (["-a", "-N", "3"], "-a reports all alignments, -N some"),
         (["-N", "1000000000000"], "-N) must be from 0 to 2,147,483,647, not 1,000,000,000,000"),
         (["--strata", "1000000000000"], "strata must be from 0 to 2,147,483,647"),
         (["--max-hits", "1000000000000"], "max hits must be from 1 to 2,147,483,647"),

@@ -107,10 +107,10 @@ def test_one_end_twice(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row
 
 def test_pairs_behind_single_reads(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row], genome: str) -> None:
     bam = write(tmp_path / "u.bam", [("s", UNMAPPED, genome[:100]), *rows])
-    assert "'p0' is an end of a pair, and the first read is not (give -p)" in refused(cli, tmp_path, reference, bam)
+    assert "'p0' is one of a pair, and the first read is not (give -p)" in refused(cli, tmp_path, reference, bam)
     found = records(cli("map", "-p", reference, bam)[1])
     assert [int(row[1]) & PAIRED for row in found] == [0] + [PAIRED] * (2 * PAIRS)
-    with pytest.raises(gpualign.InputError, match="'p0' is an end of a pair"):
+    with pytest.raises(gpualign.InputError, match="'p0' is one of a pair"):
         gpualign.Mapper(reference).map(bam)
 
 

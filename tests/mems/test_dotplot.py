@@ -64,8 +64,8 @@ def test_the_longest_matches_are_kept_at_their_places(
     write_fasta(tmp_path / "query.fa", queries, prefix="q")
     drawn: list[DotPlot] = []
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
-    monkeypatch.setattr(mems_search, "MOST_DOTS", most)
-    monkeypatch.setattr(dotplot, "MOST_DOTS", most)
+    monkeypatch.setattr(mems_search, "MAX_DOTS", most)
+    monkeypatch.setattr(dotplot, "MAX_DOTS", most)
     for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SORTED_PIECES", 64)):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, most=positions))
     if on_device:

@@ -101,7 +101,7 @@ class Kernels:
         stop = min((first + tiles) * tile_size, source.text.length)
         search = self.kernel.search
         columns = _native.find_mems_by_start(
-            search.native, source.text, first * tile_size, stop, least_length=search.params.min_length
+            search.native, source.text, first * tile_size, stop, min_length=search.params.min_length
         )
         matches = np.stack(columns, axis=1)
         unit = matches[:, 0] // tile_size - first
@@ -233,7 +233,7 @@ def run(files: tuple[str, ...], folder: Path, device: str, params: MemsParams, *
     ("kind", "min_length"), [("maxmatch", 12), ("mumreference", 12), ("mum", 12), ("mumreference", 40), ("mum", 40)]
 )
 @pytest.mark.parametrize(
-    ("slice_matches", "most_matches"), [(1 << 20, 1 << 20), (200, 1 << 20), (41, 1 << 20), (41, 50), (41, 200)]
+    ("slice_matches", "max_matches"), [(1 << 20, 1 << 20), (200, 1 << 20), (41, 1 << 20), (41, 50), (41, 200)]
 )
 def test_same_bytes_as_the_cpu(
     files: tuple[str, ...],
@@ -243,13 +243,13 @@ def test_same_bytes_as_the_cpu(
     kind: str,
     min_length: int,
     slice_matches: int,
-    most_matches: int,
+    max_matches: int,
 ) -> None:
     params = MemsParams(min_length=min_length, kind=kind, strands="both", lengths=True, only_acgt=True)
     expected = run(files, tmp_path, "cpu", params)
     assert expected.count(b"\n") > 20
     monkeypatch.setattr(Search, "slice_matches", slice_matches)
-    monkeypatch.setattr(Search, "most_matches", most_matches)
+    monkeypatch.setattr(Search, "max_matches", max_matches)
     assert run(files, tmp_path, "cuda:0", params) == expected
     for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=1 << 12))

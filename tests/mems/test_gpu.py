@@ -108,8 +108,8 @@ def test_slices_and_overfull_results_change_nothing(genome: tuple[str, str, str]
     for attributes in (
         {"slice_matches": 5000},
         {"slice_matches": 97},
-        {"slice_matches": 5000, "most_matches": 20_000},
-        {"slice_matches": 97, "most_matches": 50},  # less than a tile has
+        {"slice_matches": 5000, "max_matches": 20_000},
+        {"slice_matches": 97, "max_matches": 50},  # less than a tile has
         {"slice_matches": 1 << 20},
     ):
         with pytest.MonkeyPatch.context() as patch:

@@ -55,7 +55,7 @@ def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 
     for piece_start in range(0, source.text.length, step):
         at, stop = piece_start, min(piece_start + step, source.text.length)
         while at < stop:
-            matches = search.find(Piece(source, at, stop), search.most_occurrences, limit)
+            matches = search.find(Piece(source, at, stop), search.max_occurrences, limit)
             columns, at = matches.columns, matches.reached
             assert columns is not None
             for start, position, length in zip(*(column.tolist() for column in columns), strict=True):
@@ -142,7 +142,7 @@ def check_by_start(search: Search, queries: list[str]) -> None:
     """The device's threads, which know of no other start, find what the CPU finds."""
     source = search.prepare(SequenceBatch.from_records([("q", query) for query in queries]))
     span = (source.text, 0, source.text.length)
-    by_start = _native.find_mems_by_start(search.native, *span, least_length=search.params.min_length)
+    by_start = _native.find_mems_by_start(search.native, *span, min_length=search.params.min_length)
     expected = search.find(Piece(source, 0, source.text.length), limit=1 << 30).columns
     assert np.array_equal(np.stack(by_start), np.stack(expected))
 

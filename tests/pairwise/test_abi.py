@@ -10,7 +10,7 @@ from gpualign.engine.gpu.abi import filled
 def test_a_scheme_with_its_nested_end_gaps() -> None:
     ends = ((1, 2), (3, 4), (5, 6), (7, 8))
     scheme = filled(
-        "LazyScheme", scores=9, letters=5, shift=1, opening=-3, bias=-7, extend=2, cheap_ends=1 << 31, ends=ends
+        "LazyScheme", scores=9, symbols=5, shift=1, opening=-3, bias=-7, extend=2, cheap_ends=1 << 31, ends=ends
     )
     assert scheme.tobytes() == bytes_of.pack("<Q5iI8i", 9, 5, 1, -3, -7, 2, 1 << 31, *range(1, 9))
 

@@ -87,15 +87,15 @@ def test_nothing_that_reaches_the_identity_is_dropped(a, edits, rate, identity, 
     n, m = one(len(a)), one(len(b))
     if matches / below >= identity - 1e-9:
         distance = edlib.align(a.replace("N", "Y"), b.replace("N", "Z"))["editDistance"]
-        assert distance <= bound.most_edits(n, m)[0]
-        assert score[0] >= bound.least_score(n, m, scoring, penalties[0])[0]
+        assert distance <= bound.max_edits(n, m)[0]
+        assert score[0] >= bound.min_score(n, m, scoring, penalties[0])[0]
 
 
 def test_paper_bound_is_the_special_case() -> None:
-    # equal lengths, linear gaps, mismatches as dear as two gap letters: L = m id match + 2 m gap (1 - id)
+    # equal lengths, linear gaps, mismatches as dear as two gap symbols: L = m id match + 2 m gap (1 - id)
     scoring = match_mismatch(5, -20)
     bound = IdentityBound(0.9, 1)
-    least = bound.least_score(one(1000), one(1000), scoring, 10)[0]
+    least = bound.min_score(one(1000), one(1000), scoring, 10)[0]
     assert least == pytest.approx(1000 * 0.9 * 5 - 2 * 1000 * 10 * 0.1, abs=2)
 
 
@@ -121,7 +121,7 @@ def test_bands_hold_every_optimal_path(a, seed, rate, scores, penalties) -> None
         low, high = band_of(known, n, m, scoring, *penalties)
         banded = _native.align_pairs(
             encoded[0].codes, encoded[0].offsets, encoded[1].codes, encoded[1].offsets, zero, zero,
-            band_low=low, band_high=high, scores=scoring.scores.ravel(), letters=len(scoring),
+            band_low=low, band_high=high, scores=scoring.scores.ravel(), symbols=len(scoring),
             identical=scoring.identical, match_mismatch=True, open=penalties[0], extend=penalties[1], local=False,
             free_ends=0, end_gaps=np.array(penalties * 4, np.int32), traced=True, table_bytes=1 << 24,
         )  # fmt: skip

@@ -66,10 +66,10 @@ def test_words_of_every_width(scheme: str, inside: tuple[int, int]) -> None:
     rng = random.Random(5)
     scoring = {"match/mismatch": match_mismatch(2, -4), "wide": match_mismatch(9000, -9000)}.get(scheme)
     scoring = scoring or load_matrix("BLOSUM62")
-    letters = "ACGT" if scoring.nucleotide else "ARNDCQEGHILKMFPSTWYV"
-    base = "".join(rng.choices(letters, k=70))
+    symbols = "ACGT" if scoring.nucleotide else "ARNDCQEGHILKMFPSTWYV"
+    base = "".join(rng.choices(symbols, k=70))
     queries = [base[20:], base[:50] + "A" * 20]
-    targets = [base[:40], "".join(rng.choices(letters, k=20)) + base, *(mutate(rng, base, 0.3, letters) for _ in "123")]
+    targets = [base[:40], "".join(rng.choices(symbols, k=20)) + base, *(mutate(rng, base, 0.3, symbols) for _ in "123")]
     ends = [(3, 1), (5, 2), (0, 0), (inside[0], 3)]
     for table in (1 << 26, 1 << 13):
         check_alignments(
@@ -99,7 +99,7 @@ def test_long_pairs(inside: tuple[int, int]) -> None:
 
 
 def test_ends_by_hand(tmp_path: Path) -> None:
-    """A gap of two letters at an end costs 2 + 1, inside 20 + 2."""
+    """A gap of two symbols at an end costs 2 + 1, inside 20 + 2."""
     fasta, out = write_fasta(tmp_path / "a.fa", ["ACGTACGTAC", "GTACGTAC", "ACGTACGT"]), tmp_path / "out"
     run([str(fasta), *VSEARCH, "-o", str(out)])
     rows = [(row["score"], row["identity"], row["qstart"], row["qend"], row["cigar"]) for row in rows_of(out)]
@@ -110,7 +110,7 @@ def test_ends_by_hand(tmp_path: Path) -> None:
         ("6", "100.00", "1", "8", "2I6M2D"),
     ]
     run([str(fasta), "--match", "2", "--mismatch", "-4", "--gapopen", "20I/2QE", "--gapext", "2I/1QE", "-o", str(out)])
-    assert [row["score"] for row in rows_of(out)][:2] == ["-6", "-6"]  # here it is the target that lacks letters
+    assert [row["score"] for row in rows_of(out)][:2] == ["-6", "-6"]  # here it is the target that lacks symbols
     run([str(fasta), "--match", "2", "--mismatch", "-4", "--gapopen", "20I/2TL", "--gapext", "2I/1TL", "-o", str(out)])
     assert [row["score"] for row in rows_of(out)][:2] == ["13", "-6"]
 
@@ -208,7 +208,7 @@ def test_pairs_of_vsearch(tmp_path: Path, gaps: str, identity: str) -> None:
 
 @pytest.mark.parametrize("mode", ["semi-global", "local"])
 def test_nothing_aligned_is_an_alignment_of_score_0(tmp_path: Path, mode: str) -> None:
-    """The best where any two letters would score less; parasail's semi-global functions insist on a pair or a gap."""
+    """The best where any two symbols would score less; parasail's semi-global functions insist on a pair or a gap."""
     fasta, out = write_fasta(tmp_path / "a.fa", ["AAAA", "TTTTT", "GGA"]), tmp_path / "out"
     assert parasail.sg_scan_32("AAAA", "TTTTT", 10, 1, parasail_matrix(match_mismatch(5, -4))).score == -4
     run([str(fasta), "--mode", mode, "-o", str(out)])

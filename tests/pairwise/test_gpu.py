@@ -26,10 +26,10 @@ def run(arguments: list[str]) -> None:
     assert done.value.code == 0
 
 
-def family(seed: int, count: int, length: int, rate: float, letters: str = "ACGT") -> list[str]:
+def family(seed: int, count: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
     rng = random.Random(seed)
-    base = "".join(rng.choices(letters, k=length))
-    return [mutate(rng, base, rate * rng.random(), letters) or letters[0] for _ in range(count)]
+    base = "".join(rng.choices(symbols, k=length))
+    return [mutate(rng, base, rate * rng.random(), symbols) or symbols[0] for _ in range(count)]
 
 
 SCHEMES = {
@@ -61,8 +61,8 @@ def parasail_scores(scheme: str, sequences: list[str]) -> list[int]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("length", [1, 15, 16, 17, 33, 150, 400])
 def test_scores_and_alignments(tmp_path: Path, scheme: str, length: int) -> None:
-    options, letters, gap_open, gap_extend = SCHEMES[scheme]
-    sequences = family(length, 24, length, 0.6, letters)
+    options, symbols, gap_open, gap_extend = SCHEMES[scheme]
+    sequences = family(length, 24, length, 0.6, symbols)
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     expected = parasail_scores(scheme, sequences)
     run([fasta, *options, "--device", "cuda", "--score-only", "-o", str(tmp_path / "scores")])
@@ -74,8 +74,8 @@ def test_scores_and_alignments(tmp_path: Path, scheme: str, length: int) -> None
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
     for row in rows:
         a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
-        _, letters_a, letters_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
-        assert (letters_a, letters_b) == (len(a), len(b))
+        _, symbols_a, symbols_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
+        assert (symbols_a, symbols_b) == (len(a), len(b))
 
 
 @pytest.mark.parametrize("identity", ["0.97", "0.8", "0.5"])
@@ -107,16 +107,16 @@ FREE_ENDS = [
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("gaps", ["given", "linear"])
 def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str, gaps: str) -> None:
-    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    options, symbols, gap_open, gap_extend = SCHEMES[scheme]
     if gaps == "linear":  # a gap's costs are the last options
         costs = 2 if scheme == "linear" else 4
         options, gap_extend = [*options[:-costs], "--gap", str(gap_open)], gap_open
     sequences = [
-        *family(31, 12, 90, 0.6, letters),
-        *family(32, 6, 33, 0.4, letters),
-        *family(33, 3, 24, 0.2, letters),
-        letters[0],
-        letters[1],
+        *family(31, 12, 90, 0.6, symbols),
+        *family(32, 6, 33, 0.4, symbols),
+        *family(33, 3, 24, 0.2, symbols),
+        symbols[0],
+        symbols[1],
     ]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
@@ -137,10 +137,10 @@ def test_scores_of_semi_global_and_local_alignments(tmp_path: Path, scheme: str,
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_end_gaps(tmp_path: Path, scheme: str) -> None:
-    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    options, symbols, gap_open, gap_extend = SCHEMES[scheme]
     matrix = parasail_matrix_of(scheme)
     order = "ARNDCQEGHILKMFPSTWYV" if scheme == "protein" else "ACGTN"
-    sequences = [*family(51, 9, 60, 0.6, letters), *family(52, 3, 24, 0.4, letters), letters[0]]
+    sequences = [*family(51, 9, 60, 0.6, symbols), *family(52, 3, 24, 0.4, symbols), symbols[0]]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     ends = [(gap_open, gap_extend // 2), (gap_open, 0), (0, 0), (gap_open // 3, min(gap_extend, gap_open // 3))]
     opens = "/".join(f"{ends[i][0]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
@@ -195,11 +195,11 @@ def test_little_memory_and_many_batches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_kernel_gives_the_same(tmp_path: Path, scheme: str) -> None:
-    options, letters, _, _ = SCHEMES[scheme]
+    options, symbols, _, _ = SCHEMES[scheme]
     sequences = [
-        *family(21, 9, 700, 0.3, letters),
-        *family(22, 5, 1200, 0.3, letters),
-        *family(23, 4, 30, 0.3, letters),
+        *family(21, 9, 700, 0.3, symbols),
+        *family(22, 5, 1200, 0.3, symbols),
+        *family(23, 4, 30, 0.3, symbols),
     ]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     for names, extra in ((("lazy", "tiled"), ["--score-only"]), (("rscan", "dscan"), [])):
@@ -221,17 +221,17 @@ def test_long_pairs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long pairs are cut every 1,024 letters."""
-    monkeypatch.setattr(kernels, "PairwiseKernel", partial(kernels.PairwiseKernel, part_letters=1024))
+    """Long pairs are cut every 1,024 symbols."""
+    monkeypatch.setattr(kernels, "PairwiseKernel", partial(kernels.PairwiseKernel, part_symbols=1024))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_long_pairs_in_parts(tmp_path: Path, small_parts: None, scheme: str) -> None:
     """Around every border of parts, strips and windows; unrelated pairs cross some of them within a gap."""
-    options, letters, gap_open, gap_extend = SCHEMES[scheme]
+    options, symbols, gap_open, gap_extend = SCHEMES[scheme]
     rng = random.Random(4)
-    relatives = family(41, 4, 5000, 0.4, letters)
-    sequences = [*relatives, relatives[0][2500:] + relatives[1][:2500], "".join(rng.choices(letters, k=3000))]
+    relatives = family(41, 4, 5000, 0.4, symbols)
+    sequences = [*relatives, relatives[0][2500:] + relatives[1][:2500], "".join(rng.choices(symbols, k=3000))]
     sequences += [relatives[0][:length] for length in (1, 1023, 1024, 1025, 2048, 2049)]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     run([fasta, *options, "--device", "cpu", "-o", str(tmp_path / "cpu")])
@@ -240,8 +240,8 @@ def test_long_pairs_in_parts(tmp_path: Path, small_parts: None, scheme: str) -> 
     assert [int(row["score"]) for row in rows] == parasail_scores(scheme, sequences)
     for row in rows:
         a, b = sequences[int(row["query"][1:])], sequences[int(row["target"][1:])]
-        _, letters_a, letters_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
-        assert (letters_a, letters_b) == (len(a), len(b))
+        _, symbols_a, symbols_b = replay(a, b, row["cigar"], lambda x, y: 0, gap_open, gap_extend)
+        assert (symbols_a, symbols_b) == (len(a), len(b))
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
 
 

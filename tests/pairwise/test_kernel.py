@@ -67,7 +67,7 @@ class Launcher:
         if lines is not None:
             assert self.problem.bound is not None
             n, m = self.problem.lengths(block)[order].T
-            least = self.problem.bound.least_score(n, m, self.problem.scoring, self.problem.gap_open)
+            least = self.problem.bound.min_score(n, m, self.problem.scoring, self.problem.gap_open)
             near = np.flatnonzero(scores >= least)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
@@ -106,7 +106,7 @@ class Launcher:
 
 
 class LongAlignment:
-    def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, letters: int) -> None:
+    def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, symbols: int) -> None:
         self.run = lambda: launcher.trace_long(query, target, strand)
 
 
@@ -286,7 +286,7 @@ def test_who_aligns_which_pairs() -> None:
     assert ways(5_000_000, 80 << 30, "rscan") == "cores"
     assert ways(3000, 80 << 30, "tiled") == "parts"
     assert ways(50_000, 80 << 30) == "strips"
-    # as measured on an H200: one pair of 10,000 or 30,000 letters is faster in parts; 66 are not, nor 100,000 letters
+    # as measured on an H200: one pair of 10,000 or 30,000 symbols is faster in parts; 66 are not, nor 100,000 symbols
     assert [ways(length, 80 << 30) for length in (10_000, 30_000, 100_000)] == ["parts", "parts", "strips"]
     many = np.full(66, 10_000, np.int64)
     assert set(plan.ways_to_align(plan.Workload(many, many, many * many, 2, True), "auto", 80 << 30)) == {"strips"}

@@ -31,7 +31,7 @@ class Table:
     """H, E and F of a rectangle with its border, and the walk: ties go to the diagonal, then E, and gaps close early.
 
     E(i, j) is the best that ends with a gap in the query, F(i, j) with one in the target; ``opening`` what the first
-    letter of a gap costs, ``extension`` every other.
+    symbol of a gap costs, ``extension`` every other.
     """
 
     query: np.ndarray
@@ -242,9 +242,9 @@ def whole_path(problem: PairProblem) -> tuple[int, list[int]]:
     return int(h[n, m]), ([INSERT] * i + [DELETE] * j + path[::-1])
 
 
-def align(problem: PairProblem, memory: int, letters: int) -> tuple[int, list[int], list[str]]:
+def align(problem: PairProblem, memory: int, symbols: int) -> tuple[int, list[int], list[str]]:
     slot = Slot(memory, problem)
-    results, runs = long.LongAlignment(Launcher(problem), slot, 0, 0, 0, letters).run()  # type: ignore[arg-type]
+    results, runs = long.LongAlignment(Launcher(problem), slot, 0, 0, 0, symbols).run()  # type: ignore[arg-type]
     operations = [int(run & 15) for run in runs for _ in range(run >> 4)]
     assert np.all(runs[1:] & 15 != runs[:-1] & 15)
     return int(results["score"][0]), operations, slot.launched
@@ -289,5 +289,5 @@ def test_a_small_pair_is_one_part() -> None:
 
 
 def test_no_room_for_borders_is_said() -> None:
-    with pytest.raises(DeviceMemoryExceeded, match="leave no room"):
+    with pytest.raises(DeviceMemoryExceeded, match="leave no memory"):
         align(problem_of("AC" * 20, "AC" * 20, 6, 1), 12 * 80 + 100, 4)

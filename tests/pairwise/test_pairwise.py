@@ -30,12 +30,12 @@ from tests.reference.pairwise import end_free_score
 def test_scores_of_parasail_and_every_cigar_replays(seed: int) -> None:
     rng = random.Random(seed)
     scoring = [match_mismatch(5, -4), match_mismatch(1, -3), load_matrix("BLOSUM62"), load_matrix("NUC.4.4")][seed % 4]
-    letters = "ACGT" if scoring.nucleotide else "ARNDCQEGHILKMFPSTWYV"
+    symbols = "ACGT" if scoring.nucleotide else "ARNDCQEGHILKMFPSTWYV"
     gap_open, gap_extend = [(10, 1), (3, 3), (11, 0)][seed % 3]
     length = rng.choice([31, 32, 33, 65, 129, 300])
-    base = "".join(rng.choice(letters) for _ in range(length))
-    queries = [mutate(rng, base, 0.3, letters) for _ in range(3)] + ["".join(rng.choices(letters, k=length // 2))]
-    targets = [mutate(rng, base, 0.2, letters) for _ in range(40)]
+    base = "".join(rng.choice(symbols) for _ in range(length))
+    queries = [mutate(rng, base, 0.3, symbols) for _ in range(3)] + ["".join(rng.choices(symbols, k=length // 2))]
+    targets = [mutate(rng, base, 0.2, symbols) for _ in range(40)]
     matrix = parasail_matrix(scoring)
 
     def with_parasail(name):
@@ -55,9 +55,9 @@ def test_scores_of_biopython() -> None:
     from Bio.Align import substitution_matrices
 
     rng = random.Random(3)
-    letters = "ARNDCQEGHILKMFPSTWYV"
-    queries = ["".join(rng.choices(letters, k=rng.randint(1, 60))) for _ in range(5)]
-    targets = [mutate(rng, query, 0.4, letters) or "A" for query in queries]
+    symbols = "ARNDCQEGHILKMFPSTWYV"
+    queries = ["".join(rng.choices(symbols, k=rng.randint(1, 60))) for _ in range(5)]
+    targets = [mutate(rng, query, 0.4, symbols) or "A" for query in queries]
     scoring = load_matrix("BLOSUM62")
     for mode, local in (("global", False), ("local", True)):
         aligner = Align.PairwiseAligner(mode=mode, open_gap_score=-11, extend_gap_score=-2)
@@ -116,7 +116,7 @@ def test_default_columns_by_hand(tmp_path: Path) -> None:
     run([str(fasta), "-o", str(tmp_path / "out.tsv")])
     rows = rows_of(tmp_path / "out.tsv")
     assert [(row["query"], row["target"]) for row in rows] == [("s0", "s1"), ("s0", "s2"), ("s1", "s2")]
-    # nine matches and one gap letter: 45 - 10
+    # nine matches and one gap symbol: 45 - 10
     first = rows[0]
     assert first["cigar"] in ("4M1I5M", "5M1I4M")
     expected = "s0 s1 90.00 35 10 9 0 1 1 10 1 10 9 1 9 +".split()  # noqa: SIM905
@@ -245,10 +245,10 @@ def test_bad_options_are_named(tmp_path: Path, arguments: list[str], code: int, 
     assert capsys.readouterr().err.startswith("gpualign pairwise: error: ")
 
 
-def test_letters_and_names_that_do_not_fit(tmp_path: Path, capsys) -> None:
+def test_symbols_and_names_that_do_not_fit(tmp_path: Path, capsys) -> None:
     (tmp_path / "a.fa").write_text(">p\nMKV1\n")
     run([str(tmp_path / "a.fa"), "--matrix", "BLOSUM62"], 3)
-    assert "record 'p': letter '1' is not in BLOSUM62" in capsys.readouterr().err
+    assert "record 'p': symbol '1' is not in BLOSUM62" in capsys.readouterr().err
     write_fasta(tmp_path / "a.fa", ["ACGT"])
     (tmp_path / "pairs").write_text("s0 s1\n")
     run([str(tmp_path / "a.fa"), "--pairs", str(tmp_path / "pairs")], 3)

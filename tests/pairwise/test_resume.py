@@ -118,9 +118,9 @@ def test_digests_tell_contents_apart() -> None:
 
 @pytest.fixture
 def sequences(tmp_path: Path) -> Path:
-    letters = random.Random(3)
+    symbols = random.Random(3)
     path = tmp_path / "sequences.fa"
-    path.write_text("".join(f">s{i}\n{''.join(letters.choices('ACGT', k=20 + i))}\n" for i in range(40)))
+    path.write_text("".join(f">s{i}\n{''.join(symbols.choices('ACGT', k=20 + i))}\n" for i in range(40)))
     return path
 
 

@@ -25,12 +25,12 @@ from tests.helpers.sequences import mutate
 from tests.reference.pairwise import replay
 
 SCORING = match_mismatch(5, -4)
-#: penalties, and letters: of which more than 8,192 take several groups of lanes
+#: penalties, and symbols: of which more than 8,192 take several groups of lanes
 GAPS = {"linear": (10, 10, 2700), "affine": (10, 1, 9400), "dear to open": (300, 2, 3000)}
 
 
 def pairs(length: int) -> dict[str, tuple[str, str]]:
-    """Of that many letters or a few more, or (unequal) much fewer in one."""
+    """Of that many symbols or a few more, or (unequal) much fewer in one."""
     rng = random.Random(length)
     text = "".join(rng.choices("ACGT", k=length + 3000))
     other = "".join(rng.choices("ACGTN", [1, 1, 1, 1, 0.05], k=length + 100))
@@ -57,7 +57,7 @@ FREE_ENDS = {
 }  # fmt: skip
 
 
-def letter_scores(a: str, b: str) -> int:
+def symbol_scores(a: str, b: str) -> int:
     return 5 if a == b != "N" else -4
 
 
@@ -72,7 +72,7 @@ def test_scores_and_paths(gaps: str) -> None:
             found = align(SCORING, [query], [target], gap_open, gap_extend, table=table)
             assert found[0][0] == expected, name
             cigar = cigar_text(found[3].tolist())
-            replayed = replay(query, target, cigar, letter_scores, gap_open, gap_extend)
+            replayed = replay(query, target, cigar, symbol_scores, gap_open, gap_extend)
             assert replayed == (expected, len(query), len(target)), name
 
 
@@ -148,8 +148,8 @@ def test_threads_and_memory_change_nothing(tmp_path) -> None:
 def test_a_signal_ends_what_would_take_a_minute(tmp_path: Path, records: int, number: int, threads: int) -> None:
     """One pair is aligned by the command's own thread, three by others, which see no signals."""
     rng = np.random.default_rng(5)
-    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1_500_000)].tobytes()
-    (tmp_path / "a.fa").write_bytes(b"".join(b">%d\n%b\n" % (i, letters[i:]) for i in range(records)))
+    symbols = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1_500_000)].tobytes()
+    (tmp_path / "a.fa").write_bytes(b"".join(b">%d\n%b\n" % (i, symbols[i:]) for i in range(records)))
     out = tmp_path / "out"
     out.mkdir()
     options = ["-t", str(threads), "--device", "cpu", "-q", "-o", out / "x.tsv"]

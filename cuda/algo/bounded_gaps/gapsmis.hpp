@@ -1,12 +1,12 @@
 // Alignment with at most K gaps: GapsMis (Barton, Flouri, Iliopoulos, Pissis 2014), GPUGapsMis (Carroll, Ojiaku, Wong).
 //
-// A pattern of m letters (rows i) against a text of n letters (columns j). G_q(i,j) is the best score of an alignment
-// of the first i letters of the pattern with the first j of the text that has at most q gaps; a gap is a run of
-// columns with letters of one sequence only, and costs open + extend*(length-1). With s the score of two letters,
+// A pattern of m symbols (rows i) against a text of n symbols (columns j). G_q(i,j) is the best score of an alignment
+// of the first i symbols of the pattern with the first j of the text that has at most q gaps; a gap is a run of
+// columns with symbols of one sequence only, and costs open + extend*(length-1). With s the score of two symbols,
 //
-//   G_q(i,j) = max( G_q(i-1,j-1) + s,                                        the two letters paired
-//                   max over l of G_{q-1}(i,j-l) - open - extend*(l-1),      a gap of l letters of the text   (D)
-//                   max over l of G_{q-1}(i-l,j) - open - extend*(l-1) )     a gap of l letters of the pattern (I)
+//   G_q(i,j) = max( G_q(i-1,j-1) + s,                                        the two symbols paired
+//                   max over l of G_{q-1}(i,j-l) - open - extend*(l-1),      a gap of l symbols of the text   (D)
+//                   max over l of G_{q-1}(i-l,j) - open - extend*(l-1) )     a gap of l symbols of the pattern (I)
 //
 // Two changes of scale leave running maxima only. Adding extend*(i+j) pays every gap's extensions in advance, so a gap
 // of any length costs open-extend; adding q*(open-extend) to layer q pays that too. In this scale
@@ -14,7 +14,7 @@
 //   G_q(i,j) = max( G_q(i-1,j-1) + s + 2*extend, D_q(i,j), I_q(i,j) )
 //   D_q(i,j) = max of G_{q-1}(i,j') over j' < j,    I_q(i,j) = max of G_{q-1}(i',j) over i' < i
 //
-// Example with open 3, extend 1, and one gap of 2 in the text after the first letter: G_0(1,1) = s, and one layer up
+// Example with open 3, extend 1, and one gap of 2 in the text after the first symbol: G_0(1,1) = s, and one layer up
 // D_1(1,3) = s' without a subtraction; scaling back takes off 1*(3-1) and extend*(1+3), 2 of which s' had been given:
 // s - 2 - 2 = s - (3 + 1*(2-1)).
 //
@@ -40,16 +40,16 @@ constexpr int32_t no_score = INT32_MIN;
 struct Model {
     int32_t gaps;      // K
     int32_t opening;   // open - extend: what a gap costs here, whatever its length
-    int32_t extend;    // the cost of one more letter, paid in advance
+    int32_t extend;    // the cost of one more symbol, paid in advance
     int32_t ends;      // Ends
     int32_t unreached; // stands for minus infinity
 
-    // G_q on the border of the matrix, `distance` letters from its corner: one gap, or nothing.
+    // G_q on the border of the matrix, `distance` symbols from its corner: one gap, or nothing.
     GPUALIGN_HD int32_t border(int32_t q, int32_t distance) const {
         if (distance == 0) return q * opening;
         return q == 0 ? unreached : (q - 1) * opening;
     }
-    // G_q(0,j): the text's first j letters cost a gap, or nothing where its start is free.
+    // G_q(0,j): the text's first j symbols cost a gap, or nothing where its start is free.
     GPUALIGN_HD int32_t top(int32_t q, int32_t j) const {
         return ends == both_ends_free ? extend * j + q * opening : border(q, j);
     }
@@ -63,17 +63,17 @@ struct Model {
     }
 };
 
-// The value that stands for minus infinity where values are `bits` wide and letters score smallest..largest (plain
+// The value that stands for minus infinity where values are `bits` wide and symbols score smallest..largest (plain
 // scores), or 0 where the values of an m x n matrix do not fit. An unreached value never overtakes a reached one and
 // never wraps around: along a path a value rises by at most `up` and falls by at most `down`.
 GPUALIGN_HD int32_t unreached_value(const Model& model, int32_t bits, int64_t m, int64_t n, int64_t smallest,
                                     int64_t largest) {
     const int64_t step_up = largest + 2 * int64_t(model.extend), step_down = -(smallest + 2 * int64_t(model.extend));
-    const int64_t letters = m < n ? m : n;
+    const int64_t symbols = m < n ? m : n;
     const int64_t openings = int64_t(model.gaps) * (model.opening < 0 ? -int64_t(model.opening) : model.opening);
     const int64_t free_text = int64_t(model.extend) * (n + 1);
-    const int64_t up = letters * (step_up > 0 ? step_up : 0) + openings + free_text;
-    const int64_t down = letters * (step_down > 0 ? step_down : 0) + openings + free_text;
+    const int64_t up = symbols * (step_up > 0 ? step_up : 0) + openings + free_text;
+    const int64_t down = symbols * (step_down > 0 ? step_down : 0) + openings + free_text;
     const int64_t limit = (int64_t(1) << (bits - 1)) - 1;
     return up + 2 * down + 1 <= limit && n < limit ? int32_t(-(up + down + 1)) : 0;
 }
@@ -89,7 +89,7 @@ struct Best {
     }
 };
 
-// The candidates in column 0: no letter of the text at all.
+// The candidates in column 0: no symbol of the text at all.
 GPUALIGN_HD Best best_without_text(const Model& model, int32_t m, int32_t n) {
     Best best{no_score, -1, -1};
     if (model.ends == no_end_free && n > 0) return best;
@@ -107,11 +107,11 @@ GPUALIGN_HD Word add_max(Word a, Word b, Word c) { return max(a + b, c); }
 
 // Directions of one cell, for each layer q >= 1 four bits (Strict: eight, of which five count).
 enum Direction : int32_t {
-    takes_gap = 1,     // G_q is D_q or I_q and more than the paired letters give
+    takes_gap = 1,     // G_q is D_q or I_q and more than the paired symbols give
     takes_insert = 2,  // of the two, I_q is more
     delete_runs = 4,   // D_q to the right of this cell began further left than here
     insert_runs = 8,   // I_q below this cell began further up than here
-    either_gap = 16    // Strict: D_q and I_q are both more than the paired letters give
+    either_gap = 16    // Strict: D_q and I_q are both more than the paired symbols give
 };
 
 template <bool Strict>
@@ -175,14 +175,14 @@ GPUALIGN_HD void cell(int K, Word score, Word* above_g, Word* above_i, Word* lef
     }
 }
 
-// One gap: `length` letters of the pattern (> 0) or -length of the text (< 0) after i letters of the pattern and j of
+// One gap: `length` symbols of the pattern (> 0) or -length of the text (< 0) after i symbols of the pattern and j of
 // the text.
 struct Gap {
     int32_t i, j, length;
 };
 
 // Walks an alignment back from its end; it can stop at a row and go on when earlier rows' directions are at hand.
-// Ties: letters are paired before a gap is taken, a gap in the pattern (D) before one in the text (I), and a gap ends
+// Ties: symbols are paired before a gap is taken, a gap in the pattern (D) before one in the text (I), and a gap ends
 // as soon as it can; so gaps lie as far left as they can.
 template <bool Strict>
 struct Walker {
@@ -226,7 +226,7 @@ struct Walker {
         return gap;
     }
 
-    // Closes the alignment at the border; the text then begins at letter j.
+    // Closes the alignment at the border; the text then begins at symbol j.
     GPUALIGN_HD void finish(const Model& model, Gap* gaps) {
         if (deleting || inserting) end_gap(gaps);
         if (i > 0) {

@@ -2,7 +2,7 @@
 // and, with this one, on a single thread of the CPU, where the tests compare it with the mapper of the CPU.
 //
 // All lanes call each function together; what it returns is the same in all of them unless it says otherwise. Work is
-// shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read behind sync().
+// shared out by index: lane() takes lane(), lane() + kLanes, ... What a lane has written others may read after sync().
 #pragma once
 #include "algo/common/hd.hpp"
 
@@ -42,7 +42,7 @@ struct OneLane {
     GPUALIGN_HD T from_before(T, T first) const {
         return first;
     }
-    // Differs between lanes: the value of the lane behind this one, `last` in the last.
+    // Differs between lanes: the value of the lane after this one, `last` in the last.
     template <class T>
     GPUALIGN_HD T from_after(T, T last) const {
         return last;
@@ -84,7 +84,7 @@ class KeyBlock {
 public:
     static constexpr uint32_t kKeys = PerLane * Group::kLanes;
 
-    // Elements from `first` on; those at `count` and behind are the largest there are.
+    // Elements from `first` on; those at `count` and after are the largest there are.
     GPUALIGN_HD KeyBlock(const Group& group, const uint64_t* keys, uint32_t first, uint32_t count)
         : group_(group), first_(first) {
         GPUALIGN_UNROLL
@@ -127,7 +127,7 @@ private:
     uint64_t key_[PerLane];
 };
 
-// Sorts keys[0, n), which has room for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
+// Sorts keys[0, n), which has space for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
 // as a block goes.
 template <int PerLane, class Group>
 GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {

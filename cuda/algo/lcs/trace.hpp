@@ -2,8 +2,8 @@
 //
 // The matrix is cut into tiles of 128 query positions (four words) and 32 subject symbols. A pass over the matrix keeps
 // what enters each tile: the row in front of it and, packed in one word, the carries from the tile to its left. From
-// these any tile can be computed again by one lane alone, and the way back needs but the tiles that the path crosses:
-// the lanes compute those along a straight line from where it stands, two beside each other, and it walks through them
+// these any tile can be computed again by one lane alone, and the traceback needs but the tiles that the path crosses:
+// the lanes compute those along a straight line from where it stands, two next to each other, and it walks through them
 // until it leaves them.
 //
 // In the pass a lane has one tile's width and works eight symbols behind the lane before it, whose carries it gets
@@ -62,7 +62,7 @@ public:
     }
 
 private:
-    static constexpr uint32_t kSides = Group::kLanes > 1 ? 2 : 1;  // tiles beside each other on the way back
+    static constexpr uint32_t kSides = Group::kLanes > 1 ? 2 : 1;  // tiles next to each other on the traceback
     static constexpr uint32_t kDepth = Group::kLanes / kSides;     // and one above the other
 
     const Group& group_;

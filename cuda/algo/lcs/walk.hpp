@@ -1,7 +1,7 @@
 // From the rows of lcs.hpp back to one longest common subsequence: the leftmost.
 //
 // Let m and n be the lengths and L = LCS(m, n). An alignment is a path of points (i, j): i query and j subject symbols
-// are behind it. A point is optimal if an optimal path meets it; let c_j be the smallest column i of an optimal (i, j).
+// are after it. A point is optimal if an optimal path meets it; let c_j be the smallest column i of an optimal (i, j).
 // One path meets all (c_j, j), and walking back finds it: c_n is the last increment of row n, and from (c_j, j), where
 // k = LCS(c_j, j),
 //     query[c_j - 1] == subject[j - 1]:  the two are matched, and c_{j-1} is the last increment of row j - 1 below
@@ -53,7 +53,7 @@ GPUALIGN_HD int bit_number(uint32_t x) {
 GPUALIGN_HD int bit_number(uint64_t x) { return uint32_t(x) ? bit_number(uint32_t(x)) : 32 + bit_number(uint32_t(x >> 32)); }
 
 // Walks from a point (i, j) of the path, or right of it in its row, back until row 0 or until nothing is left of it at
-// or behind word `low`; in row 0 it stands on the path or right of it, else in front of word `low`.
+// or after word `low`; in row 0 it stands on the path or right of it, else in front of word `low`.
 //   i, j                updated
 //   grows(j, w)         word w of row j's increments, j >= 1
 //   equal(j, w)         word w of the mask of subject symbol j - 1

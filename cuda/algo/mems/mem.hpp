@@ -17,7 +17,7 @@
 namespace gpualign {
 
 // The query side: strand sequences one after the other. A set bit in `breaks` (one bit a position) marks what is no
-// base: the borders of records and letters other than A, C, G, T. Position 0 and the position behind the last base are
+// base: the borders of records and letters other than A, C, G, T. Position 0 and the position after the last base are
 // breaks; both arrays carry two words of padding.
 struct TextView {
     const uint64_t* words;
@@ -152,11 +152,11 @@ GPUALIGN_HD uint32_t segment_of(const SegmentedReference& reference, uint32_t po
 }
 
 // Bases beyond which it is cheaper to look a segment up than to test every block in between.
-constexpr uint32_t kMostTestedBases = 8u << kBreakBlockShift;
+constexpr uint32_t kMaxTestedBases = 8u << kBreakBlockShift;
 
 // How far a match may run to the right of r when it has run `length` without regard to segments.
 GPUALIGN_HD uint32_t clip_right(const SegmentedReference& reference, uint32_t r, uint32_t length) {
-    if (length <= kMostTestedBases && !may_break(reference, r, r + length)) return length;
+    if (length <= kMaxTestedBases && !may_break(reference, r, r + length)) return length;
     const uint32_t room = reference.segment_ends[segment_of(reference, r - 1)] - r;
     return length < room ? length : room;
 }

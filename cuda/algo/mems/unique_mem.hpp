@@ -5,7 +5,7 @@
 // where the query itself would stand in the order (Manber and Myers 1993). So a binary search finds the longest match, and one
 // neighbour more tells whether it is unique: the work does not depend on how often anything is repeated.
 //
-// The positions are grouped by the k bases that begin there, and each group is in order of the bases behind these, as far as
+// The positions are grouped by the k bases that begin there, and each group is in order of the bases after these, as far as
 // kSortedBases: more agreement than that is left in order of position, and looked through one by one. "In order" means by the
 // complement of the bases, first base first, the end of a segment before any base.
 #pragma once
@@ -27,7 +27,7 @@ struct UniqueMemTask {
     TextView text;
     SegmentedReference reference;
     SortedPositions sorted;
-    uint32_t least_length;
+    uint32_t min_length;
 };
 
 // Equal bases from (s, r) on, at most `most`, of which `have`, at least 1, are known.
@@ -70,7 +70,7 @@ GPUALIGN_HD bool extends_left(const UniqueMemTask& task, uint64_t s, uint32_t r)
 }
 
 // Alike positions that are looked at before their lengths are.
-constexpr uint32_t kMostTriedAlike = 8;
+constexpr uint32_t kMaxTriedAlike = 8;
 
 // Of the positions [begin, end) those around `at`, one of them, that agree with the query in `depth` bases. With
 // `only_begins`, nothing where a match begins earlier at each of them: starts within a long match need not walk to its end.
@@ -82,10 +82,10 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
         const auto earlier = [&](uint32_t i) { return extends_left(task, s, task.sorted.positions[i]); };
         uint32_t tried = 0;
         bool all = true;
-        for (uint32_t i = at; all && i < end && tried < kMostTriedAlike && alike(i); i++, tried++) all = earlier(i);
-        for (uint32_t i = at; all && i > begin && tried < kMostTriedAlike && alike(i - 1); i--, tried++)
+        for (uint32_t i = at; all && i < end && tried < kMaxTriedAlike && alike(i); i++, tried++) all = earlier(i);
+        for (uint32_t i = at; all && i > begin && tried < kMaxTriedAlike && alike(i - 1); i--, tried++)
             all = earlier(i - 1);
-        if (all && tried < kMostTriedAlike) return {0, 0, false};
+        if (all && tried < kMaxTriedAlike) return {0, 0, false};
     }
     LongestMem longest{0, 0, false};
     // two that agree with the query as far as it goes: nothing will be longer, or alone
@@ -148,9 +148,9 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
 
 // The match that begins at s and is unique in the reference, for a thread that knows of no other start: false without one.
 GPUALIGN_HD bool unique_mem_at(const UniqueMemTask& task, uint64_t s, Mem& mem) {
-    const LongestMem longest = longest_mem(task, s, task.least_length, true);
+    const LongestMem longest = longest_mem(task, s, task.min_length, true);
     mem = {uint32_t(s), longest.reference, longest.length};
-    return longest.unique && longest.length >= task.least_length && !extends_left(task, s, longest.reference);
+    return longest.unique && longest.length >= task.min_length && !extends_left(task, s, longest.reference);
 }
 
 }  // namespace gpualign

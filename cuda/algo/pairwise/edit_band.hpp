@@ -1,6 +1,6 @@
 // Edit distance within a limit, bit-parallel along a band of diagonals (Myers 1999; the banded form of Hyyrö 2003).
 //
-// An alignment with at most k edits uses at most (k + n - m) / 2 more query than target letters ahead of the main
+// An alignment with at most k edits uses at most (k + n - m) / 2 more query than target symbols ahead of the main
 // diagonal, and (k - n + m) / 2 the other way, so k + 1 diagonals are enough. Bit b of column j stands for row
 // j - below + b, where `below` and `above` count the diagonals on either side; the band slides down one row a column,
 // so what Myers shifts left stays in place here and D0 is shifted right instead. Rows before the first are a plain
@@ -39,7 +39,7 @@ struct BandColumn {
         }
     }
 
-    // One column; eq has a bit where the query's letter in that row equals the column's letter. Returns in d0, hp and
+    // One column; eq has a bit where the query's symbol in that row equals the column's symbol. Returns in d0, hp and
     // hn what the distance is read from.
     GPUALIGN_HD void step(const Word* eq, Word* d0, Word* hp, Word* hn) {
         Word carry = Word(uint64_t(0));

@@ -1,12 +1,12 @@
 // Global alignment by strips of columns (Needleman and Wunsch 1970; affine gaps by Gotoh 1982; "LazyRScan" and "RScan"
 // of Truong et al. 2014). Rows are the query, columns the target.
 //
-// Gap-free transform. With x the cost of extending a gap by one letter, the recurrence is run on
+// Gap-free transform. With x the cost of extending a gap by one symbol, the recurrence is run on
 //     H'(i,j) = H(i,j) + x (i + j),   E' and F' alike,   s' = s + 2x,   o' = open - x,
 // so that extending a gap costs nothing and opening one costs o':
 //     H'(i,j)   = max(H'(i-1,j-1) + s'(i,j), E'(i,j), F'(i,j))
-//     E'(i,j+1) = max(E'(i,j), H'(i,j) - o')        a gap in the query: consumes target letters, CIGAR D
-//     F'(i+1,j) = max(F'(i,j), H'(i,j) - o')        a gap in the target: consumes query letters, CIGAR I
+//     E'(i,j+1) = max(E'(i,j), H'(i,j) - o')        a gap in the query: consumes target symbols, CIGAR D
+//     F'(i+1,j) = max(F'(i,j), H'(i,j) - o')        a gap in the target: consumes query symbols, CIGAR I
 // A linear gap has o' = 0: E' and F' fall together with the left and the upper H'. Values never sink below -2o' (the
 // path of two gaps), which bounds the word: see range().
 #pragma once
@@ -149,14 +149,14 @@ struct EndGap {
     int32_t open, extend;
 
     template <class Int>
-    GPUALIGN_HD Int cost(Int letters) const { return letters ? open + (letters - 1) * extend : 0; }
-    // H' of the border cell so many letters from the corner.
+    GPUALIGN_HD Int cost(Int symbols) const { return symbols ? open + (symbols - 1) * extend : 0; }
+    // H' of the border cell so many symbols from the corner.
     template <class Int>
-    GPUALIGN_HD Int border(Int letters, int32_t shift) const { return shift * letters - cost(letters); }
+    GPUALIGN_HD Int border(Int symbols, int32_t shift) const { return shift * symbols - cost(symbols); }
 };
 
-// Letters before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the last
-// one). A gap there costs no more than elsewhere, so an alignment's last pair of letters may be looked for in all of the
+// Symbols before and after the alignment, of the query (column 0 and the last one) and of the target (row 0 and the last
+// one). A gap there costs no more than elsewhere, so an alignment's last pair of symbols may be looked for in all of the
 // last row and column, at H minus the cost of the rest.
 struct EndGaps {
     EndGap query_start, query_end, target_start, target_end;
@@ -164,7 +164,7 @@ struct EndGaps {
 
 // Where a traceback through the directions stands.
 struct Walk {
-    int64_t i, j;  // letters of query and target not yet consumed
+    int64_t i, j;  // symbols of query and target not yet consumed
     int state;     // 0: in H; 1: the cell to the right was reached by E; 2: the cell below was reached by F
 };
 

@@ -63,8 +63,8 @@ struct Single {
     using Word = int32_t;
     static constexpr int pairs = 1;
     OnePair pair;
-    const int32_t* table;  // letters x letters, row = pattern, with 2*extend added
-    int32_t letters;
+    const int32_t* table;  // symbols x symbols, row = pattern, with 2*extend added
+    int32_t symbols;
     int32_t column_code[width];
     const int32_t* row;
 
@@ -77,7 +77,7 @@ struct Single {
         GPUALIGN_UNROLL
         for (int c = 0; c < width; c++) column_code[c] = before + c < pair.n ? pair.text[before + c] : 0;
     }
-    __device__ __forceinline__ void start_row(int32_t i) { row = table + (i <= pair.m ? pair.pattern[i - 1] * letters : 0); }
+    __device__ __forceinline__ void start_row(int32_t i) { row = table + (i <= pair.m ? pair.pattern[i - 1] * symbols : 0); }
     __device__ __forceinline__ Word score(int c) const { return row[column_code[c]]; }
     __device__ __forceinline__ bool ends_at(int32_t i) const { return i == pair.m; }
     template <class Columns>
@@ -91,14 +91,14 @@ struct Single {
     __device__ void write(const Batch& batch, const Model& model, bool traced) const { pair.write(batch, model, traced); }
 };
 
-// Two pairs in 16 bits each; the scores of pattern letters 0..3 against a column's letter are four bytes, and one
-// byte permutation picks both pairs' scores, signs extended. Other: pattern letters >= 4 score `other` everywhere.
+// Two pairs in 16 bits each; the scores of pattern symbols 0..3 against a column's symbol are four bytes, and one
+// byte permutation picks both pairs' scores, signs extended. Other: pattern symbols >= 4 score `other` everywhere.
 template <int width, bool Other>
 struct Packed {
     using Word = int16x2;
     static constexpr int pairs = 2;
     OnePair pair[2];
-    const uint32_t* table;  // a letter's four bytes
+    const uint32_t* table;  // a symbol's four bytes
     uint32_t other;         // the score, twice
     uint32_t profile[2][width];
     uint32_t selector, known, unknown;

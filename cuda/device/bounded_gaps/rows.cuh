@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "device/bounded_gaps/pairs.cuh"
+#include "device/warp.cuh"
 
 namespace gpualign {
 namespace gapsmis {
@@ -24,11 +25,6 @@ __device__ __forceinline__ uint32_t raw(int32_t word) { return uint32_t(word); }
 __device__ __forceinline__ uint32_t raw(int16x2 word) { return word.bits; }
 __device__ __forceinline__ void from_raw(int32_t& word, uint32_t bits) { word = int32_t(bits); }
 __device__ __forceinline__ void from_raw(int16x2& word, uint32_t bits) { word.bits = bits; }
-
-__device__ __forceinline__ int32_t warp_max(int32_t value) {
-    for (int step = 16; step; step >>= 1) value = max(value, __shfl_xor_sync(~0u, value, step));
-    return value;
-}
 
 // Stores `count` words at an address that is a multiple of them.
 template <int count>
@@ -74,7 +70,7 @@ struct DirectionLayout {
 
 // The work of one warp on the pairs that its lanes hold. All lanes call every member together.
 template <class Pairs, int width, int lanes, bool Strict>
-struct Warp {
+struct WarpTask {
     using Word = typename Pairs::Word;
     using Layout = DirectionLayout<width, Strict>;
     static constexpr int K = GAPS;
@@ -87,7 +83,7 @@ struct Warp {
     int32_t rows, passes;  // of the longest pair in the warp
     const int lane, group, rank;
 
-    __device__ Warp(const Batch& batch, const Model& model, const Workspace& work, const Pairs& scoring, int64_t task)
+    __device__ WarpTask(const Batch& batch, const Model& model, const Workspace& work, const Pairs& scoring, int64_t task)
         : pairs(scoring), model(model), work(work), lane(threadIdx.x % 32), group(lane / lanes), rank(lane % lanes) {
         pairs.load(batch, model, task * groups + group);
         rows = warp_max(pairs.rows());

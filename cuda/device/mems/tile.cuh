@@ -5,8 +5,8 @@
 #ifndef TILE  // query starts a warp takes at a time, a multiple of 32
 #define TILE 256
 #endif
-#ifndef MOST_WINDOW  // largest w; registers follow from it
-#define MOST_WINDOW 96
+#ifndef MAX_WINDOW  // largest w; registers follow from it
+#define MAX_WINDOW 96
 #endif
 
 namespace gpualign {
@@ -14,7 +14,7 @@ namespace gpualign {
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 constexpr uint32_t kLaneBases = 512;      // a lane extends so far alone, then the warp extends for it
 constexpr int kGroup = 32;                // seeds that are looked up together
-constexpr int kChunks = (TILE + MOST_WINDOW - 1 + 31) / 32;  // of 32 text positions, one a lane
+constexpr int kChunks = (TILE + MAX_WINDOW - 1 + 31) / 32;  // of 32 text positions, one a lane
 constexpr uint32_t kNoPlace = 0xFFFF;
 static_assert(TILE % 32 == 0 && 32 * kChunks < int(kNoPlace), "");
 
@@ -25,7 +25,7 @@ struct Task {
     SegmentedReference reference;
     uint32_t own_begin, own_end;  // hits outside belong to another page
     int k, w;
-    uint32_t least_length;
+    uint32_t min_length;
 };
 
 // A warp's share of shared memory. Places are distances from the tile's first start.
@@ -49,7 +49,7 @@ struct Minima {
     uint32_t place[kChunks];
 };
 
-// All lanes: the keys of the tile's positions and of w - 1 behind them.
+// All lanes: the keys of the tile's positions and of w - 1 after them.
 __device__ __forceinline__ void warp_fill_keys(const Task& task, Minima& minima, uint64_t begin) {
 #pragma unroll
     for (int j = 0; j < kChunks; j++) {
@@ -83,13 +83,13 @@ __device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
 
 template <int kWhole = 0>
 __device__ __forceinline__ void warp_slide_by(Minima& minima, int shift) {
-    if constexpr (32 * (kWhole + 1) <= MOST_WINDOW / 2) {  // the largest shift
+    if constexpr (32 * (kWhole + 1) <= MAX_WINDOW / 2) {  // the largest shift
         if (shift >= 32 * (kWhole + 1)) return warp_slide_by<kWhole + 1>(minima, shift);
     }
     warp_slide<kWhole>(minima, shift - 32 * kWhole);
 }
 
-// All lanes: the tile's canonical seeds, in order, behind each the starts from where on it is one; returns how many.
+// All lanes: the tile's canonical seeds, in order, after each the starts from where on it is one; returns how many.
 __device__ __forceinline__ int warp_pick_seeds(const Task& task, WarpSpace& space, uint64_t begin) {
     Minima minima;
     warp_fill_keys(task, minima, begin);
@@ -174,7 +174,7 @@ __device__ void warp_extend_open(const Task& task, Mem& mem, bool open) {
         while (n < room) {
             const uint32_t at = n + uint32_t(lane_number()) * kBasesPerWord;
             const uint32_t limit = at < room ? (room - at < kBasesPerWord ? room - at : kBasesPerWord) : 0;
-            // text and reference end alike in breaks, so positions behind them are never read for lanes behind the first
+            // text and reference end alike in breaks, so positions after them are never read for lanes after the first
             const uint32_t same =
                 limit && q + at < task.text_length ? extend_right(task.text, q + at, task.reference.words, r + at, limit) : 0;
             const unsigned stopped = __ballot_sync(kAllLanes, same < uint32_t(kBasesPerWord));
@@ -203,10 +203,10 @@ __device__ bool warp_test_hits(const Task& task, const WarpSpace& space, uint64_
         uint32_t extent;
         if (canonical_hit(task.text, task.reference, seed, r, task.k, extent)) {
             const uint32_t have = extent + uint32_t(task.k);
-            const uint32_t missing = task.least_length > have ? task.least_length - have : 0;
+            const uint32_t missing = task.min_length > have ? task.min_length - have : 0;
             const uint32_t limit = whole ? (missing > kLaneBases ? missing : kLaneBases) : missing;
             mem = extend_hit(task.text, task.reference, seed, r, task.k, extent, limit);
-            found = mem.length >= task.least_length;
+            found = mem.length >= task.min_length;
             open = whole && found && mem.length == have + limit;
         }
     }
@@ -214,7 +214,7 @@ __device__ bool warp_test_hits(const Task& task, const WarpSpace& space, uint64_
     return found;
 }
 
-// All lanes: the tested hits make room for those behind them; returns how many wait on.
+// All lanes: the tested hits make space for those after them; returns how many wait on.
 __device__ __forceinline__ int warp_drop_tested(WarpSpace& space, int waiting) {
     __syncwarp();
     const int lane = lane_number();

@@ -18,12 +18,12 @@ namespace nw {
 constexpr int scored_columns = 32, kept_columns = 16;
 constexpr int done = 0x7fffffff;
 
-// The score of a row's letter against a lane's columns, transformed: nucleotides as a byte for each letter.
+// The score of a row's symbol against a lane's columns, transformed: nucleotides as a byte for each symbol.
 template <int K>
 struct ByteColumns {
     static constexpr int columns_of_lane = K;
     uint32_t columns[K];
-    uint32_t never;  // the score of any other letter, four times
+    uint32_t never;  // the score of any other symbol, four times
 
     __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme, const int32_t*) {
         const uint32_t match = uint32_t(scheme.scores[0] + 2 * scheme.shift) & 0xffu;
@@ -31,12 +31,12 @@ struct ByteColumns {
         never = mismatch * 0x01010101u;
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const int letter = c0 + k < m ? target[c0 + k] : no_letter;
-            columns[k] = letter < 4 ? (never & ~(0xffu << (8 * letter))) | match << (8 * letter) : never;
+            const int symbol = c0 + k < m ? target[c0 + k] : no_symbol;
+            columns[k] = symbol < 4 ? (never & ~(0xffu << (8 * symbol))) | match << (8 * symbol) : never;
         }
     }
-    // A row's letter in the form that travels along the lanes: the byte to pick, its sign spread over the rest.
-    static __device__ __forceinline__ uint32_t code(int letter) { return uint32_t(min(letter, 4)) * 0x1111u + 0x8880u; }
+    // A row's symbol in the form that travels along the lanes: the byte to pick, its sign spread over the rest.
+    static __device__ __forceinline__ uint32_t code(int symbol) { return uint32_t(min(symbol, 4)) * 0x1111u + 0x8880u; }
     struct Row {
         const ByteColumns& all;
         uint32_t code;
@@ -54,23 +54,23 @@ template <int K>
 struct TableColumns {
     static constexpr int columns_of_lane = K;
     const int32_t* table;
-    int letters;
+    int symbols;
     int columns[K];
 
     __device__ __forceinline__ void build(const uint8_t* target, int c0, int m, const LazyScheme& scheme,
                                           const int32_t* shared_table) {
         table = shared_table;
-        letters = scheme.letters;
+        symbols = scheme.symbols;
 #pragma unroll
         for (int k = 0; k < K; k++) columns[k] = c0 + k < m ? target[c0 + k] : 0;
     }
-    static __device__ __forceinline__ uint32_t code(int letter) { return uint32_t(letter); }
+    static __device__ __forceinline__ uint32_t code(int symbol) { return uint32_t(symbol); }
     struct Row {
         const int32_t* row;
         const int* columns;
         __device__ __forceinline__ int32_t operator()(int k) const { return row[columns[k]]; }
     };
-    __device__ __forceinline__ Row row(uint32_t code) const { return Row{table + code * letters, columns}; }
+    __device__ __forceinline__ Row row(uint32_t code) const { return Row{table + code * symbols, columns}; }
 };
 
 // Waits until the strip `at` has written `rows` rows; called by the whole warp.
@@ -79,6 +79,13 @@ __device__ __forceinline__ void wait_for(const int* progress, int at, int rows) 
         while (*reinterpret_cast<const volatile int*>(progress + at) < rows) __nanosleep(200);
     __syncwarp();
     __threadfence();
+}
+
+// Tells who waits for the strip `at` that so many rows are written; called by the whole warp.
+__device__ __forceinline__ void publish(int* progress, int at, int rows) {
+    __threadfence();
+    __syncwarp();
+    if (threadIdx.x % warp_size == 0) *reinterpret_cast<volatile int*>(progress + at) = rows;
 }
 
 // What is around the strips: the borders of a whole pair, which need no memory.
@@ -122,7 +129,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
     uint32_t code_chunk = 0;
     const int steps = n + warp_size - 1;
     for (int step = 0; step < steps; step++) {
-        if (step % warp_size == 0 && step < n) {  // the next 32 rows: their letters and the left border
+        if (step % warp_size == 0 && step < n) {  // the next 32 rows: their symbols and the left border
             const int row = step + lane;
             code_chunk = row < n ? Columns::code(query[row]) : 0;
             if (Around::inside || !first) {
@@ -166,11 +173,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if (lane == warp_size - 1) __stcg(right + row, make_int2(h, e));
         }
         last_code = code;
-        if (step % warp_size == warp_size - 1) {  // rows up to step - 31 are written
-            __threadfence();
-            __syncwarp();
-            if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = step - (warp_size - 2);
-        }
+        if (step % warp_size == warp_size - 1) publish(progress, ticket, step - (warp_size - 2));
     }
     const int at = m - 1 - (task.strip * warp_size * K + lane * K);
     if (at >= 0 && at < K) {
@@ -180,9 +183,7 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
             if (k == at) value = state.h[k];
         scores[task.pair] = value - scheme.bias - scheme.shift * (n + m);
     }
-    __threadfence();
-    __syncwarp();
-    if (lane == 0) *reinterpret_cast<volatile int*>(progress + ticket) = done;
+    publish(progress, ticket, done);
 }
 
 }  // namespace nw

@@ -22,7 +22,7 @@ struct Borders {
         : bias(scheme.bias), shift(scheme.shift), cheap_ends(scheme.cheap_ends), gaps(scheme.ends), n(n_), column_ends(false) {
 #pragma unroll
         for (int half = 0; half < W::lanes; half++) {
-            best[half] = INT32_MIN;  // one of the alignments of no two letters, where they may be
+            best[half] = INT32_MIN;  // one of the alignments of no two symbols, where they may be
             const int m = targets.length[half];
             if (cheap_ends & cheap_target_end) best[half] = -gaps.query_start.cost(n) - gaps.target_end.cost(m);
             if (cheap_ends & cheap_query_end)
@@ -56,9 +56,9 @@ struct Borders {
     }
 
 private:
-    // H' of a cell so many letters from the corner, for what follows it.
-    __device__ __forceinline__ void offer(int half, Word h, int letters, int rest) {
-        best[half] = max(best[half], W::lane(h, half) - bias - shift * letters - rest);
+    // H' of a cell so many symbols from the corner, for what follows it.
+    __device__ __forceinline__ void offer(int half, Word h, int symbols, int rest) {
+        best[half] = max(best[half], W::lane(h, half) - bias - shift * symbols - rest);
     }
 };
 

@@ -16,7 +16,7 @@ __device__ __forceinline__ int next_task(unsigned* ticket) {
 }
 
 __device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& scheme) {
-    for (int i = threadIdx.x; i < scheme.letters * scheme.letters; i += block_threads)
+    for (int i = threadIdx.x; i < scheme.symbols * scheme.symbols; i += block_threads)
         table[i] = scheme.scores[i] + 2 * scheme.shift;
     __syncthreads();
 }
@@ -44,7 +44,7 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
             SharedProfile<K> profile{shared};
             run(profile);
         } else {
-            TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.letters, {}};
+            TableProfile<K> profile{reinterpret_cast<const int32_t*>(shared), scheme.symbols, {}};
             run(profile);
         }
     }
@@ -61,13 +61,13 @@ __device__ __forceinline__ void lazy(const LazyTask* tasks, int count, unsigned*
         lazy<Word, K, Affine, Ends, Kind>(tasks, count, ticket, scheme, queries, targets, pair_target, column, rows, scores); \
     }
 
-// The kernels of one way to begin and end: for sequences of four letters, of others, and for scores beyond 16 bits. The
+// The kernels of one way to begin and end: for sequences of four symbols, of others, and for scores beyond 16 bits. The
 // columns of a strip are as many as registers allow.
 #define LAZY_LINEAR(name, Ends)                                                                                         \
     LAZY(name##_linear_nucleotides, int16x2, 24, false, Ends, registers)                                                 \
-    LAZY(name##_linear_letters, int16x2, 16, false, Ends, bytes)                                                         \
+    LAZY(name##_linear_symbols, int16x2, 16, false, Ends, bytes)                                                         \
     LAZY(name##_linear_wide, int32_t, 12, false, Ends, table)
 #define LAZY_AFFINE(name, Ends)                                                                                         \
     LAZY(name##_affine_nucleotides, int16x2, 32, true, Ends, bytes)                                                      \
-    LAZY(name##_affine_letters, int16x2, 16, true, Ends, bytes)                                                          \
+    LAZY(name##_affine_symbols, int16x2, 16, true, Ends, bytes)                                                          \
     LAZY(name##_affine_wide, int32_t, 16, true, Ends, table)

@@ -1,13 +1,14 @@
 // LazyRScan and RScan: a thread per alignment (two in 16 bits each), a warp per query and its 32 or 64 targets.
 //
 // The warp goes down the query row by row with K columns of each target in registers, then takes the next K columns.
-// All lanes look at the same query letter, so the scores of a row against the strip are one of a few sets of registers
+// All lanes look at the same query symbol, so the scores of a row against the strip are one of a few sets of registers
 // (nucleotides) or one row of a profile in shared memory (any alphabet). Between strips the rightmost column is kept
 // in global memory, one word a row and lane. RScan keeps every such column, and every `row_step`-th row of a strip as
 // well: from these borders the traceback computes the tiles on the path again.
 #pragma once
 #include "abi/pairwise.hpp"
 #include "device/int16x2.cuh"
+#include "device/warp.cuh"
 
 namespace gpualign {
 
@@ -24,13 +25,7 @@ namespace nw {
 
 constexpr int warp_size = 32;
 constexpr int row_step = 16;     // rows between kept rows
-constexpr int no_letter = 255;   // past the end of a target
-
-// The largest value of a warp, on all lanes; called by all of them.
-__device__ __forceinline__ int warp_max(int value) {
-    for (int other = warp_size / 2; other; other /= 2) value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
-    return value;
-}
+constexpr int no_symbol = 255;   // past the end of a target
 
 template <class Word>
 struct WordOf;
@@ -55,19 +50,19 @@ struct WordOf<int32_t> {
 
 enum CheapEnd : uint32_t { cheap_query_end = 2, cheap_target_end = 8 };  // of LazyScheme
 
-// The strip's columns of one lane's targets as letters, `no_letter` past their ends.
+// The strip's columns of one lane's targets as symbols, `no_symbol` past their ends.
 template <class Word, int K>
 struct Targets {
     const uint8_t* begin[WordOf<Word>::lanes];
     int32_t length[WordOf<Word>::lanes];
 
-    __device__ __forceinline__ int letter(int half, int j) const { return j < length[half] ? begin[half][j] : no_letter; }
+    __device__ __forceinline__ int symbol(int half, int j) const { return j < length[half] ? begin[half][j] : no_symbol; }
 };
 
-// Nucleotides: the scores of each of four letters against the strip, in registers; any other letter never matches.
+// Nucleotides: the scores of each of four symbols against the strip, in registers; any other symbol never matches.
 template <class Word, int K>
 struct RegisterProfile {
-    Word of_letter[4][K];
+    Word of_symbol[4][K];
     Word never;
 
     __device__ __forceinline__ void build(const Targets<Word, K>& targets, int c0, const LazyScheme& scheme) {
@@ -76,13 +71,13 @@ struct RegisterProfile {
         never = W::both(mismatch);
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            int letters[W::lanes];
-            for (int half = 0; half < W::lanes; half++) letters[half] = targets.letter(half, c0 + k);
+            int symbols[W::lanes];
+            for (int half = 0; half < W::lanes; half++) symbols[half] = targets.symbol(half, c0 + k);
 #pragma unroll
             for (int s = 0; s < 4; s++) {
                 int32_t value[W::lanes];
-                for (int half = 0; half < W::lanes; half++) value[half] = letters[half] == s ? match : mismatch;
-                of_letter[s][k] = W::of(value);
+                for (int half = 0; half < W::lanes; half++) value[half] = symbols[half] == s ? match : mismatch;
+                of_symbol[s][k] = W::of(value);
             }
         }
     }
@@ -97,12 +92,12 @@ struct RegisterProfile {
     };
 
     template <class Use>
-    __device__ __forceinline__ void with(int letter, const Use& use) const {
-        switch (letter) {
-            case 0: use(Row{of_letter[0]}); break;
-            case 1: use(Row{of_letter[1]}); break;
-            case 2: use(Row{of_letter[2]}); break;
-            case 3: use(Row{of_letter[3]}); break;
+    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+        switch (symbol) {
+            case 0: use(Row{of_symbol[0]}); break;
+            case 1: use(Row{of_symbol[1]}); break;
+            case 2: use(Row{of_symbol[2]}); break;
+            case 3: use(Row{of_symbol[3]}); break;
             default: use(Never{never});
         }
     }
@@ -111,25 +106,25 @@ struct RegisterProfile {
 // Any alphabet, two targets a thread: signed bytes in shared memory, sixteen (eight columns) a load.
 template <int K>
 struct SharedProfile {
-    uint4* rows;  // [letter][K / 8][threads]
+    uint4* rows;  // [symbol][K / 8][threads]
 
     __device__ __forceinline__ void build(const Targets<int16x2, K>& targets, int c0, const LazyScheme& scheme) {
 #pragma unroll 1
         for (int q = 0; q < K / 8; q++) {
-            int letters[2][8];
+            int symbols[2][8];
 #pragma unroll
             for (int k = 0; k < 8; k++)
-                for (int half = 0; half < 2; half++) letters[half][k] = targets.letter(half, c0 + q * 8 + k);
+                for (int half = 0; half < 2; half++) symbols[half][k] = targets.symbol(half, c0 + q * 8 + k);
 #pragma unroll 1
-            for (int s = 0; s < scheme.letters; s++) {
-                const int32_t* scores = scheme.scores + s * scheme.letters;
+            for (int s = 0; s < scheme.symbols; s++) {
+                const int32_t* scores = scheme.scores + s * scheme.symbols;
                 uint32_t words[4] = {0, 0, 0, 0};
 #pragma unroll
                 for (int k = 0; k < 8; k++) {
 #pragma unroll
                     for (int half = 0; half < 2; half++) {
-                        const int letter = letters[half][k];
-                        const int32_t score = letter == no_letter ? 0 : scores[letter] + 2 * scheme.shift;
+                        const int symbol = symbols[half][k];
+                        const int32_t score = symbol == no_symbol ? 0 : scores[symbol] + 2 * scheme.shift;
                         words[k / 2] |= (uint32_t(score) & 0xffu) << (8 * (k % 2 * 2 + half));
                     }
                 }
@@ -152,10 +147,10 @@ struct SharedProfile {
     };
 
     template <class Use>
-    __device__ __forceinline__ void with(int letter, const Use& use) const {
+    __device__ __forceinline__ void with(int symbol, const Use& use) const {
         Row row;
 #pragma unroll
-        for (int q = 0; q < K / 8; q++) row.packed[q] = rows[(letter * (K / 8) + q) * blockDim.x + threadIdx.x];
+        for (int q = 0; q < K / 8; q++) row.packed[q] = rows[(symbol * (K / 8) + q) * blockDim.x + threadIdx.x];
         use(row);
     }
 };
@@ -164,15 +159,15 @@ struct SharedProfile {
 template <int K>
 struct TableProfile {
     const int32_t* table;
-    int letters;
+    int symbols;
     int32_t columns[K];
 
     __device__ __forceinline__ void build(const Targets<int32_t, K>& targets, int c0, const LazyScheme& scheme) {
-        letters = scheme.letters;
+        symbols = scheme.symbols;
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const int letter = targets.letter(0, c0 + k);
-            columns[k] = letter == no_letter ? 0 : letter;
+            const int symbol = targets.symbol(0, c0 + k);
+            columns[k] = symbol == no_symbol ? 0 : symbol;
         }
     }
     struct Row {
@@ -181,8 +176,8 @@ struct TableProfile {
         __device__ __forceinline__ int32_t operator()(int k) const { return row[columns[k]]; }
     };
     template <class Use>
-    __device__ __forceinline__ void with(int letter, const Use& use) const {
-        use(Row{table + letter * letters, columns});
+    __device__ __forceinline__ void with(int symbol, const Use& use) const {
+        use(Row{table + symbol * symbols, columns});
     }
 };
 
@@ -243,7 +238,7 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
         next_e[r] = !Affine || first || r >= n ? 0 : column_e[r * warp_size + lane];
     }
     for (int i0 = 0; i0 < n; i0 += warp_size) {
-        const int letters = i0 + lane < n ? query[i0 + lane] : 0;
+        const int symbols = i0 + lane < n ? query[i0 + lane] : 0;
         const int rows = min(warp_size, n - i0);
         for (int r0 = 0; r0 < rows; r0 += ahead) {
             uint32_t now_h[ahead], now_e[ahead];
@@ -264,8 +259,8 @@ __device__ __forceinline__ void lazy_strip(Strip<Word, K, Affine>& state, const 
                 Word left = first ? ends.left(row + 1) : W::from(now_h[r]);
                 Word e = first ? left + minus_open : W::from(now_e[r]);
                 const Word next_diagonal = left;
-                const int letter = __shfl_sync(0xffffffffu, letters, r0 + r);
-                profile.with(letter, [&](const auto& scores) {
+                const int symbol = __shfl_sync(0xffffffffu, symbols, r0 + r);
+                profile.with(symbol, [&](const auto& scores) {
                     if constexpr (Ends::local) state.row_local(scores, diagonal, left, e, minus_open, minus_extend);
                     else state.row(scores, diagonal, left, e, minus_open);
                 });

@@ -76,12 +76,12 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
         const int64_t columns = int64_t(strip - 1) * task.height - before.first;  // index of row 0 of the left border
         const int64_t row_words = (int64_t(strip) * (task.height / row_step) + (i0 - span.first) / row_step) * K;
         Strip<int32_t, K, Affine> state;
-        int letters[K];
+        int symbols[K];
 #pragma unroll
         for (int k = 0; k < K; k++) {
             state.h[k] = kept.at(kept.rows_h, row_words + k);
             if (Affine) state.f[k] = kept.at(kept.rows_f, row_words + k);
-            letters[k] = c0 + k < m ? target[c0 + k] : 0;
+            symbols[k] = c0 + k < m ? target[c0 + k] : 0;
         }
         // outside the band everything lies below every value inside
         const int32_t outside = border - 2 * scheme.opening - 1;
@@ -99,9 +99,9 @@ __device__ __forceinline__ TraceResult trace_pair(const TraceTask& task, const K
                 e = !inside ? outside : Affine ? kept.at(kept.column_e, columns + row) : left;
             }
             const int32_t next_diagonal = left;
-            const int32_t* scores = scheme.scores + query[row] * scheme.letters;
+            const int32_t* scores = scheme.scores + query[row] * scheme.symbols;
             uint32_t packed[K / 8] = {};
-            state.row_directions([&](int k) { return scores[letters[k]] + 2 * scheme.shift; }, diagonal, left, e, minus_open,
+            state.row_directions([&](int k) { return scores[symbols[k]] + 2 * scheme.shift; }, diagonal, left, e, minus_open,
                                  [&](int k, int32_t bits) {
                                      packed[k / 8] = k % 8 ? packed[k / 8] << 4 | uint32_t(bits) : uint32_t(bits);
                                  });
@@ -156,7 +156,7 @@ __device__ __forceinline__ void trace_strip(const TraceTask& task, int strip, in
     using W = WordOf<Word>;
     const TraceSpan span = trace_span<K>(task, strip, rows), before = trace_span<K>(task, strip - 1, rows);
     const Word minus_open = W::both(-scheme.opening);
-    const int32_t low = scheme.bias - scheme.opening, far = low - 2 * scheme.opening - 1;
+    const int32_t low = scheme.bias - scheme.opening, far = low - 2 * scheme.opening - 1;  // far: below all in the band
     const Word border = W::both(low), border_e = W::both(low - scheme.opening), outside = W::both(far);
     const bool top = span.first == 0, first = strip == 0;
     Strip<Word, K, Affine> state;

@@ -1,5 +1,5 @@
 // The traceback through the directions that strips have kept (device/pairwise/diagonal_scan.cuh), by a warp, all of whose lanes know
-// the same. It reads the directions of a strip in windows of some steps, all lanes at once, and takes pairs of letters from
+// the same. It reads the directions of a strip in windows of some steps, all lanes at once, and takes pairs of symbols from
 // the window as many at a time as follow each other.
 #pragma once
 #include "device/pairwise/diagonal_scan.cuh"
@@ -18,7 +18,7 @@ public:
         : query_(query), n_(n), target_(target), directions_(directions), window_(window), identical_(identical),
           lane_(threadIdx.x % warp_size) {}
 
-    // From (walk.i, walk.j), in letters of the table, to its upper or left border.
+    // From (walk.i, walk.j), in symbols of the table, to its upper or left border.
     __device__ __forceinline__ void run(Walk& walk, Path& path) {
         while (walk.i > 0 && walk.j > 0) {
             load(int(walk.i), int(walk.j));
@@ -53,7 +53,7 @@ private:
         return query_[i - 1] == target_[j - 1] && query_[i - 1] < identical_;
     }
 
-    // Some letters; false outside the window.
+    // Some symbols; false outside the window.
     __device__ __forceinline__ bool go_on(Walk& walk, Path& path) {
         const int i = int(walk.i) - lane_, j = int(walk.j) - lane_;  // a lane for each cell up the diagonal
         const int mine = bits(i, j), here = __shfl_sync(0xffffffffu, mine, 0);

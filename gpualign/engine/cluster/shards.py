@@ -28,7 +28,7 @@ from gpualign.io.fastx import Chunk, StoredText
 from gpualign.io.files import stamp_of
 from gpualign.version import __version__
 
-#: arrays and texts from this size on, bytes, travel beside the pickle, which saves copies; small ones in it, as Dask
+#: arrays and texts from this size on, bytes, travel next to the pickle, which saves copies; small ones in it, as Dask
 #: takes its time for each piece of a message
 _LARGE = 1 << 15
 _FINGERPRINT_BYTES = 1 << 20

@@ -17,7 +17,7 @@ from gpualign.streaming.clock import HOST
 GROWTH = 1.25
 _ALIGNMENT = 256
 #: bytes of what is copied once that are worth page-locked memory, which takes longer to get than they to copy
-_MOST_STAGED = 16 << 20
+_MAX_STAGED = 16 << 20
 
 
 def _check_layout(arguments: tuple[Any, ...]) -> None:
@@ -81,7 +81,7 @@ class Slot:
         """Device memory under ``key`` of at least ``nbytes`` bytes; growing it loses its content.
 
         Raises:
-            DeviceMemoryExceeded: the budget or the device has no room.
+            DeviceMemoryExceeded: the budget or the device has no memory.
         """
         pointer, size = self._arrays.get(key, (None, 0))
         if pointer is None or size < nbytes:
@@ -98,7 +98,7 @@ class Slot:
         return sum(size for _, size in self._arrays.values())
 
     def retire(self, key: str) -> None:
-        """Give back the device array ``key``, as soon as somebody needs the room."""
+        """Give back the device array ``key``, as soon as somebody needs the space."""
         if key in self._arrays:
             self.device.retire(*self._arrays.pop(key))
 
@@ -117,17 +117,17 @@ class Slot:
 
     # -- work on the stream
 
-    def upload(self, key: str, array: NDArray[Any], most_staged: float = math.inf) -> Any:
+    def upload(self, key: str, array: NDArray[Any], max_staged: float = math.inf) -> Any:
         """Copy ``array`` to the device array ``key``, where it is not in pinned memory by way of that.
 
         Args:
-            most_staged: bytes from which on the driver copies it from where it is, for which the host waits.
+            max_staged: bytes from which on the driver copies it from where it is, for which the host waits.
 
         Returns:
             The device pointer.
         """
         staged = array
-        if not is_lent(array) and array.nbytes <= most_staged:
+        if not is_lent(array) and array.nbytes <= max_staged:
             staged = self.pinned(key, array.shape, array.dtype)
             np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
@@ -141,7 +141,7 @@ class Slot:
         """As :meth:`upload`, unless ``key`` still holds what came from ``owner``, whose array this is."""
         if self._owners.get(key) is not owner:
             self._owners.pop(key, None)
-            self.upload(key, array, _MOST_STAGED)
+            self.upload(key, array, _MAX_STAGED)
             self._owners[key] = owner
         return self.device_array(key, 0)
 

@@ -1,4 +1,4 @@
-"""The host's cores beside the devices: they take an item of the queue where that makes the run shorter.
+"""The host's cores next to the devices: they take an item of the queue where that makes the run shorter.
 
 Devices differ by up to a hundred times from all cores together. A pull model alone would let slow cores hold an item,
 and with it all results after it, long after the devices have done the others. So the cores work on one item at a time,
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 _PARTS = 4
 #: items the devices may be ahead: results are held in memory until the cores' item is done. Cores that are slower
 #: would not add much
-_MOST_AHEAD = 8
+_MAX_AHEAD = 8
 #: how much longer than expected an item may take the cores
 _MARGIN = 1.25
 #: seconds between looks at the queue
@@ -54,7 +54,7 @@ class Cores(Generic[Item, Result]):
     def ahead(self, queue: WorkQueue[Item, Result]) -> int:
         """Items the devices do while the cores do one; 0 where they would be too many, or it is not known."""
         many = self._items_meanwhile(queue)
-        return math.ceil(many) if many <= _MOST_AHEAD else 0
+        return math.ceil(many) if many <= _MAX_AHEAD else 0
 
     def drive(self, queue: WorkQueue[Item, Result]) -> None:
         """Take items until the run ends."""

@@ -184,7 +184,7 @@ class Device:
         """Device memory within the budget.
 
         Raises:
-            DeviceMemoryExceeded: the budget or the device has no room.
+            DeviceMemoryExceeded: the budget or the device has no memory.
         """
         if self.allocated + size > self.budget:
             self._free_retired()
@@ -209,7 +209,7 @@ class Device:
         which must go in the device's thread.
 
         Raises:
-            DeviceMemoryExceeded: the host has no room.
+            DeviceMemoryExceeded: the host has no memory.
         """
         try:
             memory = self.driver.pagelocked_empty(size, np.uint8, mem_flags=self.driver.host_alloc_flags.DEVICEMAP)
@@ -224,7 +224,7 @@ class Device:
         self.allocated -= size
 
     def retire(self, pointer: Any, size: int) -> None:
-        """As :meth:`free`, but not before the room is needed: to free memory waits for all kernels of the device."""
+        """As :meth:`free`, but not before the space is needed: to free memory waits for all kernels of the device."""
         self._retired.append((pointer, size))
 
     def _free_retired(self) -> None:

@@ -64,14 +64,14 @@ class DeviceArrays:
 
     Args:
         padding: bytes of zeros before and after each.
-        beyond: arrays for which there is no room stay in page-locked host memory, where kernels read them over the bus.
+        beyond: arrays that do not fit stay in page-locked host memory, where kernels read them over the bus.
         owner: whose arrays they are; kept alive, so that its identity can name them among a device's residents.
 
     Attributes:
         addresses: of each array's first byte.
 
     Raises:
-        DeviceMemoryExceeded: there is no room.
+        DeviceMemoryExceeded: there is no memory.
     """
 
     def __init__(

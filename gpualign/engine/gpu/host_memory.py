@@ -62,7 +62,7 @@ class HostMemory:
         device's thread.
 
         Raises:
-            the driver's MemoryError: the host has no room.
+            the driver's MemoryError: the host has no memory.
         """
         size = larger = _rounded(nbytes)
         if size in self._missed:  # one more: what is free by now will be taken here, and who found none should find one

@@ -1,7 +1,7 @@
 """Items through several devices at once, results in input order.
 
 Each device's own thread takes items from one queue, so a faster device takes more of them; with two slots a device,
-the copies of one batch run beside the kernels of the other while the host threads parse and write.
+the copies of one batch run with the kernels of the other while the host threads parse and write.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KernelResult = TypeVar("_KernelResult", covariant=True)
 #: batches in flight on a device: one computes, one copies
 SLOTS = 2
 #: items between the oldest result and the newest item, in times of what equal devices need
-_MOST_HELD = 3
+_MAX_HELD = 3
 
 
 class Kernel(Protocol[_KernelItem, _KernelResult]):
@@ -131,7 +131,7 @@ def run_on_devices(
         for item in items:
             pending.append(queue.put(item))
             # a slow device must not hold up the results of faster ones
-            most = min(max(least, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MOST_HELD * least)
+            most = min(max(least, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MAX_HELD * least)
             most += cores.ahead(queue) if cores is not None else 0
             while pending and (len(pending) >= most or pending[0].done()):
                 yield loops.next_result(pending)
@@ -207,7 +207,7 @@ def _drive(
 
 
 def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
-    """Finish the oldest batch; where there is no room for what that takes, finish all others and run it again alone."""
+    """Finish the oldest batch; where memory is short for that, finish all others and run it again alone."""
     slot, item, future = busy.popleft()
     device = slot.device
     try:

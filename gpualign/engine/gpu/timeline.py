@@ -1,4 +1,4 @@
-"""What a device did when, beside what the host did: how much of the copying cost time."""
+"""What a device did when, and what the host did: how much of the copying cost time."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 #: how often an idle device thread looks whether the run has ended, seconds
 _POLL_S = 0.05
 #: items that tell how fast a device is; the first ones are slow, as buffers are made for them
-_PACE_LEAST, _PACE_MOST = 3, 8
+_PACE_MIN, _PACE_MAX = 3, 8
 
 
 class Pace:
@@ -26,7 +26,7 @@ class Pace:
     def __init__(self) -> None:
         self._since = 0.0
         self._in_flight = 0
-        self._latest: deque[float] = deque(maxlen=_PACE_MOST)
+        self._latest: deque[float] = deque(maxlen=_PACE_MAX)
 
     def begin(self) -> None:
         """The device has one more item."""
@@ -44,7 +44,7 @@ class Pace:
     @property
     def seconds(self) -> float | None:
         """The shortest time of late; None: not known yet."""
-        return min(self._latest) if len(self._latest) >= _PACE_LEAST else None
+        return min(self._latest) if len(self._latest) >= _PACE_MIN else None
 
 
 class WorkQueue(Generic[Item, Result]):

@@ -19,6 +19,7 @@ from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import LcsQuery, encode_query
 from gpualign.lcs.tuning import LcsShape, choose_lcs_shape
 from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.offsets import offsets_of
 
 _CHUNK = 16  # symbols of a subject in one 128-bit load
 _WARP = 32
@@ -32,7 +33,7 @@ _PLAIN_SHARED = 48 << 10
 #: subjects up to this length never get a warp each on account of their length
 _LONG = 1 << 14
 #: codes travel as bytes and one of them is "absent"
-MOST_SYMBOLS = 255
+MAX_SYMBOLS = 255
 
 _serial = itertools.count()
 
@@ -121,10 +122,9 @@ def sort_into_classes(lengths: NDArray[np.int64], places: NDArray[np.int64], sha
     width = _WARP // shape.lanes
     order = places[np.argsort(-lengths[places], kind="stable")]
     warp_chunks = -(-lengths[order[::width]] // _CHUNK)
-    ends = np.cumsum(warp_chunks * width)
-    total = int(ends[-1]) if len(ends) else 0
-    starts = ends - warp_chunks * width
-    return Classes(shape, order.astype(np.uint32), starts.astype(np.uint32), warp_chunks.astype(np.uint32), total)
+    starts = offsets_of(warp_chunks * width)
+    warp_start = starts[:-1].astype(np.uint32)
+    return Classes(shape, order.astype(np.uint32), warp_start, warp_chunks.astype(np.uint32), int(starts[-1]))
 
 
 def much_longer(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -193,7 +193,7 @@ class LcsKernel:
 
     @staticmethod
     def _on_gpu(query: LcsQuery) -> bool:
-        return len(query) > 0 and query.symbols <= MOST_SYMBOLS
+        return len(query) > 0 and query.symbols <= MAX_SYMBOLS
 
     # -- the steps, apart for benchmarks
 

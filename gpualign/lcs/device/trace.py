@@ -16,6 +16,7 @@ from gpualign.lcs.cpu import Winners, score_on_cpu
 from gpualign.lcs.device.lengths import query_masks
 from gpualign.lcs.query import common_subsequences, cut_subsequences, encode_query
 from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.offsets import offsets_of
 
 _WARP = 32
 _ALIGNMENT = 16
@@ -41,9 +42,7 @@ class LcsTraceKernel:
             return
         tiles = _WARP * -(-len(query) // (_WARP * _TILE_COLUMNS))
         bases, offsets = join_bytes(item.subjects)
-        blocks, ends = np.zeros((2, count + 1), np.int64)
-        np.cumsum(-(-np.diff(offsets) // _TILE_SYMBOLS), out=blocks[1:])
-        np.cumsum(item.lengths, out=ends[1:])
+        blocks, ends = offsets_of(-(-np.diff(offsets) // _TILE_SYMBOLS)), offsets_of(item.lengths)
         masks, letters = query_masks(query, _TILE_COLUMNS // 32 * tiles), np.frombuffer(query.text, np.uint8)
         sections = self._upload(slot, masks, query.table.astype(np.uint8), letters, bases, offsets, blocks, ends)
         traced = int(slot.device_array("traced", 4 * count + int(ends[-1])))
@@ -78,7 +77,7 @@ class LcsTraceKernel:
     @staticmethod
     def _upload(slot: Slot, *arrays: NDArray[np.generic]) -> list[np.uint64]:
         """Copy arrays side by side; returns where each lies."""
-        ends = np.cumsum([0, *(-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays)])
+        ends = offsets_of([-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays])
         staged = slot.pinned("winners", int(ends[-1]), np.uint8)
         for array, start in zip(arrays, ends, strict=False):
             staged[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)

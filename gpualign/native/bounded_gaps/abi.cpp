@@ -15,7 +15,7 @@ std::vector<AbiStruct> bounded_gaps_abi() {
             {"GapsLaunch",
              sizeof(gapsmis::Launch),
              {abi_field("batch", &gapsmis::Launch::batch, "GapsBatch"), LAUNCH(table), LAUNCH(edges), LAUNCH(checkpoints),
-              LAUNCH(directions), LAUNCH(edges_stride), LAUNCH(checkpoints_stride), LAUNCH(directions_stride), LAUNCH(letters),
+              LAUNCH(directions), LAUNCH(edges_stride), LAUNCH(checkpoints_stride), LAUNCH(directions_stride), LAUNCH(symbols),
               LAUNCH(other), LAUNCH(opening), LAUNCH(extend), LAUNCH(ends), LAUNCH(unreached), LAUNCH(band), LAUNCH(unused)}}};
 }
 

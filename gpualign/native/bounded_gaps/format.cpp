@@ -29,7 +29,7 @@ void append_score(std::string& out, int32_t score, int scale) {
     out.append(buffer, size_t(std::snprintf(buffer, sizeof buffer, "%.9g", double(score) / scale)));
 }
 
-// I12@57: 12 letters of the pattern, the first of them its 57th; D3@80: 3 letters of the text, the first its 80th.
+// I12@57: 12 symbols of the pattern, the first of them its 57th; D3@80: 3 symbols of the text, the first its 80th.
 void append_gaps(std::string& out, const int32_t* list, int32_t gaps) {
     if (gaps == 0) out += '*';
     for (int32_t q = 0; q < gaps; q++, list += 3) {

@@ -39,7 +39,7 @@ void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
         };
         const Pair* group = pairs.data() + first;
         size_t used = std::min(pairs.size() - first, size_t(Narrow::lanes));
-        if (!job.scoring.by_equality) {  // lanes that share a text share a profile, which looking up letters cannot match
+        if (!job.scoring.by_equality) {  // lanes that share a text share a profile, which looking up symbols cannot match
             size_t same = 1;
             while (same < used && group[same].text == group->text) same++;
             if (4 * same >= used) used = same;
@@ -70,21 +70,21 @@ void align(const Job& job, const std::vector<Pair>& pairs) {
     }
 }
 
-Scoring read_scoring(Input<int16_t> table, int letters) {
-    if (letters < 1 || table.size() != size_t(letters) * size_t(letters)) throw nb::value_error("table must be letters x letters");
-    Scoring scoring{table.data(), letters, true, 0, 0, 0, INT32_MAX, INT32_MIN};
+Scoring read_scoring(Input<int16_t> table, int symbols) {
+    if (symbols < 1 || table.size() != size_t(symbols) * size_t(symbols)) throw nb::value_error("table must be symbols x symbols");
+    Scoring scoring{table.data(), symbols, true, 0, 0, 0, INT32_MAX, INT32_MIN};
     for (size_t k = 0; k < table.size(); k++) {
         scoring.smallest = std::min<int32_t>(scoring.smallest, table.data()[k]);
         scoring.largest = std::max<int32_t>(scoring.largest, table.data()[k]);
     }
     scoring.match = table.data()[0];
-    scoring.mismatch = letters > 1 ? table.data()[1] : scoring.match;
-    while (scoring.matching < letters && table.data()[scoring.matching * (letters + 1)] == scoring.match)
+    scoring.mismatch = symbols > 1 ? table.data()[1] : scoring.match;
+    while (scoring.matching < symbols && table.data()[scoring.matching * (symbols + 1)] == scoring.match)
         scoring.matching++;
-    for (int a = 0; a < letters; a++)
-        for (int b = 0; b < letters; b++) {
+    for (int a = 0; a < symbols; a++)
+        for (int b = 0; b < symbols; b++) {
             const bool equal = a == b && a < scoring.matching;
-            scoring.by_equality &= table.data()[a * letters + b] == (equal ? scoring.match : scoring.mismatch);
+            scoring.by_equality &= table.data()[a * symbols + b] == (equal ? scoring.match : scoring.mismatch);
         }
     return scoring;
 }
@@ -112,7 +112,7 @@ std::vector<Pair> sorted_pairs(const uint8_t* patterns, Input<int64_t> pattern_o
 
 auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Input<uint8_t> texts,
                    Input<int64_t> text_offsets, Input<int32_t> pattern_ids, Input<int32_t> text_ids,
-                   Input<int16_t> table, int letters, int gaps, int open, int extend, int ends, bool traceback) {
+                   Input<int16_t> table, int symbols, int gaps, int open, int extend, int ends, bool traceback) {
     if (pattern_ids.size() != text_ids.size()) throw nb::value_error("pattern_ids and text_ids differ in length");
     if (gaps < 0 || gaps > 64 || open < 0 || extend < 0) throw nb::value_error("gaps, open and extend are out of range");
     const size_t n = pattern_ids.size();
@@ -124,7 +124,7 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
         Gap* gap_list = traceback ? reinterpret_cast<Gap*>(list.data()) : nullptr;
         Gap nowhere{};
         if (traceback && list.empty()) gap_list = &nowhere;  // K = 0 has a traceback without gaps
-        Job job{{gaps, open - extend, extend, ends, 0}, read_scoring(table, letters),
+        Job job{{gaps, open - extend, extend, ends, 0}, read_scoring(table, symbols),
                 {score.data(), count.data(), start.data(), end.data(), gap_list}};
         const auto pairs = sorted_pairs(patterns.data(), pattern_offsets, texts.data(), text_offsets, pattern_ids,
                                         text_ids, !job.scoring.by_equality);
@@ -196,12 +196,12 @@ int gapsmis_unreached(int bits, int64_t m, int64_t n, int smallest, int largest,
 void bind_gapsmis(nb::module_& m) {
     using namespace nb::literals;
     m.def("gapsmis_align", &gapsmis::gapsmis_align, "patterns"_a, "pattern_offsets"_a, "texts"_a, "text_offsets"_a,
-          "pattern_ids"_a, "text_ids"_a, nb::kw_only(), "table"_a, "letters"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
+          "pattern_ids"_a, "text_ids"_a, nb::kw_only(), "table"_a, "symbols"_a, "gaps"_a, "open"_a, "extend"_a, "ends"_a,
           "traceback"_a,
-          "Align pairs with at most `gaps` gaps. Sequences are uint8 codes < letters, flat, with int64 offsets; table is "
-          "int16 (letters * letters,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
+          "Align pairs with at most `gaps` gaps. Sequences are uint8 codes < symbols, flat, with int64 offsets; table is "
+          "int16 (symbols * symbols,), row = pattern. ends: 0 the text's end is free, 1 both its ends, 2 none. Returns "
           "int32 (pairs,) score, gaps, start, end (text, half-open; -1 where no alignment exists) and the gaps as int32 "
-          "(pairs * gaps * 3,): pattern letters before, text letters before, length (> 0: letters of the pattern).");
+          "(pairs * gaps * 3,): pattern symbols before, text symbols before, length (> 0: symbols of the pattern).");
     m.def("gapsmis_order", &gapsmis::gapsmis_order, "pattern_offsets"_a, "text_offsets"_a, "pattern_ids"_a,
           "text_ids"_a, "warp_cells"_a, "thread_pairs"_a,
           "Pairs by pattern and text length, longest first: int32 indices of those that get a warp each (more than "

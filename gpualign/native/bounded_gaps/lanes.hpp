@@ -42,10 +42,10 @@ struct Lanes<int32_t> {
     static int32_t filled(int, Value value) { return value(0); }
 };
 
-// Letters as codes 0..letters-1 and a letters x letters table of scores, row = pattern.
+// Symbols as codes 0..symbols-1 and a symbols x symbols table of scores, row = pattern.
 struct Scoring {
     const int16_t* table;
-    int32_t letters;
+    int32_t symbols;
     bool by_equality;  // score(a,b) is match where a == b < matching and mismatch elsewhere
     int32_t match, mismatch, matching;
     int32_t smallest, largest;
@@ -66,7 +66,7 @@ struct Results {
     Gap* gap_list;  // K a pair; null: scores only
 };
 
-// Scores of one row against the columns; codes of lanes that share no letter are looked up one by one.
+// Scores of one row against the columns; codes of lanes that share no symbol are looked up one by one.
 template <class Word>
 class Scores {
     using L = Lanes<Word>;
@@ -80,15 +80,15 @@ public:
                 used, [&](int lane) { return j <= pairs[lane].n ? text_code(pairs[lane].text[j - 1]) : Scalar(0); });
         one_text_ = !scoring.by_equality;
         for (int lane = 1; lane < used; lane++) one_text_ &= pairs[lane].text == pairs[0].text;
-        if (!scoring.by_equality) profile_.resize(size_t(scoring.letters));
+        if (!scoring.by_equality) profile_.resize(size_t(scoring.symbols));
     }
 
     void start_row(int i) {
         const auto code = [&](int lane) { return i <= pairs_[lane].m ? pairs_[lane].pattern[i - 1] : uint8_t(0); };
         pattern_ = L::filled(used_, [&](int lane) { return Scalar(code(lane)); });
         if (one_text_)
-            for (int letter = 0; letter < scoring_.letters; letter++)
-                profile_[size_t(letter)] = L::filled(used_, [&](int lane) { return look_up(code(lane), letter); });
+            for (int symbol = 0; symbol < scoring_.symbols; symbol++)
+                profile_[size_t(symbol)] = L::filled(used_, [&](int lane) { return look_up(code(lane), symbol); });
     }
 
     Word equality(int j) const {
@@ -105,13 +105,13 @@ public:
     }
 
 private:
-    // Letters that match nothing, not even themselves, are told from the pattern's by their sign.
+    // Symbols that match nothing, not even themselves, are told from the pattern's by their sign.
     Scalar text_code(uint8_t code) const {
         return scoring_.by_equality && code >= scoring_.matching ? Scalar(-1) : Scalar(code);
     }
 
     Scalar look_up(int row, int column) const {
-        return Scalar(scoring_.table[row * scoring_.letters + column] + added_);
+        return Scalar(scoring_.table[row * scoring_.symbols + column] + added_);
     }
 
     const Scoring& scoring_;

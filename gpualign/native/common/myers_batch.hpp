@@ -72,7 +72,7 @@ private:
     void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
                    int count, int words, bool runs) {
         const int first = std::min(count, kLanes), second = count - first;
-        if (second > 0 && words <= kMostPairedWords) {
+        if (second > 0 && words <= kMaxPairedWords) {
             const Lanes lanes[2] = {load_lanes(tasks, members, first, words, runs, 0),
                                     load_lanes(tasks, members + first, second, words, runs, 1)};
             Best best[2];
@@ -116,7 +116,7 @@ private:
         }
     }
 
-    static constexpr int kMostPairedWords = 3;  // of a pattern; longer ones keep the processor busy alone
+    static constexpr int kMaxPairedWords = 3;  // of a pattern; longer ones keep the processor busy alone
 
     template <bool Runs>
     void dispatch_two(const Lanes* lanes, Best* best) {

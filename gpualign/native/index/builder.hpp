@@ -17,7 +17,7 @@
 
 namespace gpualign {
 
-constexpr uint64_t kMostBases = 0xFFFFFFFEu;  // positions are 32-bit
+constexpr uint64_t kMaxBases = 0xFFFFFFFEu;  // positions are 32-bit
 
 // Bits of a hash that choose its partition.
 inline int seed_partition_bits(int k) { return std::min(8, 2 * k); }
@@ -141,7 +141,7 @@ private:
             starts_[p + 1] = starts_[p] + n;
         }
         const uint64_t total = starts_.back();
-        if (total > kMostBases) throw std::length_error("the index has more than 4,294,967,294 entries (raise -w)");
+        if (total > kMaxBases) throw std::length_error("the index has more than 4,294,967,294 entries (raise -w)");
         int bits = partition_bits_;
         while (bits < std::min(2 * k_, 30) && (uint64_t(1) << (bits + 1)) <= total) bits++;
         split_ = {k_, bits};

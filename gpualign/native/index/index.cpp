@@ -20,7 +20,7 @@ public:
         const uint8_t* p = letters.data();
         const size_t n = letters.size();
         nb::gil_scoped_release release;
-        if (bases_ + n > kMostBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
+        if (bases_ + n > kMaxBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
         words_.resize((bases_ + n) / kBasesPerWord + 2);
         size_t i = 0;
         for (; i + kBasesPerWord <= n; i += kBasesPerWord) {

@@ -1,5 +1,5 @@
 // The reference's positions in order of what follows them (cuda/algo/mems/unique_mem.hpp): counted and placed by their first k
-// bases, then each group sorted by the bases behind, a word at a time, as far as there are equals.
+// bases, then each group sorted by the bases after them, a word at a time, as far as there are equals.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -64,14 +64,14 @@ private:
         bool whole() const { return rest >> 32 == uint64_t(kBasesPerWord); }
     };
 
-    // Stretches of positions that have k bases behind them, for threads to share.
+    // Stretches of positions that have k bases after them, for threads to share.
     void cut_segments() {
-        constexpr uint32_t kMost = 1u << 18;
+        constexpr uint32_t kMax = 1u << 18;
         for (uint32_t i = 0; i < reference_.segments; i++) {
             const uint32_t begin = reference_.segment_starts[i], end = reference_.segment_ends[i];
             if (end - begin < uint32_t(k_)) continue;
             const uint32_t last = end - uint32_t(k_) + 1;
-            for (uint32_t p = begin; p < last; p += std::min(kMost, last - p)) spans_.push_back({p, p + std::min(kMost, last - p)});
+            for (uint32_t p = begin; p < last; p += std::min(kMax, last - p)) spans_.push_back({p, p + std::min(kMax, last - p)});
         }
     }
 
@@ -119,7 +119,7 @@ private:
         }
     }
 
-    // The word `depth` bases behind a position, its first base on top, as far as the segment goes.
+    // The word `depth` bases after a position, its first base on top, as far as the segment goes.
     Key key_of(uint32_t position, uint32_t depth) const {
         const uint32_t at = position + depth;
         const uint32_t n = reference_.bases > at ? std::min(reference_.bases - at, uint32_t(kBasesPerWord)) : 0;

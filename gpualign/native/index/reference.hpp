@@ -34,7 +34,7 @@ struct ReferenceView {
         return size_t(std::upper_bound(contig_offsets, contig_offsets + contigs + 1, int64_t(position)) - contig_offsets) - 1;
     }
 
-    // Index of the first run that ends behind `position`.
+    // Index of the first run that ends after `position`.
     size_t first_run(uint64_t position) const {
         return size_t(std::upper_bound(run_ends, run_ends + runs, position,
                                        [](uint64_t p, uint32_t end) { return p < end; }) - run_ends);

@@ -15,7 +15,7 @@ struct MemTask {
     TextView text;
     uint64_t text_length;
     int k, w;
-    uint32_t least_length;  // at least w + k - 1
+    uint32_t min_length;  // at least w + k - 1
 };
 
 class MemFinder {
@@ -23,7 +23,7 @@ public:
     explicit MemFinder(const MemTask& task) : task_(task), scanner_(task.text, task.text_length, task.k, task.w) {}
 
     // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)`, a seed's at a time, in order. Stops
-    // early behind a seed when `sink.full()`. Returns the first start that was not searched.
+    // early after a seed when `sink.full()`. Returns the first start that was not searched.
     template <class Sink>
     uint64_t run(uint64_t from, uint64_t to, Sink& sink) {
         while (from < to) {
@@ -100,7 +100,7 @@ private:
         __builtin_prefetch(task_.index.entries + task_.index.offsets[task_.index.split.bucket(look_up.hash)]);
     }
 
-    // Tests the gathered hits. True when the sink became full behind a seed; current_ - 1 is that seed.
+    // Tests the gathered hits. True when the sink became full after a seed; current_ - 1 is that seed.
     template <class Sink>
     bool evaluate(const std::vector<LookUp>& look_ups, Sink& sink) {
         for (size_t i = 0; i < count_; i++) {
@@ -118,7 +118,7 @@ private:
             uint32_t extent;
             if (!canonical_hit(task_.text, task_.reference, seed, hit.position, task_.k, extent)) continue;
             const Mem mem = extend_hit(task_.text, task_.reference, seed, hit.position, task_.k, extent, ~uint32_t(0));
-            if (mem.length >= task_.least_length) found_.push_back(mem);
+            if (mem.length >= task_.min_length) found_.push_back(mem);
         }
         count_ = 0;
         return false;

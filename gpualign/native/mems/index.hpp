@@ -27,14 +27,14 @@ public:
 
     // In which only matches that are unique in the reference are found.
     bool sorted() const { return positions_.is_valid(); }
-    MemTask task(const MemText& text, uint32_t least_length) const {
-        check(least_length);
+    MemTask task(const MemText& text, uint32_t min_length) const {
+        check(min_length);
         return {{offsets_.data(), entries_.data(), {k, bucket_bits_}}, segments.view(), text.view(), text.length(), k, w,
-                least_length};
+                min_length};
     }
-    UniqueMemTask unique_task(const MemText& text, uint32_t least_length) const {
-        check(least_length);
-        return {text.view(), segments.view(), {offsets_.data(), positions_.data(), k}, least_length};
+    UniqueMemTask unique_task(const MemText& text, uint32_t min_length) const {
+        check(min_length);
+        return {text.view(), segments.view(), {offsets_.data(), positions_.data(), k}, min_length};
     }
 
     const int k, w;
@@ -43,8 +43,8 @@ public:
     const MemSegments segments;
 
 private:
-    void check(uint32_t least_length) const {
-        if (uint64_t(least_length) < uint64_t(w) + uint64_t(k) - 1)
+    void check(uint32_t min_length) const {
+        if (uint64_t(min_length) < uint64_t(w) + uint64_t(k) - 1)
             throw nb::value_error("the index is too sparse for matches this short");
     }
 

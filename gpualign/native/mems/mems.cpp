@@ -27,10 +27,10 @@ void check_range(const MemText& text, uint64_t from, uint64_t to) {
 
 // What is looked for and how it is printed.
 struct MemSettings {
-    uint32_t least_length;
+    uint32_t min_length;
     bool unique_in_query;
     MemStyle style;
-    size_t most_dots;
+    size_t max_dots;
 };
 
 // Tells a filter the ends of matches that begin before `from`, in the same strand sequence.
@@ -43,10 +43,10 @@ void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filt
 // Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
 // Returns where the search stopped.
 template <class Sink>
-uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length, size_t most,
+uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length, size_t most,
                 Sink& sink) {
-    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, least_length), text.length()).run(from, to, sink);
-    MemFinder finder(index.task(text, least_length));
+    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, min_length), text.length()).run(from, to, sink);
+    MemFinder finder(index.task(text, min_length));
     if (most == 0) return finder.run(from, to, sink);
     RareInReference<Sink> filter(sink, most);
     add_ends_before(finder, text, from, filter);
@@ -57,7 +57,7 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
 
 // The same as `search` of matches from `from` on that were found elsewhere (by a device, in pieces that were joined).
 template <class Sink>
-void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t least_length, const FoundColumns& columns,
+void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length, const FoundColumns& columns,
             size_t most, Sink& sink) {
     const auto put_all = [&](auto& next) {
         for (size_t i = 0; i < columns.size(); i++) {
@@ -67,7 +67,7 @@ void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t 
     };
     if (most == 0) return put_all(sink);
     RareInReference<Sink> filter(sink, most);
-    MemFinder finder(index.task(text, least_length));
+    MemFinder finder(index.task(text, min_length));
     add_ends_before(finder, text, from, filter);
     put_all(filter);
     filter.finish();
@@ -78,7 +78,7 @@ nb::tuple to_python(MemColumns&& columns) {
                           to_numpy(std::move(columns.lengths)));
 }
 
-nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length,
+nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
                     size_t most, size_t limit) {
     check_range(text, from, to);
     MemColumns columns;
@@ -86,15 +86,15 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(index, text, from, to, least_length, most, columns);
+        reached = search(index, text, from, to, min_length, most, columns);
     }
     return nb::make_tuple(to_python(std::move(columns)), reached);
 }
 
 // What the kernel of unique matches finds, start by start; for tests.
-nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t least_length) {
+nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length) {
     check_range(text, from, to);
-    const UniqueMemTask task = index.unique_task(text, least_length);
+    const UniqueMemTask task = index.unique_task(text, min_length);
     MemColumns columns;
     Mem mem;
     for (uint64_t s = from; s < to; s++)
@@ -137,7 +137,7 @@ MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, cons
                         uint64_t from, uint64_t to) {
     check_range(text, from, to);
     return {text, index.reference.view(), index.names, {std::get<0>(names).data(), std::get<1>(names).data()},
-            settings.style, settings.unique_in_query, from, settings.most_dots};
+            settings.style, settings.unique_in_query, from, settings.max_dots};
 }
 
 nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
@@ -147,7 +147,7 @@ nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const M
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(index, text, from, to, settings.least_length, most, reporter);
+        reached = search(index, text, from, to, settings.min_length, most, reporter);
         reporter.finish(reached);
     }
     return nb::make_tuple(printed_to_python(reporter), reached);
@@ -161,7 +161,7 @@ nb::tuple report_mems(const MemIndex& index, const MemSettings& settings, const 
     {
         nb::gil_scoped_release release;
         reporter.expect(columns.size());
-        replay(index, text, from, settings.least_length, columns, most, reporter);
+        replay(index, text, from, settings.min_length, columns, most, reporter);
         reporter.finish(to);
     }
     return printed_to_python(reporter);
@@ -222,14 +222,14 @@ void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column
 }
 
 // Of all matches that start from `from` on, those whose string is rare in the reference.
-nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t least_length,
+nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
                     const FoundColumns::Tuple& found, size_t most) {
     check_range(text, from, text.length());
     const FoundColumns columns(found);
     MemColumns kept;
     {
         nb::gil_scoped_release release;
-        replay(index, text, from, least_length, columns, most, kept);
+        replay(index, text, from, min_length, columns, most, kept);
     }
     return to_python(std::move(kept));
 }
@@ -331,22 +331,22 @@ void bind_mem_index(nb::module_& m) {
 void bind_mem_settings(nb::module_& m) {
     nb::class_<MemSettings>(m, "MemSettings", "What is looked for and how it is printed.")
         .def("__init__",
-             [](MemSettings* self, uint32_t least_length, bool unique_in_query, bool four_columns, bool lengths,
-                bool strings, bool forward_coordinates, bool table, size_t most_dots) {
+             [](MemSettings* self, uint32_t min_length, bool unique_in_query, bool four_columns, bool lengths,
+                bool strings, bool forward_coordinates, bool table, size_t max_dots) {
                  new (self) MemSettings{
-                     least_length, unique_in_query, {four_columns, lengths, strings, forward_coordinates, table}, most_dots};
+                     min_length, unique_in_query, {four_columns, lengths, strings, forward_coordinates, table}, max_dots};
              },
-             nb::kw_only(), nb::arg("least_length"), nb::arg("unique_in_query"), nb::arg("four_columns"), nb::arg("lengths"),
-             nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"), nb::arg("most_dots"));
+             nb::kw_only(), nb::arg("min_length"), nb::arg("unique_in_query"), nb::arg("four_columns"), nb::arg("lengths"),
+             nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"), nb::arg("max_dots"));
 }
 
 void bind_mem_search(nb::module_& m) {
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
-          nb::arg("least_length"), nb::arg("most"), nb::arg("limit"),
+          nb::arg("min_length"), nb::arg("most"), nb::arg("limit"),
           "Matches whose string occurs at most `most` times in the reference (0: any number): ((starts, references, "
           "lengths), uint32; the start where the search paused after `limit` matches).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
-          nb::kw_only(), nb::arg("least_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
+          nb::kw_only(), nb::arg("min_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
           nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("most"), nb::arg("limit"),
           "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (letters, "
@@ -357,7 +357,7 @@ void bind_mem_search(nb::module_& m) {
           "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs more "
           "than `most` times (0: none).");
     m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
-          nb::arg("least_length"), nb::arg("columns"), nb::arg("most"),
+          nb::arg("min_length"), nb::arg("columns"), nb::arg("most"),
           "Of all matches that start from `start` on, those whose string occurs at most `most` times in the reference.");
     m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("columns"), nb::kw_only(), nb::arg("threads"),
           "(starts, references, lengths) of those that are unique in their strand of their record.");

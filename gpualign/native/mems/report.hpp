@@ -104,10 +104,10 @@ public:
     // Reports the range of text positions from `from` on: matches that start there and the headers of strand sequences
     // that begin there.
     MemReporter(const MemText& text, const ReferenceView& reference, const std::vector<std::string>& reference_names,
-                NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t most_dots)
+                NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t max_dots)
         : text_(text), reference_(reference), names_(reference_names), queries_(queries), style_(style),
           unique_in_query_(unique_in_query) {
-        dots.most = most_dots;
+        dots.most = max_dots;
         size_t longest = 0;
         for (const std::string& name : names_) longest = std::max(longest, name.size());
         width_ = longest;
@@ -124,7 +124,7 @@ public:
         }
     }
 
-    // Makes room for so many matches, about, at once.
+    // Makes space for so many matches, about, at once.
     void expect(size_t matches) { out.reserve(matches * (width_ + 33)); }
 
     bool full() const { return out.size() >= limit; }

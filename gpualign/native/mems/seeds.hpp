@@ -19,7 +19,7 @@ class SeedScanner {
 public:
     static constexpr uint64_t kBlock = 4096;  // positions whose hashes are held
 
-    // `length`: positions of the text; there are no k-mers behind them.
+    // `length`: positions of the text; there are no k-mers after them.
     SeedScanner(const TextView& text, uint64_t length, int k, int w) : text_(text), length_(length), k_(k), w_(w) {}
 
     // The seeds of the starts [from, to), at most kBlock of them, in order; their ranges are clipped to those starts.

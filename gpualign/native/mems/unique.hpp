@@ -96,8 +96,8 @@ inline void mark_unique_in_query(const std::vector<Mem>& mems, uint32_t* begin, 
 // Leaves those of one strand sequence's matches, all unique in the reference, that are unique in it as well. Stretches of
 // the reference are looked at one by one, by all threads.
 inline void keep_unique_in_query(std::vector<Mem>& mems, int threads = 1) {
-    constexpr size_t kOfPart = 1024, kMostParts = 4096;
-    const size_t parts = std::min(mems.size() / kOfPart + 1, kMostParts);
+    constexpr size_t kOfPart = 1024, kMaxParts = 4096;
+    const size_t parts = std::min(mems.size() / kOfPart + 1, kMaxParts);
     uint32_t highest = 0;
     for (const Mem& mem : mems) highest = std::max(highest, mem.reference);
     const uint64_t width = highest / parts + 1;

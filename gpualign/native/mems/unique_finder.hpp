@@ -1,7 +1,7 @@
 // The CPU's search for matches whose string occurs once in the reference (cuda/algo/mems/unique_mem.hpp). A thread that goes from
 // start to start need not look at all of them:
 //
-// - A match that starts after s and is to be printed ends behind the longest match at s: one that ends with it is a part of
+// - A match that starts after s and is to be printed ends after the longest match at s: one that ends with it is a part of
 //   an occurrence of that one, so it is not alone or could begin earlier. So where the match at s ends at e, the next start
 //   is the first from which on a match reaches beyond e; such starts stay such as they grow, which is what a binary search
 //   needs.
@@ -31,14 +31,14 @@ public:
             if (stride_ && start >= probed) {
                 const uint64_t at = std::min(start + stride_, text_length_ - 1), end = end_of(at) + 1;
                 probed = at + 1;
-                possible = end > task_.least_length ? end - task_.least_length : 0;
+                possible = end > task_.min_length ? end - task_.min_length : 0;
             }
             if (stride_ && start >= possible) {
                 start = probed;
                 continue;
             }
-            const LongestMem longest = longest_mem(task_, start, task_.least_length);
-            if (longest.length < task_.least_length) {
+            const LongestMem longest = longest_mem(task_, start, task_.min_length);
+            if (longest.length < task_.min_length) {
                 start++;
                 continue;
             }
@@ -58,7 +58,7 @@ private:
     static uint64_t stride_of(const UniqueMemTask& task) {
         uint32_t rare = 1;
         for (uint32_t bases = task.reference.bases; bases; bases >>= 2) rare++;
-        return task.least_length > rare ? task.least_length - rare : 0;
+        return task.min_length > rare ? task.min_length - rare : 0;
     }
 
     // What the searches some starts on will need, before they do.
@@ -74,9 +74,9 @@ private:
 
     uint64_t end_of(uint64_t start) const { return start + longest_mem(task_, start, ~uint32_t(0)).length; }
 
-    // The first start behind `start`, whose match ends at `end`, that may give another.
+    // The first start after `start`, whose match ends at `end`, that may give another.
     uint64_t next_start(uint64_t start, uint64_t end) const {
-        uint64_t last = end + 1 - task_.least_length;
+        uint64_t last = end + 1 - task_.min_length;
         if (last <= start + 1) return start + 1;
         if (end_of(last) <= end) return last + 1;
         while (last - start > 1) {

@@ -28,7 +28,7 @@ std::vector<AbiStruct> pairwise_abi() {
         {"EndGaps", sizeof(EndGaps), {END(query_start), END(query_end), END(target_start), END(target_end)}},
         {"LazyScheme",
          sizeof(LazyScheme),
-         {SCHEME(scores), SCHEME(letters), SCHEME(shift), SCHEME(opening), SCHEME(bias), SCHEME(extend), SCHEME(cheap_ends),
+         {SCHEME(scores), SCHEME(symbols), SCHEME(shift), SCHEME(opening), SCHEME(bias), SCHEME(extend), SCHEME(cheap_ends),
           abi_field("ends", &LazyScheme::ends, "EndGaps")}},
         {"ScoreLines", sizeof(ScoreLines), {LINE(p), LINE(q), LINE(r), LINE(s)}},
         {"TablePart",

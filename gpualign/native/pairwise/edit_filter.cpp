@@ -13,20 +13,20 @@ namespace {
 
 constexpr int check_every = 64;  // columns between looks at whether all lanes are beyond hope
 
-// Rows of the query in which each letter stands, with zeros around, so that a band may reach past either end.
+// Rows of the query in which each symbol stands, with zeros around, so that a band may reach past either end.
 class QueryBits {
 public:
-    void build(const uint8_t* query, int32_t n, int letters) {
+    void build(const uint8_t* query, int32_t n, int symbols) {
         words_ = size_t(n) / 64 + 12;
-        bits_.assign(words_ * size_t(letters), 0);
+        bits_.assign(words_ * size_t(symbols), 0);
         for (int32_t i = 0; i < n; i++)
-            if (query[i] < letters) bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
+            if (query[i] < symbols) bits_[query[i] * words_ + size_t(i + margin) / 64] |= uint64_t(1) << ((i + margin) % 64);
     }
     // 64 rows from `row` on (counted from 0, may be negative).
-    uint64_t window(int letter, int64_t row) const {
+    uint64_t window(int symbol, int64_t row) const {
         const int64_t at = row + margin;
         if (at < 0 || size_t(at / 64) + 1 >= words_) return 0;
-        const uint64_t* word = &bits_[letter * words_ + size_t(at / 64)];
+        const uint64_t* word = &bits_[symbol * words_ + size_t(at / 64)];
         const int shift = int(at % 64);
         return shift ? word[0] >> shift | word[1] << (64 - shift) : word[0];
     }
@@ -46,7 +46,7 @@ struct Lane {
 };
 
 template <int W>
-void run_group(Lane* lanes, int count, int letters) {
+void run_group(Lane* lanes, int count, int symbols) {
     using Word = Vec<uint64_t>;
     BandColumn<Word, W> column;
     int32_t longest = 0;
@@ -61,10 +61,10 @@ void run_group(Lane* lanes, int count, int letters) {
     int open = count;
     for (int32_t j = 1; j <= longest && open > 0; j++) {
         for (int l = 0; l < count; l++) {
-            const int letter = j <= lanes[l].m ? lanes[l].target[j - 1] : letters;
+            const int symbol = j <= lanes[l].m ? lanes[l].target[j - 1] : symbols;
             for (int w = 0; w < W; w++)
                 eq_lanes[w][l] =
-                    letter < letters ? lanes[l].query->window(letter, int64_t(j) - lanes[l].band.below - 1 + 64 * w) : 0;
+                    symbol < symbols ? lanes[l].query->window(symbol, int64_t(j) - lanes[l].band.below - 1 + 64 * w) : 0;
         }
         Word eq[W], d0[W], hp[W], hn[W];
         for (int w = 0; w < W; w++) eq[w] = Word::load(eq_lanes[w]);
@@ -95,7 +95,7 @@ using Distances = std::vector<int32_t>;
 
 Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offsets, const uint8_t* target_codes,
                          const int64_t* target_offsets, const int32_t* query, const int32_t* target,
-                         const int32_t* limits, size_t n, int letters) {
+                         const int32_t* limits, size_t n, int symbols) {
     Distances result(n, -1);
     std::vector<size_t> lists[3];  // bands of up to 64, 128 and 256 diagonals
     for (size_t p = 0; p < n; p++) {
@@ -128,14 +128,14 @@ Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offset
                     lane.query = group[l - 1].query;
                     continue;
                 }
-                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, letters);
+                if (l > 0 || q != built) bits[l].build(query_codes + query_offsets[q], lane.n, symbols);
                 if (l == 0) built_now = q;
                 lane.query = &bits[l];
             }
             built = built_now;
-            if (list == 0) run_group<1>(group, int(count), letters);
-            else if (list == 1) run_group<2>(group, int(count), letters);
-            else run_group<4>(group, int(count), letters);
+            if (list == 0) run_group<1>(group, int(count), symbols);
+            else if (list == 1) run_group<2>(group, int(count), symbols);
+            else run_group<4>(group, int(count), symbols);
             for (size_t l = 0; l < count; l++)
                 if (group[l].distance <= group[l].limit) result[lists[list][begin + l]] = group[l].distance;
         }
@@ -151,7 +151,7 @@ void bind_edit_filter(nb::module_& m) {
         "edit_distances",
         [](Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
            Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target, Input<int32_t> limits,
-           int letters) {
+           int symbols) {
             if (target.size() != query.size() || limits.size() != query.size())
                 throw nb::value_error("arrays of unequal length");
             nw::Distances result;
@@ -159,14 +159,14 @@ void bind_edit_filter(nb::module_& m) {
                 nb::gil_scoped_release release;
                 result = nw::edit_distances(query_codes.data(), query_offsets.data(), target_codes.data(),
                                             target_offsets.data(), query.data(), target.data(), limits.data(),
-                                            query.size(), letters);
+                                            query.size(), symbols);
             }
             return to_numpy(std::move(result));
         },
         nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"), nb::arg("target_offsets"),
-        nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("letters"),
+        nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("symbols"),
         "Edit distance of each pair where it is at most the pair's limit (254 at most), else -1. Only codes below "
-        "`letters` equal themselves.");
+        "`symbols` equal themselves.");
 }
 
 }  // namespace gpualign

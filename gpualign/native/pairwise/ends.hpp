@@ -32,7 +32,7 @@ public:
         if (score > best.score || found.preferred_to(best, *scheme_, pairs_[lane].n, pairs_[lane].m)) best = found;
     }
 
-    // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the letters that are left costs as much less than one of
+    // Offers H' at (n, j), j < m, and at (i, m), i < n: a gap of the symbols that are left costs as much less than one of
     // all as they are fewer.
     void offer_in_row(int lane, T value, int64_t j) {
         offer(lane, value - in_row_[lane] - j * (scheme_->shift() - scheme_->ends.target_end.extend), pairs_[lane].n, j);

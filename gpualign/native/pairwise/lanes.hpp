@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pairwise/ends.hpp"
-#include "pairwise/letters.hpp"
+#include "pairwise/symbols.hpp"
 
 namespace gpualign {
 namespace nw {
@@ -81,7 +81,7 @@ private:
         outside_ = Word(T(bias_ - 3 * scheme.opening() - 1));
         left_.h.resize(size_t(rows_) + 1);
         left_.e.resize(size_t(rows_) + 1);
-        letters_.set_up(scheme, pairs, count, shared, rows_);
+        symbols_.set_up(scheme, pairs, count, shared, rows_);
         ends_.set_up(scheme, pairs, count, bias_);
         if (Local) return;
         for (int l = 0; l < count; l++) {  // alignments that leave a whole sequence unaligned
@@ -137,7 +137,7 @@ private:
             state.h[k] = first == 0 ? Word(top_value(c0 + k + 1)) : outside_;
             if (Affine) state.f[k] = state.h[k] + minus_open_;
         }
-        letters_.build(c0);
+        symbols_.build(c0);
         bool watch = false;
         for (int l = 0; l < count_; l++) watch |= pairs_[l].m > c0 && pairs_[l].m <= c0 + K;
         watch = watch && tracking_ && !Local && scheme_->cheap(scheme_->ends.query_end);
@@ -152,7 +152,7 @@ private:
     }
 
     void rows(State& state, Word& diagonal, int64_t c0, int64_t from, int64_t to, Word* table, bool watch) {
-        using Kind = typename Letters<Word, K>::Kind;
+        using Kind = typename Symbols<Word, K>::Kind;
         const auto go = [&](const auto& scores_of) {
             if (table && watch) {
                 rows_with<true, true>(state, diagonal, c0, from, to, table, scores_of);
@@ -164,9 +164,9 @@ private:
                 rows_with<false, false>(state, diagonal, c0, from, to, table, scores_of);
             }
         };
-        if (letters_.kind() == Kind::profile) go([&](int64_t i) { return letters_.profile(i); });
-        else if (letters_.kind() == Kind::compare) go([&](int64_t i) { return letters_.compare(i); });
-        else go([&](int64_t i) { return letters_.gather(i); });
+        if (symbols_.kind() == Kind::profile) go([&](int64_t i) { return symbols_.profile(i); });
+        else if (symbols_.kind() == Kind::compare) go([&](int64_t i) { return symbols_.compare(i); });
+        else go([&](int64_t i) { return symbols_.gather(i); });
     }
 
     template <bool Record, bool Watch, class ScoresOf>
@@ -299,7 +299,7 @@ private:
     bool tracking_ = true;
     Word minus_open_, minus_extend_, outside_;
     Border left_;
-    Letters<Word, K> letters_;
+    Symbols<Word, K> symbols_;
     Ends<Word> ends_;
     std::vector<int64_t> row_ends_, strip_start_;
     std::vector<Word> table_;

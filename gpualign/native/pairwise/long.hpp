@@ -13,7 +13,7 @@ namespace nw {
 template <bool Affine>
 class LongPair {
 public:
-    // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have room.
+    // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have space.
     static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
         const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
         return !scheme.local && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&
@@ -49,9 +49,9 @@ public:
 
 private:
     static constexpr int K = 8;  // columns of a word of directions
-    static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // letters; cells
+    static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
 
-    // Letters between what is kept of a part in so many bytes: a multiple of a tile's columns.
+    // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
     static int64_t spacing(const TablePart& part, int64_t room) {
         constexpr int64_t width = Wave<Affine>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(room)) + 1;
@@ -59,9 +59,9 @@ private:
     }
 
     // Row or column 0 of the table, from the corner on.
-    std::vector<BorderCell> border(int64_t letters, EndGap gap) const {
-        std::vector<BorderCell> cells(size_t(letters) + 1);
-        for (int64_t i = 0; i <= letters; i++) {
+    std::vector<BorderCell> border(int64_t symbols, EndGap gap) const {
+        std::vector<BorderCell> cells(size_t(symbols) + 1);
+        for (int64_t i = 0; i <= symbols; i++) {
             const int64_t h = gap.border(i, scheme_.shift());
             cells[size_t(i)] = {int32_t(h), int32_t(h - scheme_.opening())};
         }
@@ -97,7 +97,7 @@ private:
             if (Affine) state.f[0] = whole.top[c + 1].gap;
             int32_t diagonal = whole.top[c].h;
             for (int64_t i = 0; i < whole.n; i++) {
-                const int32_t score = scheme_.scores[whole.query[i] * scheme_.letters + whole.target[c]] + 2 * scheme_.shift();
+                const int32_t score = scheme_.scores[whole.query[i] * scheme_.symbols + whole.target[c]] + 2 * scheme_.shift();
                 BorderCell& border = right_[size_t(i)];
                 const int32_t next_diagonal = border.h;
                 state.row([&](int) { return score; }, diagonal, border.h, border.gap, -scheme_.opening());
@@ -140,20 +140,20 @@ private:
 
     void trace_strip(const TablePart& part, int64_t c, uint32_t* directions) {
         Strip<int32_t, K, Affine> state;
-        int letters[K];
+        int symbols[K];
         for (int k = 0; k < K; k++) {
             const int64_t column = std::min(c + k, part.m - 1);
             state.h[k] = part.top[column + 1].h;
             if (Affine) state.f[k] = part.top[column + 1].gap;
-            letters[k] = part.target[column];
+            symbols[k] = part.target[column];
         }
         int32_t diagonal = part.top[c].h;
         for (int64_t i = 0; i < part.n; i++) {
-            const int32_t* scores = scheme_.scores + part.query[i] * scheme_.letters;
+            const int32_t* scores = scheme_.scores + part.query[i] * scheme_.symbols;
             BorderCell border = right_[size_t(i)];
             const int32_t next_diagonal = border.h;
             uint32_t word = 0;
-            state.row_directions([&](int k) { return scores[letters[k]] + 2 * scheme_.shift(); }, diagonal, border.h, border.gap,
+            state.row_directions([&](int k) { return scores[symbols[k]] + 2 * scheme_.shift(); }, diagonal, border.h, border.gap,
                                  -scheme_.opening(), [&](int, int32_t bits) { word = word << 4 | uint32_t(bits); });
             directions[i] = word;
             right_[size_t(i)] = border;

@@ -219,14 +219,14 @@ private:
 
 nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
                       Input<int64_t> target_offsets, Input<int32_t> query, Input<int32_t> target,
-                      Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int letters,
+                      Input<int32_t> band_low, Input<int32_t> band_high, Input<int32_t> scores, int symbols,
                       int identical, bool match_mismatch, int open, int extend, bool local, int free_ends,
                       Input<int32_t> end_gaps, bool traced, int64_t table_bytes, int pair_threads) {
     const Sequences queries{query_codes.data(), query_offsets.data(), int64_t(query_offsets.size()) - 1};
     const Sequences targets{target_codes.data(), target_offsets.data(), int64_t(target_offsets.size()) - 1};
     const size_t n = query.size();
     const bool banded = band_low.size() == n && n > 0;
-    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != letters * letters || letters > 99)
+    if (target.size() != n || end_gaps.size() != 8 || int(scores.size()) != symbols * symbols || symbols > 99)
         throw nb::value_error("arrays of unequal length");
     for (size_t p = 0; p < n; p++) {
         if (query.data()[p] < 0 || query.data()[p] >= queries.count || target.data()[p] < 0 ||
@@ -234,7 +234,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
             throw nb::value_error("a pair names no sequence");
     }
     const auto gap = [&](int end) { return EndGap{end_gaps.data()[2 * end], end_gaps.data()[2 * end + 1]}; };
-    const Scheme scheme{scores.data(),      letters,
+    const Scheme scheme{scores.data(),      symbols,
                         open,               extend,
                         local,              bool(free_ends & 1),
                         bool(free_ends & 2), bool(free_ends & 4),
@@ -267,13 +267,13 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
 void bind_pairwise(nb::module_& m) {
     m.def("align_pairs", &nw::align_pairs, nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"),
           nb::arg("target_offsets"), nb::arg("query"), nb::arg("target"), nb::kw_only(), nb::arg("band_low"),
-          nb::arg("band_high"), nb::arg("scores"), nb::arg("letters"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
+          nb::arg("band_high"), nb::arg("scores"), nb::arg("symbols"), nb::arg("identical"), nb::arg("match_mismatch"), nb::arg("open"),
           nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"), nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"),
           nb::arg("pair_threads") = 1,
           "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends are "
           "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
           "gaps, 0 where free or local. Spans are "
-          "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap letters; "
+          "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
           "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
           "`pair_threads`. Raises what a signal's handler raises while one is aligned, in the main thread.");
     m.def("stop_all_work", [] { all_work_is_to_stop = true; }, "Alignments of long pairs, in whatever thread, raise soon.");

@@ -35,20 +35,20 @@ struct Lanes<int32_t> {
 };
 
 struct Scheme {
-    const int32_t* scores;  // letters x letters, row: the query's letter
-    int letters;
+    const int32_t* scores;  // symbols x symbols, row: the query's symbol
+    int symbols;
     int open, extend;  // positive penalties
     bool local;
-    bool free_query_start, free_query_end, free_target_start, free_target_end;  // letters there are left out
+    bool free_query_start, free_query_end, free_target_start, free_target_end;  // symbols there are left out
     EndGaps ends;  // nothing for free ends, and for all of a local alignment
-    bool match_mismatch;  // scores[0] for equal letters, scores[1] for others and always for the last code
+    bool match_mismatch;  // scores[0] for equal symbols, scores[1] for others and always for the last code
 
     bool affine() const { return open != extend || local; }
     int shift() const { return local ? 0 : extend; }  // x of the transform
     int opening() const { return open - shift(); }    // o'
-    int lowest() const { return *std::min_element(scores, scores + letters * letters); }
+    int lowest() const { return *std::min_element(scores, scores + symbols * symbols); }
     bool cheap(EndGap gap) const { return gap.open != open || gap.extend != extend; }  // less than elsewhere
-    int highest() const { return *std::max_element(scores, scores + letters * letters); }
+    int highest() const { return *std::max_element(scores, scores + symbols * symbols); }
 };
 
 // The smallest and the largest value that a table of n x m holds on the way to its maxima.
@@ -74,12 +74,12 @@ bool fits(const Scheme& scheme, int64_t n, int64_t m) {
     return bounds.high - bounds.low <= highest - lowest;
 }
 
-// A last cell of an alignment of n x m letters, with what follows it: gaps at the ends, or nothing where they are free.
+// A last cell of an alignment of n x m symbols, with what follows it: gaps at the ends, or nothing where they are free.
 struct End {
     int64_t score, i, j;
 
     // Of two with the same score: in global alignment the shortest gap at the end, in the query rather than the target;
-    // else the fewest letters of the target, then of the query.
+    // else the fewest symbols of the target, then of the query.
     bool preferred_to(const End& other, const Scheme& scheme, int64_t n, int64_t m) const {
         const bool whole = !scheme.local && !scheme.free_query_end && !scheme.free_target_end;
         if (!whole) return j < other.j || (j == other.j && i < other.i);
@@ -88,7 +88,7 @@ struct End {
     }
 };
 
-// A pair and its result. Coordinates are half-open, in letters.
+// A pair and its result. Coordinates are half-open, in symbols.
 struct Pair {
     const uint8_t* query;
     const uint8_t* target;

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <thread>
 
-#include "pairwise/letters.hpp"
+#include "pairwise/symbols.hpp"
 #include "stop.hpp"
 
 namespace gpualign {
@@ -28,7 +28,7 @@ struct TablePart {
     const BorderCell* left;  // n
 };
 
-// Rows and columns of a part that are kept, about `spacing` letters apart.
+// Rows and columns of a part that are kept, about `spacing` symbols apart.
 struct KeptBorders {
     int64_t spacing = 0;
     std::vector<int64_t> row_ends;   // rows above and with each kept row
@@ -45,7 +45,7 @@ public:
     static constexpr int lanes = Word::lanes, width = 64, max_rows = 256;
 
     // Whether the values of a tile are within 16 bits. A border changes by at most a pair's score, or what a free gap
-    // spares, from one letter to the next, but for the opening of gaps, of which a path around a tile needs a few.
+    // spares, from one symbol to the next, but for the opening of gaps, of which a path around a tile needs a few.
     static bool fits(const Scheme& scheme) {
         const int64_t step = std::max({0, scheme.highest() + 2 * scheme.shift(), scheme.shift()});
         return corner(scheme) + (max_rows + width) * step + 8 * int64_t(scheme.opening()) <= INT16_MAX;
@@ -92,7 +92,7 @@ private:
 
     int64_t block_end(int64_t block) const { return part_.n * (block + 1) / (groups_ * lanes); }
 
-    // Which blocks' last rows are kept, and room for them.
+    // Which blocks' last rows are kept, and space for them.
     void lay_out() {
         kept_row_.assign(size_t(groups_ * lanes), -1);
         if (!kept_) return;
@@ -111,7 +111,7 @@ private:
         int64_t first_block, rows;               // rows: of the largest block
         int64_t begin[lanes], height[lanes];     // of each lane's block
         int64_t base[lanes], before[lanes];      // of the values of each lane's tile, and of its last one
-        std::vector<Word> letters, left_h, left_e;
+        std::vector<Word> symbols, left_h, left_e;
         Word store_h[width + 1], store_f[width + 1], store_columns[width + 1];  // one more ahead, for shift_in()
         Word* top_h = store_h + 1;               // above the tile, later its last row
         Word* top_f = store_f + 1;
@@ -119,7 +119,7 @@ private:
         Word next_corner, shorter;               // shorter: mask of blocks that end a row before the others
 
         void reserve(size_t most) {  // ahead of a thread, in which nothing may fail
-            for (auto* of_rows : {&letters, &left_h, &left_e}) of_rows->reserve(most);
+            for (auto* of_rows : {&symbols, &left_h, &left_e}) of_rows->reserve(most);
         }
     };
 
@@ -156,12 +156,12 @@ private:
             group.rows = std::max(group.rows, group.height[l]);
             group.base[l] = 0;
         }
-        for (auto* rows : {&group.letters, &group.left_h, &group.left_e}) rows->assign(size_t(group.rows), Word(0));
+        for (auto* rows : {&group.symbols, &group.left_h, &group.left_e}) rows->assign(size_t(group.rows), Word(0));
         for (int l = 0; l < lanes; l++) {
             L::set(group.shorter, l, int16_t(group.height[l] < group.rows ? -1 : 0));
             for (int64_t i = 0; i < group.height[l]; i++) {
                 const int code = part_.query[group.begin[l] + i];
-                L::set(group.letters[size_t(i)], l, int16_t(code == scheme_.letters - 1 ? never : code));
+                L::set(group.symbols[size_t(i)], l, int16_t(code == scheme_.symbols - 1 ? never : code));
             }
         }
         for (Word* word : {group.store_h, group.store_f, group.store_columns}) std::fill(word, word + width + 1, Word(0));
@@ -238,12 +238,12 @@ private:
         Strip<Word, K, Affine> state = shared_state;  // locals stay in registers
         Word diagonal = shared_diagonal, columns[K];
         for (int k = 0; k < K; k++) columns[k] = group.columns[c + k];
-        const Word* const letters = group.letters.data();
+        const Word* const symbols = group.symbols.data();
         Word* const left_h = group.left_h.data();
         Word* const left_e = group.left_e.data();
         for (int64_t i = from; i < to; i++) {
             Word left = left_h[i], e = left_e[i];
-            const Word next_diagonal = left, row = letters[i];
+            const Word next_diagonal = left, row = symbols[i];
             state.row([&](int k) { return select(row == columns[k], match, mismatch); }, diagonal, left, e, minus_open);
             left_h[i] = left;
             if (Affine) left_e[i] = e;
@@ -283,7 +283,7 @@ private:
         }
     }
 
-    static constexpr int beyond = 101, never = 100;  // no letters: past the end, and what matches nothing
+    static constexpr int beyond = 101, never = 100;  // no symbols: past the end, and what matches nothing
 
     const Scheme& scheme_;
     const int64_t corner_;  // value of a tile's corner

@@ -26,11 +26,11 @@ inline uint8_t differs_from_bases(uint8_t letter) {
 
 // Newlines in [p, end).
 inline int64_t newlines(const char* p, const char* end) {
-    constexpr int64_t kLanes = 64, kMost = 255;  // as many as a lane of a byte can count
+    constexpr int64_t kLanes = 64, kMax = 255;  // as many as a lane of a byte can count
     int64_t n = 0;
     while (end - p >= kLanes) {
         uint8_t found[kLanes] = {};
-        const int64_t rows = std::min((end - p) / kLanes, kMost);
+        const int64_t rows = std::min((end - p) / kLanes, kMax);
         for (int64_t row = 0; row < rows; row++, p += kLanes)
             for (int64_t i = 0; i < kLanes; i++) found[i] += p[i] == '\n';
         for (const uint8_t lane : found) n += lane;

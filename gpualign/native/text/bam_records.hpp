@@ -43,16 +43,16 @@ public:
     // One record; `line` ends without its newline. Throws std::invalid_argument where it is none.
     void line(std::string_view line) {
         rest_ = line;
-        out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less room than its value at most
+        out_.reserve(2 * line.size() + kFixedBytes);  // a tag of one digit takes less space than its value at most
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
-        if (name.size() > kLongestName) refuse("a name has more letters than BAM holds");
+        if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
         parse_cigar(field());
         const std::string_view mate_contig = field(), mate_position = field(), span = field(), letters = field();
         const std::string_view qualities = last_field();
         const size_t length = letters == "*" ? 0 : letters.size();
         const int32_t id = id_of(contig), at = number<int32_t>(position) - 1;
         const auto flags = number<uint16_t>(flag);
-        const bool packed = cigar_.size() <= kMostOperations;
+        const bool packed = cigar_.size() <= kMaxOperations;
         const size_t start = out_.size();
         put(int32_t(0));  // the size, known at the end
         put(id);
@@ -86,7 +86,7 @@ public:
     Text release() { return std::move(out_); }
 
 private:
-    static constexpr size_t kFixedBytes = 64, kMostOperations = 65535, kLongestName = 254;
+    static constexpr size_t kFixedBytes = 64, kMaxOperations = 65535, kLongestName = 254;
 
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
@@ -168,7 +168,7 @@ private:
             std::memset(out, 0xff, length);
             return;
         }
-        if (qualities.size() != length) refuse("a SAM line's letters and qualities differ in number");
+        if (qualities.size() != length) refuse("a SAM line's bases and qualities differ in number");
         for (size_t i = 0; i < length; i++) out[i] = char(qualities[i] - 33);
     }
 

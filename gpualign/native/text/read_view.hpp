@@ -24,7 +24,7 @@ struct ReadsView {
     bool paired(size_t read) const { return mates && mates[read] != kSingle; }
     size_t mate_of(size_t read) const { return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1; }
 
-    // The name in SAM's letters, "*" where there is none; takes as many letters of room as it has, and one at least.
+    // The name in SAM's letters, "*" where there is none; takes as many letters of space as it has, and one at least.
     void put_name(size_t read, Text& out) const {
         const uint8_t* p = names + name_offsets[read];
         const int64_t n = name_size(read);

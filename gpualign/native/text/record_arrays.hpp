@@ -60,7 +60,7 @@ private:
     std::vector<uint32_t> cigar_;
 };
 
-// The same arrays on their way back, checked.
+// The same arrays back from Python, checked.
 class RecordArrays {
 public:
     explicit RecordArrays(const nb::tuple& arrays)

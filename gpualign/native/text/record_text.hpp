@@ -1,4 +1,4 @@
-// One record's letters beside the reference's, and what follows from them: CIGAR with = and X, MD, NM.
+// One record's letters next to the reference's, and what follows from them: CIGAR with = and X, MD, NM.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -154,7 +154,7 @@ private:
         return n;
     }
 
-    static constexpr uint32_t kBehind = sizeof(uint64_t);  // letters compared at once; there are as many behind the last ones
+    static constexpr uint32_t kBehind = sizeof(uint64_t);  // letters compared at once; there are as many after the last ones
 
     const ReferenceView& reference_;
     const RecordsView records_;

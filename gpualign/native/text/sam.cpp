@@ -16,7 +16,7 @@
 namespace gpualign {
 namespace {
 
-constexpr size_t kUsualFields = 160;  // bytes of a record beside sequence and qualities, more or less
+constexpr size_t kUsualFields = 160;  // bytes of a record besides sequence and qualities, more or less
 
 nb::tuple format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
                      const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted, bool eqx,

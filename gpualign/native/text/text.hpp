@@ -1,4 +1,4 @@
-// Text that grows by whole fields: room is made once per record, so the appends do not check.
+// Text that grows by whole fields: space is made once per record, so the appends do not check.
 #pragma once
 #include <algorithm>
 #include <charconv>

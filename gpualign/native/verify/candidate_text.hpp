@@ -23,13 +23,13 @@ inline std::string shown(std::string_view text) {
     return out;
 }
 
-inline constexpr int kMostFields = 12;  // PAF's
+inline constexpr int kMaxFields = 12;  // PAF's
 
-// The first fields of a line; returns how many there are, at most kMostFields.
+// The first fields of a line; returns how many there are, at most kMaxFields.
 inline int split(std::string_view line, std::string_view* fields) {
     int count = 0;
     size_t at = 0;
-    while (count < kMostFields) {
+    while (count < kMaxFields) {
         const size_t tab = line.find('\t', at);
         fields[count++] = line.substr(at, tab == std::string_view::npos ? tab : tab - at);
         if (tab == std::string_view::npos) break;
@@ -94,7 +94,7 @@ private:
 template <class Names>
 void parse_candidate(std::string_view line, int64_t at, char kind, LastName<Names>& queries, LastName<Names>& targets,
                      CandidateColumns& out) {
-    std::string_view f[kMostFields];
+    std::string_view f[kMaxFields];
     const int fields = split(line, f);
     std::string_view query, target, strand;
     int64_t begin, end, before = 0, after = 0;

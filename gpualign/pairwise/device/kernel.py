@@ -30,6 +30,7 @@ from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
+from gpualign.sequences.offsets import cut_by_size, offsets_of
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 
@@ -58,11 +59,11 @@ class PairwiseKernel:
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
 
     Args:
-        part_letters: rows and columns of the parts of long pairs' tables.
+        part_symbols: rows and columns of the parts of long pairs' tables.
     """
 
-    def __init__(self, device: Device, problem: PairProblem, part_letters: int = PAIRWISE.part_letters) -> None:
-        self.device, self.problem, self._part_letters = device, problem, part_letters
+    def __init__(self, device: Device, problem: PairProblem, part_symbols: int = PAIRWISE.part_symbols) -> None:
+        self.device, self.problem, self._part_symbols = device, problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
@@ -157,7 +158,7 @@ class PairwiseKernel:
     # -- the edit filter
 
     def _filter_words(self, longest: int) -> int:
-        """Words of the masks of a query of at most ``longest`` letters."""
+        """Words of the masks of a query of at most ``longest`` symbols."""
         return (longest + 2 * _FILTER_MARGIN) // 64 + 6
 
     def _filter_shared_bytes(self, words: int) -> int:
@@ -265,7 +266,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         max_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
         batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, max_words)
-        # a gap is at least a letter, and all gaps together have no more letters than the band is wide
+        # a gap is at least a symbol, and all gaps together have no more symbols than the band is wide
         max_operations = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
         done = []
         for batch in batches:
@@ -280,19 +281,17 @@ class PairwiseKernel:
         block = candidates.block
         n, m = self.problem.lengths(block).T
         kept = plan.direction_bytes(n, m)
-        part = (np.cumsum(kept) - 1) // max(self._trace_bytes() // 2, 1)
-        edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(block)]
-        order = np.arange(len(block))
         done = [
-            self.launcher.trace_strips(slot, block.take(order[start:stop]), strand) for start, stop in pairwise(edges)
+            self.launcher.trace_strips(slot, block.take(slice(start, stop)), strand)
+            for start, stop in cut_by_size(kept, self._trace_bytes() // 2)
         ]
-        return self._alignments(block, order, done, strand)
+        return self._alignments(block, np.arange(len(block)), done, strand)
 
     def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """TiledDScan and the traceback, a pair at a time: each fills the device."""
         block = candidates.block
         done = [
-            LongAlignment(self.launcher, slot, query, target, strand, self._part_letters).run()
+            LongAlignment(self.launcher, slot, query, target, strand, self._part_symbols).run()
             for query, target in zip(block.queries.tolist(), block.targets.tolist(), strict=True)
         ]
         return self._alignments(block, np.arange(len(block)), done, strand)
@@ -300,8 +299,6 @@ class PairwiseKernel:
     def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
         """Results of batches in ``order`` as alignments in the block's order."""
         results = np.concatenate([result for result, _ in done])
-        offsets = np.zeros(len(block) + 1, np.int64)
-        np.cumsum(results["runs"], out=offsets[1:])
         lengths = self.problem.lengths(block)[order]
         spans = np.zeros((len(block), 4), np.int32)
         spans[:, 1], spans[:, 3] = lengths.T
@@ -314,6 +311,6 @@ class PairwiseKernel:
             spans,
             np.stack([results[name] for name in ("matches", "mismatches", "openings", "gaps")], axis=1),
             np.concatenate([joined for _, joined in done]),
-            offsets,
+            offsets_of(results["runs"]),
         )
         return aligned.take(np.argsort(order))

@@ -15,13 +15,14 @@ from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
 
 THREADS = 64
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
 _MODULE_OF = {"borders": "pairwise_ends", "anywhere": "pairwise_ends", "part": "pairwise_long"}
-#: letters that kernels may look beyond the last one
+#: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
@@ -47,9 +48,9 @@ class PairwiseLauncher:
     def _load_for_traceback(self) -> None:
         """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
         gaps = self._gaps
-        letters = ("nucleotides", "letters")
+        symbols = ("nucleotides", "symbols")
         names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
-        names += [f"dscan_{gaps}_{kind}" for kind in letters]
+        names += [f"dscan_{gaps}_{kind}" for kind in symbols]
         for name in (*names, "dscan_walk", "gather_runs", "keep_scores"):
             self.function(name, 0)
 
@@ -72,7 +73,7 @@ class PairwiseLauncher:
         return filled(
             "LazyScheme",
             scores=self._scores,
-            letters=len(problem.scoring),
+            symbols=len(problem.scoring),
             shift=words.shift,
             opening=words.opening,
             bias=words.bias,
@@ -119,7 +120,7 @@ class PairwiseLauncher:
         """Enqueue the scores of a block, in ``order``, into the array "scores STRAND".
 
         Args:
-            most: letters of the block's longest query and target.
+            most: symbols of the block's longest query and target.
             lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
         """
         longest, columns = most
@@ -187,8 +188,8 @@ class PairwiseLauncher:
         if not affine and scoring.name == "match/mismatch":
             return f"{name}_nucleotides", 0
         columns = 32 if affine and len(scoring) <= 8 else 16
-        letters = "nucleotides" if columns == 32 else "letters"
-        return f"{name}_{letters}", len(scoring) * columns * 2 * THREADS
+        symbols = "nucleotides" if columns == 32 else "symbols"
+        return f"{name}_{symbols}", len(scoring) * columns * 2 * THREADS
 
     # -- TiledDScan and DScan
 
@@ -196,7 +197,7 @@ class PairwiseLauncher:
         """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
         scoring = self.problem.scoring
         nucleotides = scoring.name == "match/mismatch" and words.small_scores
-        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'letters'}", 4 * len(scoring) ** 2
+        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
         """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
@@ -239,7 +240,7 @@ class PairwiseLauncher:
         """DScan: full tables with directions, and the traceback. Waits for the device."""
         starts = self.submit_strips(slot, block, strand, kept=True)
         n, m = self.problem.lengths(block).T
-        runs_at = _starts(n + m + 1)
+        runs_at = offsets_of(n + m + 1)
         walk, _ = self.function("dscan_walk", 0)
         slot.launch(
             walk,
@@ -271,10 +272,10 @@ class PairwiseLauncher:
         max_operations: NDArray[np.int64],
     ) -> Traced:
         """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
-        count, letters = len(batch.tasks), len(self.problem.scoring)
+        count, symbols = len(batch.tasks), len(self.problem.scoring)
         name = self._gaps + ("" if words.lanes == 2 else "_wide")
-        shared = letters * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * letters**2
-        runs_at = _starts(max_operations)
+        shared = symbols * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * symbols**2
+        runs_at = offsets_of(max_operations)
         task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))
         gapped = bool(words.opening)
         borders = [
@@ -313,7 +314,7 @@ class PairwiseLauncher:
         downloaded = slot.download("trace results", (pairs, tasks.TRACE_RESULT.itemsize), np.uint8)
         slot.wait()
         results = downloaded.copy().view(tasks.TRACE_RESULT).reshape(-1)
-        joined_at = _starts(results["runs"])
+        joined_at = offsets_of(results["runs"])
         total = int(joined_at[-1])
         gather, _ = self.function("gather_runs", 0)
         slot.launch(
@@ -335,9 +336,3 @@ def ring_of(blocks: int, rows: int, strips: int, room: int) -> tuple[int, int]:
     """Blocks for so many strips, and borders of so many rows that they use in turn, in ``room`` bytes, if possible."""
     ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, room // (8 * rows), strips + 1))
     return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring
-
-
-def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts

@@ -2,7 +2,7 @@
 
 TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the traceback
 enters are computed again, with directions: each from its kept upper and left border down to the cell where the path
-comes in. Of two genomes of 5 Mbp 12 GB are kept where parts have 32,768 letters, and 1 % of the cells is computed
+comes in. Of two genomes of 5 Mbp 12 GB are kept where parts have 32,768 symbols, and 1 % of the cells is computed
 twice. Where memory is less, parts are larger, and are split in the same manner.
 """
 
@@ -31,7 +31,7 @@ class Part:
     """A part of a pair's table, or all of it.
 
     Attributes:
-        first_row, first_column: letters of query and target ahead of it.
+        first_row, first_column: symbols of query and target ahead of it.
         n, m: its rows and columns.
         top: device address of the row above it, from the column on its left on.
         left: of the column on its left, from its first row on.
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KeptBorders:
-    """Device addresses of the rows and columns that were kept of a part, ``spacing`` letters apart."""
+    """Device addresses of the rows and columns that were kept of a part, ``spacing`` symbols apart."""
 
     part: Part
     rows: int
@@ -76,11 +76,11 @@ class LongAlignment:
 
     Args:
         query, target: neither is empty.
-        part_letters: rows and columns of the parts that are computed again, with directions; a multiple of a strip's.
+        part_symbols: rows and columns of the parts that are computed again, with directions; a multiple of a strip's.
     """
 
     def __init__(
-        self, launcher: PairwiseLauncher, slot: Slot, query: int, target: int, strand: int, part_letters: int
+        self, launcher: PairwiseLauncher, slot: Slot, query: int, target: int, strand: int, part_symbols: int
     ) -> None:
         self.launcher, self.slot = launcher, slot
         problem = launcher.problem
@@ -93,7 +93,7 @@ class LongAlignment:
         borders_and_runs = (_CELL + 4) * (self._n + self._m)
         self._memory = slot.device.available + slot.held - borders_and_runs
         self._ring_bytes = int(self._memory * (1 - PAIRWISE.part_share - PAIRWISE.kept_share))
-        self._letters = plan.affordable_letters(part_letters, self._memory)
+        self._symbols = plan.affordable_symbols(part_symbols, self._memory)
         self._walk = np.zeros(1, PART_WALK)
 
     def run(self) -> Traced:
@@ -114,8 +114,8 @@ class LongAlignment:
     def _whole(self) -> Part:
         words = self._words
         borders = []
-        for letters in (self._m, self._n):
-            border = np.full((letters + 1, 2), words.bias - words.opening, np.int32)
+        for symbols in (self._m, self._n):
+            border = np.full((symbols + 1, 2), words.bias - words.opening, np.int32)
             border[:, 1] -= words.opening
             border[0, 0] = words.bias
             borders.append(border)
@@ -124,7 +124,7 @@ class LongAlignment:
 
     def _go_back_through(self, part: Part, depth: int) -> None:
         """From where the walk stands, the part's last cell, to its upper or left border."""
-        if plan.direction_bytes(part.n, part.m) <= plan.direction_bytes(self._letters, self._letters):
+        if plan.direction_bytes(part.n, part.m) <= plan.direction_bytes(self._symbols, self._symbols):
             self._trace(part)
             return
         kept = self._keep(part, depth)
@@ -134,9 +134,9 @@ class LongAlignment:
     def _keep(self, part: Part, depth: int) -> KeptBorders:
         """Enqueue the scores of a part, and keep borders."""
         room = int(self._memory * PAIRWISE.kept_share / 2**depth)
-        spacing = plan.part_spacing(part.n, part.m, room, self._letters)
+        spacing = plan.part_spacing(part.n, part.m, room, self._symbols)
         if spacing is None:
-            raise DeviceMemoryExceeded(f"{part.n} x {part.m} letters leave no room for borders")
+            raise DeviceMemoryExceeded(f"{part.n} x {part.m} symbols leave no memory for borders")
         row_bytes, column_bytes = plan.kept_bytes(part.n, part.m, spacing)
         rows = self.slot.device_array(f"kept rows {depth}", row_bytes)
         columns = self.slot.device_array(f"kept columns {depth}", column_bytes)

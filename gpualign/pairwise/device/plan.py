@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.pairwise.tuning import PAIRWISE
+from gpualign.sequences.offsets import offsets_of, positions_of
 
 #: columns of a strip of TiledDScan and of DScan
 TILED_COLUMNS, DSCAN_COLUMNS = 1024, 512
@@ -23,7 +24,7 @@ DIRECTION_BYTES = 256
 #: of more pairs, every so many-th are looked at: a device waits meanwhile, and a plan never shows in the results
 SAMPLE = 1 << 12
 
-Letters = TypeVar("Letters", int, NDArray[np.int64])
+Symbols = TypeVar("Symbols", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Workload:
     """Some pairs as the planner sees them.
 
     Attributes:
-        n, m: int64 (p,), letters of query and target.
+        n, m: int64 (p,), symbols of query and target.
         cells: int64 (p,), cells that a thread-per-pair kernel computes (those of the band).
         lanes: alignments a thread in such a kernel, 2 or 1.
         affine: gaps have an opening cost.
@@ -74,11 +75,11 @@ class Workload:
 
     def parts_pay(self) -> bool:
         """Whether parts, one pair after the other with a warp's walk, take less time than DScan with a thread's."""
-        rates, letters = PAIRWISE, self.n + self.m
+        rates, symbols = PAIRWISE, self.n + self.m
         by_strips = self._strip_seconds(rates.dscan_rate, rates.dscan_warp_rate, DSCAN_COLUMNS)
-        by_strips += rates.dscan_letter_s * float(letters.max())
-        by_parts = rates.part_letter_s * float(letters.sum())
-        for long in np.flatnonzero(np.maximum(self.n, self.m) > rates.part_letters):
+        by_strips += rates.dscan_symbol_s * float(symbols.max())
+        by_parts = rates.part_symbol_s * float(symbols.sum())
+        for long in np.flatnonzero(np.maximum(self.n, self.m) > rates.part_symbols):
             alone = self.take(np.arange(len(self.n)) == long)
             by_parts += alone._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS)
         return by_parts < by_strips
@@ -108,7 +109,7 @@ def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
     Args:
         memory: bytes of directions that the device holds.
     """
-    by_thread = work.cells <= PAIRWISE.most_cells_per_thread
+    by_thread = work.cells <= PAIRWISE.max_cells_per_thread
     strips = aligns_by_strips(work, forced) | ~by_thread
     strips &= direction_bytes(work.n, work.m) <= memory
     # a core computes no more than the band
@@ -123,20 +124,20 @@ def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
     return np.select([empty, strips, by_thread, parts], ["cores", "strips", "threads", "parts"], "cores")
 
 
-def direction_bytes(n: Letters, m: Letters) -> Letters:
+def direction_bytes(n: Symbols, m: Symbols) -> Symbols:
     """What DScan keeps of tables."""
     return -(-m // DSCAN_COLUMNS) * (n + 31) * DIRECTION_BYTES
 
 
-def affordable_letters(letters: int, memory: int) -> int:
-    """Rows and columns, ``letters`` or fewer, of a part of a long pair's table whose directions fit."""
-    while letters > TILED_COLUMNS and direction_bytes(letters, letters) > memory * PAIRWISE.part_share:
-        letters -= TILED_COLUMNS
-    return letters
+def affordable_symbols(symbols: int, memory: int) -> int:
+    """Rows and columns, ``symbols`` or fewer, of a part of a long pair's table whose directions fit."""
+    while symbols > TILED_COLUMNS and direction_bytes(symbols, symbols) > memory * PAIRWISE.part_share:
+        symbols -= TILED_COLUMNS
+    return symbols
 
 
 def kept_bytes(n: int, m: int, spacing: int) -> tuple[int, int]:
-    """Of the rows and of the columns ``spacing`` letters apart that are kept of a table, eight a cell."""
+    """Of the rows and of the columns ``spacing`` symbols apart that are kept of a table, eight a cell."""
     return 8 * (n // spacing) * (m + 1), 8 * (-(-m // TILED_COLUMNS) // (spacing // TILED_COLUMNS)) * n
 
 
@@ -165,10 +166,9 @@ def strip_tasks(
     """
     strips = -(-m // columns)
     words = strips * (n + 31) * (DIRECTION_BYTES // 4)
-    starts = np.zeros(len(n) + 1, np.int64)
-    np.cumsum(words, out=starts[1:])
+    starts = offsets_of(words)
     pair = np.repeat(np.arange(len(n)), strips)
-    strip = np.arange(len(pair)) - np.repeat(np.cumsum(strips) - strips, strips)
+    strip = positions_of(0, strips)
     tasks = np.zeros(len(pair), task)
     tasks["query"], tasks["target"] = queries[pair], targets[pair]
     tasks["strip"], tasks["pair"] = strip, pair

@@ -27,13 +27,13 @@ from gpualign.sequences.pairs import PairBlock
 
 _SEQUENCES, _LENGTH, _GAPS = 24, 700, 2
 #: long pairs, and the parts in which they are aligned
-_LONG_SEQUENCES, _LONG_LENGTH, _PART_LETTERS = 3, 2600, 1024
+_LONG_SEQUENCES, _LONG_LENGTH, _PART_SYMBOLS = 3, 2600, 1024
 
 
-def _family(scoring: Scoring, letters: str, count: int = _SEQUENCES, length: int = _LENGTH) -> EncodedSequences:
+def _family(scoring: Scoring, symbols: str, count: int = _SEQUENCES, length: int = _LENGTH) -> EncodedSequences:
     """Members of a family, up to 40 % changed and of several lengths."""
     rng = np.random.default_rng(2)
-    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    alphabet = np.frombuffer(symbols.encode(), np.uint8)
     ancestor = alphabet[rng.integers(0, len(alphabet), length)]
     records = []
     for i in range(count):
@@ -47,12 +47,12 @@ def _family(scoring: Scoring, letters: str, count: int = _SEQUENCES, length: int
 def _problems() -> Iterator[tuple[str, PairProblem]]:
     """Each kernel once, and both filters."""
     dna, protein = match_mismatch(5, -4), load_matrix("BLOSUM62")
-    for name, scoring, letters, opening, extension in (
+    for name, scoring, symbols, opening, extension in (
         ("linear", dna, "ACGT", 10, 10),
         ("affine", dna, "ACGT", 10, 1),
         ("BLOSUM62", protein, "ARNDCQEGHILKMFPSTWYV", 11, 1),
     ):
-        family = _family(scoring, letters)
+        family = _family(scoring, symbols)
         plain = PairProblem(
             (family,), family, scoring, opening * scoring.scale, extension * scoring.scale, "global", (False,) * 4,
             traced=True, identity=None, definition=1, table_bytes=1 << 26,
@@ -61,7 +61,7 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
             yield f"{name} {kernel}", replace(plain, traced=False, kernel=kernel)
         for kernel in ("rscan", "dscan"):
             yield f"{name} {kernel}", replace(plain, kernel=kernel)
-        long = _family(scoring, letters, _LONG_SEQUENCES, _LONG_LENGTH)
+        long = _family(scoring, symbols, _LONG_SEQUENCES, _LONG_LENGTH)
         yield f"{name} long pairs", replace(plain, queries=(long,), targets=long, kernel="tiled")
         scores = replace(plain, traced=False, kernel="lazy")
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
@@ -90,7 +90,7 @@ def self_test(device: Device) -> None:
     for name, problem in _problems():
         first, second = (index.astype(np.int32) for index in np.triu_indices(len(problem.targets), 1))
         block = PairBlock(first, second)
-        (got,) = run_on_devices([block], partial(PairwiseKernel, problem=problem, part_letters=_PART_LETTERS), [device])
+        (got,) = run_on_devices([block], partial(PairwiseKernel, problem=problem, part_symbols=_PART_SYMBOLS), [device])
         expected = align_on_cpu(problem, block)
         for field in fields(Alignments):
             if not np.array_equal(getattr(got, field.name), getattr(expected, field.name)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.abi import struct
 from gpualign.pairwise.device.plan import SAMPLE
 from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of
 
 LAZY_TASK, TRACE_TASK, STRIP_TASK = struct("LazyTask"), struct("TraceTask"), struct("StripTask")
 TRACE_RESULT = struct("TraceResult")
@@ -63,7 +63,7 @@ def arithmetic(
     if fits and small:
         return Arithmetic(2, 0 if local else -32768 - low, shift, opening, small)
     if high >= 1 << 31 or low < -(1 << 31):
-        raise OverflowError(f"scores of {n} x {m} letters exceed 32 bits")
+        raise OverflowError(f"scores of {n} x {m} symbols exceed 32 bits")
     return Arithmetic(1, 0, shift, opening, small)
 
 
@@ -92,7 +92,7 @@ def lazy_tasks(queries: NDArray[np.int32], per_task: int) -> NDArray[np.void]:
     pieces = -(-counts // per_task)
     tasks = np.zeros(int(pieces.sum()), LAZY_TASK)
     run = np.repeat(np.arange(len(starts)), pieces)
-    piece = np.arange(len(tasks)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    piece = positions_of(0, pieces)
     tasks["query"] = queries[starts[run]]
     tasks["first"] = starts[run] + piece * per_task
     tasks["count"] = np.minimum(per_task, counts[run] - piece * per_task)
@@ -145,12 +145,10 @@ def trace_batches(
     column_words = strips * tasks["height"] * WARP
     kept_words = strips * (tasks["height"] // TRACE_ROWS) * TRACE_COLUMNS * WARP
     batches = []
-    part = (np.cumsum(column_words + kept_words) - 1) // max(max_words, 1)
-    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(tasks)]
-    for start, stop in pairwise(edges):
+    for start, stop in cut_by_size(column_words + kept_words, max_words):
         batch = tasks[start:stop].copy()
-        batch["column_at"] = np.cumsum(column_words[start:stop]) - column_words[start:stop]
-        batch["kept_at"] = np.cumsum(kept_words[start:stop]) - kept_words[start:stop]
+        batch["column_at"] = offsets_of(column_words[start:stop])[:-1]
+        batch["kept_at"] = offsets_of(kept_words[start:stop])[:-1]
         pairs = int(batch["first"][0])
         batch["first"] -= pairs
         end = pairs + int(batch["first"][-1] + batch["count"][-1])

@@ -15,6 +15,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import PAD_WORDS, DeviceText, padded
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.errors import DeviceError
+from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
@@ -38,9 +39,8 @@ def window_text(
     """
     begin, columns = tasks[:, 0].astype(np.int64), tasks[:, 1].astype(np.int64)
     units = (begin % 32 + columns + 31) // 32  # of 32 letters: a word of either
-    ends = np.cumsum(units)
-    first = ends - units
-    source = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin // 32 - first, units)
+    first = offsets_of(units)[:-1]
+    source = positions_of(begin // 32, units)
     moved = tasks.copy()
     moved[:, 0] = 32 * first + begin % 32
     return reference.words[source].view(np.uint32), known[source], moved
@@ -239,7 +239,7 @@ def self_test(device: Device) -> None:
     pairs = VerifyPairs(
         reference,
         bases,
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets_of(lengths),
         (lengths // 20).astype(np.int32),
         np.arange(len(lengths), dtype=np.int32),
         begin,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.sequences.offsets import offsets_of
 from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs
 
@@ -114,7 +115,7 @@ def plan(pairs: VerifyPairs) -> Plan:
     strips = -(-lengths // (32 * lanes * words))
     tiles = lanes * strips
     per_query = 2 * 3 * words.astype(np.int64) * tiles
-    ends = np.cumsum(per_query)
+    starts = offsets_of(per_query)
     order, flat, bands, keys, firsts = _native.sort_verify_tasks(
         reference=pairs.reference.native,
         query=pairs.query,
@@ -137,17 +138,17 @@ def plan(pairs: VerifyPairs) -> Plan:
     )
     slides = (lengths.astype(np.int64) - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
     band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
-    band_ends = np.cumsum(band_words)
+    band_starts = offsets_of(band_words)
     return Plan(
         order,
         tasks,
-        (ends - per_query).astype(np.uint32),
+        starts[:-1].astype(np.uint32),
         words,
         tiles,
-        int(ends[-1]) if len(ends) else 0,
+        int(starts[-1]),
         bands,
-        (band_ends - band_words).astype(np.uint32),
-        int(band_ends[-1]) if len(band_ends) else 0,
+        band_starts[:-1].astype(np.uint32),
+        int(band_starts[-1]),
         groups,
         len(order) == len(pairs) and len(keys) < 2,
     )

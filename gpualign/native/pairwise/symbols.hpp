@@ -1,4 +1,4 @@
-// The letters of a group of pairs as the strips want them: a profile where the query is shared, interleaved codes where
+// The symbols of a group of pairs as the strips want them: a profile where the query is shared, interleaved codes where
 // every lane has its own.
 #pragma once
 #include <vector>
@@ -9,17 +9,17 @@ namespace gpualign {
 namespace nw {
 
 template <class Word, int K>
-class Letters {
+class Symbols {
 public:
     using L = Lanes<Word>;
     using T = typename L::Value;
     enum class Kind { profile, compare, gather };
 
-    struct Profile {  // scores of one query letter against the strip
+    struct Profile {  // scores of one query symbol against the strip
         const Word* row;
         GPUALIGN_HD Word operator()(int k) const { return row[k]; }
     };
-    struct Compare {  // match where the letters are equal
+    struct Compare {  // match where the symbols are equal
         const Word* columns;
         Word row, match, mismatch;
         GPUALIGN_HD Word operator()(int k) const { return select(row == columns[k], match, mismatch); }
@@ -46,10 +46,10 @@ public:
             }
         }
         if (kind_ != Kind::profile) return;
-        table_.resize(size_t(scheme_->letters) * K);
+        table_.resize(size_t(scheme_->symbols) * K);
         if (build_by_permutation()) return;
-        for (int letter = 0; letter < scheme_->letters; letter++)
-            for (int k = 0; k < K; k++) fill(table_[letter * K + k], columns_[k], letter);
+        for (int symbol = 0; symbol < scheme_->symbols; symbol++)
+            for (int k = 0; k < K; k++) fill(table_[symbol * K + k], columns_[k], symbol);
     }
 
     Profile profile(int64_t i) const { return {table_.data() + pairs_[0].query[i] * K}; }
@@ -65,32 +65,32 @@ public:
     }
 
 private:
-    static constexpr int beyond = 101;  // no letter: past the end of a sequence
-    static constexpr int never = 100;   // a query's letter that matches nothing, not even itself
+    static constexpr int beyond = 101;  // no symbol: past the end of a sequence
+    static constexpr int never = 100;   // a query's symbol that matches nothing, not even itself
 
     T score(int row, int column) const {
         if (row == beyond || column == beyond) return worst_;
-        return T(scheme_->scores[row * scheme_->letters + column] + 2 * scheme_->shift());
+        return T(scheme_->scores[row * scheme_->symbols + column] + 2 * scheme_->shift());
     }
 
-    // A letter's scores fit one vector of 32 lanes, so that a permutation by the columns' letters looks up all lanes.
+    // A symbol's scores fit one vector of 32 lanes, so that a permutation by the columns' symbols looks up all lanes.
     bool build_by_permutation() {
         if constexpr (L::count == 32 && sizeof(T) == 2) {
-            if (scheme_->letters > 31) return false;
+            if (scheme_->symbols > 31) return false;
             Word columns[K];
             for (int k = 0; k < K; k++) columns[k] = min(columns_[k], Word(T(31)));  // `beyond` is the last
-            for (int letter = 0; letter < scheme_->letters; letter++) {
+            for (int symbol = 0; symbol < scheme_->symbols; symbol++) {
                 Word scores = Word(worst_);
-                for (int other = 0; other < scheme_->letters; other++) scores.set(other, score(letter, other));
-                for (int k = 0; k < K; k++) table_[letter * K + k] = Word(__builtin_shuffle(scores.v, columns[k].v));
+                for (int other = 0; other < scheme_->symbols; other++) scores.set(other, score(symbol, other));
+                for (int k = 0; k < K; k++) table_[symbol * K + k] = Word(__builtin_shuffle(scores.v, columns[k].v));
             }
             return true;
         }
         return false;
     }
 
-    void fill(Word& out, const Word& columns, int letter) const {
-        for (int l = 0; l < L::count; l++) L::set(out, l, score(letter, int(L::get(columns, l))));
+    void fill(Word& out, const Word& columns, int symbol) const {
+        for (int l = 0; l < L::count; l++) L::set(out, l, score(symbol, int(L::get(columns, l))));
     }
 
     void interleave(int64_t rows) {
@@ -99,7 +99,7 @@ private:
             const Pair& pair = pairs_[l < count_ ? l : 0];
             for (int64_t i = 0; i < rows; i++) {
                 int code = i < pair.n ? pair.query[i] : beyond;
-                if (kind_ == Kind::compare && (code == beyond || code == scheme_->letters - 1)) code = never;
+                if (kind_ == Kind::compare && (code == beyond || code == scheme_->symbols - 1)) code = never;
                 L::set(rows_[i], l, T(code));
             }
         }
