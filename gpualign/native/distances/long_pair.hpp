@@ -17,6 +17,9 @@
 #include "algo/common/myers_striped.hpp"
 #include "algo/distances/strip.hpp"
 #include "distances/symbols.hpp"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace gpualign {
 namespace distances {
@@ -31,12 +34,17 @@ GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, s
 // A bit for each symbol of a text, as bytes 0 or -1.
 using BytePlane = std::vector<int8_t>;
 
+// A byte a lane, its sign in all bits; GCC does not see the one instruction by itself.
 GPUALIGN_HD Word load_mask(const int8_t* bytes) {
-    typedef int8_t Bytes __attribute__((vector_size(kLanes)));
-    typedef int64_t Longs __attribute__((vector_size(kLanes * 8)));
-    Bytes raw;
-    std::memcpy(&raw, bytes, sizeof raw);
-    return Word((typename Word::Raw) __builtin_convertvector(raw, Longs));
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+    return Word((Word::Raw)_mm512_maskz_cvtepi8_epi64(0xFF, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
+#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
+    return Word((Word::Raw)_mm256_cvtepi8_epi64(_mm_loadu_si32(bytes)));
+#else
+    Word mask(0);
+    for (int l = 0; l < kLanes; l++) mask.set(l, uint64_t(int64_t(bytes[l])));
+    return mask;
+#endif
 }
 
 template <class Symbol>
