@@ -17,13 +17,13 @@ TEXTS = ["GATTACA", "", "TACCA"]
 
 
 @pytest.fixture
-def fasta(tmp_path: Path) -> Path:
+def three_records(tmp_path: Path) -> Path:
     path = tmp_path / "some.fa"
     path.write_text(">a\nGATTACA\n>b\n\n>c\nTAC\nCA\n")
     return path
 
 
-def forms(fasta: Path) -> list[Any]:
+def forms(three_records: Path) -> list[Any]:
     arrays = [np.frombuffer(text.encode(), np.uint8) for text in TEXTS]
     return [
         TEXTS,
@@ -38,16 +38,16 @@ def forms(fasta: Path) -> list[Any]:
         ["GATTACA", b"", np.array(list("TACCA"))],
         np.array(TEXTS),
         np.array(TEXTS, object),
-        fasta,
-        str(fasta),
-        read_sequences(fasta),
+        three_records,
+        str(three_records),
+        read_sequences(three_records),
         symbols_of(TEXTS),
     ]
 
 
 @pytest.mark.parametrize("number", range(16))
-def test_every_form_is_the_same(number: int, fasta: Path) -> None:
-    found: Any = distances(forms(fasta)[number], ["GATTACA", "TACA"], device="cpu")
+def test_every_form_is_the_same(number: int, three_records: Path) -> None:
+    found: Any = distances(forms(three_records)[number], ["GATTACA", "TACA"], device="cpu")
     assert found.values.tolist() == [[0, 3], [7, 4], [4, 1]]
 
 
