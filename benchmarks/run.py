@@ -145,6 +145,18 @@ BENCHMARKS = {
     "gpu-peers": Benchmark(
         "edit distances and Needleman-Wunsch scores on a GPU, compared with StringZillas", "gpu_peers.py", cuda=("",)
     ),
+    "distances": Benchmark(
+        "distances of all pairs and of one long pair on the CPU, compared with RapidFuzz and edlib",
+        "distances.py",
+        cpu=("",),
+        quick="--rounds 1",
+    ),
+    "distances-devices": Benchmark(
+        "distances and scores of all pairs on a GPU, whole calls, compared with StringZillas",
+        "distances_devices.py",
+        cuda=("",),
+        quick="--rounds 1",
+    ),
     "pairwise": Benchmark(
         "pairwise: compared with parasail on the CPU; rates and whole commands on a GPU",
         "pairwise.py",

@@ -26,6 +26,7 @@ constexpr bool kIndel = MODE == 3;
 constexpr bool kFollowed = MODE < 2;                     // the best of the last row counts
 constexpr uint32_t kAbove = MODE == 0 || kIndel ? 0 : 1;  // the row above the first rises
 constexpr int kQuads = (WORDS + 3) / 4;
+constexpr int kQuartersAtOnce = WORDS > 8 ? 1 : 4;  // of a chunk: long columns fill the instruction cache
 
 // The query's rows [first, first + 32 * WORDS) as a profile: word w of code c at (w / 4 * codes + c) * 4 + w % 4.
 __device__ __forceinline__ void build_profile(uint32_t* profile, const uint8_t* query, const uint8_t* table, int32_t length,
@@ -115,8 +116,8 @@ __device__ __forceinline__ void run_strip(Pair& pair, const uint4* text, int32_t
         uint32_t in = 0, out = 0;
         if (Several) in = first ? (kAbove ? 0xFFFF0000u : 0u) : boundary[c * kWarp];
         uint32_t in_down = in << 16, downs = 0;
-        const auto column = [&](int i) {
-            const uint4* row = profile + symbol_of(chunk, i);
+        const auto column = [&](uint32_t symbol) {
+            const uint4* row = profile + symbol;
 #if MODE == 3
             strip.step(row, codes, in, out);
 #else
@@ -138,12 +139,19 @@ __device__ __forceinline__ void run_strip(Pair& pair, const uint4* text, int32_t
 #endif
         };
         if (count >= kChunk) {
+            uint4 rest = chunk;
+#pragma unroll kQuartersAtOnce
+            for (int quarter = 0; quarter < 4; quarter++) {
 #pragma unroll
-            for (int i = 0; i < kChunk; i++) column(i);
+                for (int i = 0; i < 4; i++) column(symbol_of(rest, i));
+                rest = uint4{rest.y, rest.z, rest.w, 0};
+            }
         } else {
-#pragma unroll
-            for (int i = 0; i < kChunk; i++)
-                if (i < count) column(i);
+#pragma unroll 1
+            for (int i = 0; i < count; i++) {
+                const uint32_t four = i < 4 ? chunk.x : i < 8 ? chunk.y : i < 12 ? chunk.z : chunk.w;
+                column(four >> (8 * (i & 3)) & 0xFFu);
+            }
         }
         if (Several && !last) {
             const int shift = count >= kChunk ? 0 : kChunk - count;

@@ -27,7 +27,6 @@ from gpualign.distances.scores import (
 )
 from gpualign.distances.symbols import SymbolSet, symbols_of
 from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.select import for_kernels
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError
 from gpualign.io.in_memory import run_options
@@ -251,15 +250,10 @@ def _way(
 ) -> CpuDistances | DeviceDistances:
     """The CPU, or devices where they are asked for or worth it, and suit."""
     on_device = to_device or problem.queries.on_device or problem.targets.on_device
-    if options.device != "cpu":
-        narrow = problem.narrowed()
-        longest = max(problem.queries.longest, problem.targets.longest)
-        if narrow is not None and longest <= tuning.LONGEST:
-            backend = backend_for(options, Work.of(tuning.KERNELS, None if on_device else problem.cells))
-            if isinstance(backend, CudaBackend):
-                return DeviceDistances(narrow, backend.devices[:1] if on_device else backend.devices, progress)
-        else:
-            for_kernels(options, "distances", False, "more than 255 symbols, or long sequences:")
+    if options.device != "cpu" and max(problem.queries.longest, problem.targets.longest) <= tuning.LONGEST:
+        backend = backend_for(options, Work.of(tuning.KERNELS, None if on_device else problem.cells))
+        if isinstance(backend, CudaBackend) and (narrow := problem.narrowed()) is not None:
+            return DeviceDistances(narrow, backend.devices[:1] if on_device else backend.devices, progress)
     if on_device:
         raise UsageError(_ON_DEVICE)
     return CpuDistances(problem, options.threads, progress)

@@ -27,14 +27,16 @@ class Distances:
 
     Attributes:
         params: of the distance, and which pairs are given.
-        queries, targets: of one type of symbol; the same object where a set meets itself.
+        queries, targets: of one type of symbol.
         limits: see :meth:`DistanceParams.limits`.
+        with_itself: the targets are the queries.
     """
 
     params: DistanceParams
     queries: SymbolSet
     targets: SymbolSet
     limits: NDArray[np.int32]
+    with_itself: bool
 
     @classmethod
     def of(cls, params: DistanceParams, queries: SymbolSet, targets: SymbolSet | None) -> Distances:
@@ -42,19 +44,13 @@ class Distances:
         nucleotides = params.alphabet == "nucleotide"
         if nucleotides and (queries.on_device or others.on_device):
             raise UsageError("nucleotides are told apart on the host: arrays on a GPU are compared as they are")
-        if targets is None and nucleotides:
-            queries = others = queries.as_nucleotides(0)
-        elif nucleotides:
+        if nucleotides:
             queries, others = queries.as_nucleotides(0), others.as_nucleotides(1)
         if not (queries.on_device or others.on_device) and queries.symbols.dtype != others.symbols.dtype:
             queries, others = (
                 side if side.symbols.dtype == np.uint32 else side.widened() for side in (queries, others)
             )
-        return cls(params, queries, others, params.limits(max(queries.longest, others.longest)))
-
-    @property
-    def with_itself(self) -> bool:
-        return self.queries is self.targets
+        return cls(params, queries, others, params.limits(max(queries.longest, others.longest)), targets is None)
 
     @property
     def half(self) -> bool:
@@ -80,13 +76,14 @@ class Distances:
             return self
         if self.queries.symbols.dtype == np.uint8:
             return self if self.code_table[1] <= _MOST_CODES else None
-        sides = [self.queries.symbols] if self.with_itself else [self.queries.symbols, self.targets.symbols]
+        one = self.queries is self.targets
+        sides = [self.queries.symbols] if one else [self.queries.symbols, self.targets.symbols]
         known, numbers = np.unique(np.concatenate(sides), return_inverse=True)
         if len(known) >= _MOST_CODES:
             return None
         numbers = numbers.astype(np.uint8)
         queries = SymbolSet(numbers[: len(self.queries.symbols)], self.queries.offsets)
-        targets = queries if self.with_itself else SymbolSet(numbers[len(queries.symbols) :], self.targets.offsets)
+        targets = queries if one else SymbolSet(numbers[len(queries.symbols) :], self.targets.offsets)
         return replace(self, queries=queries, targets=targets)
 
     def blocks(self, workers: int) -> Iterator[tuple[int, int]]:

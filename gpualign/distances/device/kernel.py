@@ -90,7 +90,7 @@ class DistanceKernel:
             )
         ]
         q_offsets, q_order, table_at, starts_at, t_order, t_offsets, limits = addresses
-        symbols = q if problem.with_itself else symbols_on(slot, "targets", targets)
+        symbols = q if targets is queries else symbols_on(slot, "targets", targets)
         text = slot.device_array("text", 16 * max(1, int(starts[-1])))
         interleave = self.device.function("distances", "interleave", tuning.defines(4, MODES["global"]))
         count, absent = np.int32(len(targets)), np.uint32(codes - 1)

@@ -4,7 +4,7 @@
 // works a column behind the lane above it, whose last row it takes over: a step of all lanes is one of StripedColumn
 // (algo/common/myers_striped.hpp). Symbols stand as bit planes, so that a row equals a column's symbol where all planes do.
 //
-// Without a limit a first pass in a narrow band gives the cost of some alignment, which bounds the distance. Where the bound
+// Without a limit a first pass in a narrow band (of one word where a pair is not that long) gives the cost of some alignment, which bounds the distance. Where the bound
 // is not yet proved by the band, and still far above it, the band is doubled; then the last pass takes the bound for its
 // limit and leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
 #pragma once
@@ -16,7 +16,11 @@
 
 #include "algo/common/myers_striped.hpp"
 #include "algo/distances/strip.hpp"
+#include "algo/pairwise/edit_band.hpp"
 #include "distances/symbols.hpp"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace gpualign {
 namespace distances {
@@ -31,12 +35,17 @@ GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, s
 // A bit for each symbol of a text, as bytes 0 or -1.
 using BytePlane = std::vector<int8_t>;
 
+// A byte a lane, its sign in all bits; GCC does not see the one instruction by itself.
 GPUALIGN_HD Word load_mask(const int8_t* bytes) {
-    typedef int8_t Bytes __attribute__((vector_size(kLanes)));
-    typedef int64_t Longs __attribute__((vector_size(kLanes * 8)));
-    Bytes raw;
-    std::memcpy(&raw, bytes, sizeof raw);
-    return Word((typename Word::Raw) __builtin_convertvector(raw, Longs));
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+    return Word((Word::Raw)_mm512_maskz_cvtepi8_epi64(0xFF, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
+#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
+    return Word((Word::Raw)_mm256_cvtepi8_epi64(_mm_loadu_si32(bytes)));
+#else
+    Word mask(0);
+    for (int l = 0; l < kLanes; l++) mask.set(l, uint64_t(int64_t(bytes[l])));
+    return mask;
+#endif
 }
 
 template <class Symbol>
@@ -53,18 +62,30 @@ public:
         if (apart > limit) return kNone;
         if (n == 0 || m == 0) return apart;
         load(query, target);
+        const auto wide_pass = [&](int64_t margin) {
+            return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); });
+        };
         int64_t bound = std::max(n, m), margin = 64;
-        while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
-        for (;; margin *= 2) {
-            bound = std::min(bound, with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); }));
-            if (bound <= apart + 2 * margin + 1) return bound <= limit ? bound : kNone;  // ways out of the band cost more
-            if (std::min(bound, limit) <= kWorthLast * margin) break;
+        if (bound <= kShort && apart <= kShortGap) {
+            margin = (63 - apart) / 2;
+            bound = word_pass(margin);
+        } else {
+            while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
+            bound = wide_pass(margin);
         }
+        while (bound > apart + 2 * margin + 1) {  // else it is proved: ways out of the band cost more
+            if (std::min(bound, limit) <= kWorthLast * margin) break;
+            margin *= 2;
+            bound = std::min(bound, wide_pass(margin));
+        }
+        if (bound <= apart + 2 * margin + 1) return bound <= limit ? bound : kNone;
         const int64_t last = std::min(bound, limit);
         return with_planes([&](auto planes) { return pruned_pass<decltype(planes)::value>(last); });
     }
 
 private:
+    // sequences for which a band of one word is worth it, with ends so far apart at most
+    static constexpr int64_t kShort = 1 << 15, kShortGap = 32;
     static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
 
     template <class Pass>
@@ -85,11 +106,11 @@ private:
         for (int64_t i = 0; i < n; i++) query_[size_t(i)] = codes_[query[i]] - 1;
         uint32_t most = uint32_t(codes_.count()) - 2;
         texts_.clear();
-        std::vector<uint32_t> target_codes(static_cast<size_t>(m));
+        target_.resize(size_t(m));
         for (int64_t j = 0; j < m; j++) {
             const uint32_t code = codes_[target[j]];
-            target_codes[size_t(j)] = code ? code - 1 : uint32_t(codes_.count()) - 1;
-            most = std::max(most, target_codes[size_t(j)]);
+            target_[size_t(j)] = code ? code - 1 : uint32_t(codes_.count()) - 1;
+            most = std::max(most, target_[size_t(j)]);
         }
         planes_ = 1;
         while (most >> planes_) planes_++;
@@ -97,7 +118,7 @@ private:
         // lanes look back by as many columns, and ahead at the end
         for (int p = 0; p < planes_; p++) {
             BytePlane plane(size_t(m) + 2 * kLanes, 0);
-            for (int64_t j = 0; j < m; j++) plane[size_t(j + kLanes)] = int8_t(-int(target_codes[size_t(j)] >> p & 1));
+            for (int64_t j = 0; j < m; j++) plane[size_t(j + kLanes)] = int8_t(-int(target_[size_t(j)] >> p & 1));
             texts_.push_back(std::move(plane));
         }
         ups_.assign(size_t(m) + 2 * kLanes, 1);
@@ -131,6 +152,27 @@ private:
 
     int64_t strip_rows() const { return int64_t(built_words_) * 64 * kLanes; }
     int64_t top_of(int64_t strip) const { return std::max<int64_t>(0, strip * strip_rows() - pad_); }
+
+    // The same as band_pass, for a band of one word, without vectors (algo/pairwise/edit_band.hpp).
+    int64_t word_pass(int64_t margin) {
+        const int64_t n = size_.n, m = size_.m;
+        const int64_t below = margin + std::max<int64_t>(0, m - n), above = margin + std::max<int64_t>(0, n - m);
+        const size_t codes = codes_.count(), words = size_t(n + below + above) / 64 + 3;
+        bits_.assign(codes * words, 0);  // bit i of a code: query symbol i - below
+        for (int64_t i = 0; i < n; i++) bits_[query_[size_t(i)] * words + size_t(i + below) / 64] |= uint64_t(1) << ((i + below) % 64);
+        nw::BandColumn<uint64_t, 1> column;
+        column.start(int32_t(below));
+        int64_t distance = above;
+        for (int64_t j = 0; j < m; j++) {
+            const uint64_t* at = &bits_[target_[size_t(j)] * words + size_t(j) / 64];
+            uint64_t eq = at[0] >> (j % 64) | at[1] << 1 << (63 - j % 64), d0, hp, hn;
+            column.step(&eq, &d0, &hp, &hn);
+            distance += 1 - int64_t(d0 >> (below + above) & 1);
+        }
+        // from the lowest diagonal up to the last row; bit b stands for row m + 1 - below + b
+        const uint64_t behind = ((uint64_t(1) << (below + above)) - 1) & ~((uint64_t(1) << (n - m + below)) - 1);
+        return distance - __builtin_popcountll(column.vp[0] & behind) + __builtin_popcountll(column.vn[0] & behind);
+    }
 
     // The cost of the best alignment on diagonals -margin to (m - n) + margin (or the other way round).
     template <int Planes>
@@ -251,10 +293,10 @@ private:
     PairSize size_{0, 0};
     int planes_ = 2, built_words_ = 0;
     int64_t strips_ = 0, pad_ = 0;
-    std::vector<uint32_t> query_;
+    std::vector<uint32_t> query_, target_;  // codes
     std::vector<BytePlane> texts_;
     std::vector<Word> rows_;
-    std::vector<uint64_t> ups_, downs_;
+    std::vector<uint64_t> ups_, downs_, bits_;
 };
 
 }  // namespace distances
