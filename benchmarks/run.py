@@ -137,6 +137,12 @@ BENCHMARKS = {
         quick="--sets ecoli --share 0.05",
     ),
     "real-reads": Benchmark("map: agreement with bwa mem on real reads", "real_reads.py", cpu=("",)),
+    "mapper-api": Benchmark(
+        "map: Mapper over a Python iterator of reads, compared with mappy",
+        "mapper_api.py",
+        cpu=("",),
+        quick="--reads 2000 --rounds 1 --genomes ecoli_mg1655",
+    ),
     "validity": Benchmark(
         "map: what samtools and bcftools say of its output", "validity.py", cpu=("",), quick="--sets bundled"
     ),
@@ -164,6 +170,18 @@ BENCHMARKS = {
     ),
     "gpu-peers": Benchmark(
         "edit distances and Needleman-Wunsch scores on a GPU, compared with StringZillas", "gpu_peers.py", cuda=("",)
+    ),
+    "distances": Benchmark(
+        "distances of all pairs and of one long pair on the CPU, compared with RapidFuzz and edlib",
+        "distances.py",
+        cpu=("",),
+        quick="--rounds 1",
+    ),
+    "distances-devices": Benchmark(
+        "distances and scores of all pairs on a GPU, whole calls, compared with StringZillas",
+        "distances_devices.py",
+        cuda=("",),
+        quick="--rounds 1",
     ),
     "pairwise": Benchmark(
         "pairwise: compared with parasail on the CPU; rates and whole commands on a GPU",

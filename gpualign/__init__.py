@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from gpualign.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from gpualign.distances.api import distances as distances
+    from gpualign.distances.api import scores as scores
     from gpualign.errors import DeviceError as DeviceError
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from gpualign.io.in_memory import read_sequences as read_sequences
     from gpualign.lcs.api import lcs_filter as lcs_filter
     from gpualign.map.api import Mapper as Mapper
+    from gpualign.map.hits import Hit as Hit
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
+    from gpualign.tables.table import Table as Table
     from gpualign.verify.api import verify as verify
 
 
@@ -42,8 +46,12 @@ _HOMES = {
     "iter_pairwise": "gpualign.pairwise.api",
     "lcs_filter": "gpualign.lcs.api",
     "find_mems": "gpualign.mems.api",
+    "distances": "gpualign.distances.api",
+    "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",
+    "Hit": "gpualign.map.hits",
     "read_sequences": "gpualign.io.in_memory",
+    "Table": "gpualign.tables.table",
     "GpualignError": "gpualign.errors",
     "UsageError": "gpualign.errors",
     "InputError": "gpualign.errors",

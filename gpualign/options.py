@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from gpualign.params import RunOptions
+from gpualign.errors import UsageError
+from gpualign.params import TABLE_FORMATS, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -117,11 +119,22 @@ def run_options(command: F) -> F:
     return command
 
 
+#: adds the format of a command's table
+table_option = click.option(
+    "--output-format",
+    "table_format",
+    type=click.Choice(TABLE_FORMATS),
+    help="Format of the table; Parquet and Arrow hold what TSV holds.  [default: by the output's name: .parquet or "
+    ".arrow, else tsv]",
+)
+
+
 def take_run_options(values: dict[str, Any]) -> RunOptions:
     """Remove the shared options from a command's keyword arguments and make them a :class:`RunOptions`."""
     values.pop("debug")
+    output = values.pop("output")
     return RunOptions(
-        output=values.pop("output"),
+        output=output,
         threads=values.pop("threads") or 0,
         device=values.pop("device"),
         max_gpu_mem=values.pop("max_gpu_mem"),
@@ -130,4 +143,26 @@ def take_run_options(values: dict[str, Any]) -> RunOptions:
         quiet=values.pop("quiet"),
         json=values.pop("json"),
         cluster=values.pop("cluster"),
+        output_format=_table_format(values.pop("table_format"), output) if "table_format" in values else "tsv",
     )
+
+
+_TABLE_NAMES = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}
+
+
+def _table_format(given: str | None, output: str | None) -> str:
+    """What the option or the name says.
+
+    Raises:
+        UsageError: they contradict each other, or the library for it is missing.
+    """
+    parts = (output or "").lower().split(".")[1:]
+    named = _TABLE_NAMES.get(parts[-1]) if parts else None
+    form = given or named or "tsv"
+    if named not in (None, form):
+        raise UsageError(f"{output} is named as {named}, not as {form}")
+    if parts[-1:] in (["gz"], ["bgz"]) and (form != "tsv" or _TABLE_NAMES.get(parts[-2:][0], "tsv") != "tsv"):
+        raise UsageError(f"Parquet and Arrow are not compressed once more: {output}")
+    if form != "tsv" and importlib.util.find_spec("pyarrow") is None:
+        raise UsageError(f"{form} needs pyarrow (pip install 'gpualign[tables]')")
+    return form

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from gpualign.errors import UsageError, check_range
 
 _MAX_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
+#: of tables
+TABLE_FORMATS = ("tsv", "parquet", "arrow")
 _CLUSTER = re.compile(r"local:[1-9]\d*|\w+://.+|.+\.json")
 
 
@@ -36,6 +38,7 @@ class RunOptions:
         progress: show a progress bar where standard error is a terminal.
         quiet: no summary on standard error.
         json: path of the run report, or None.
+        output_format: of a table, one of :data:`TABLE_FORMATS`.
         cluster: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
     """
 
@@ -48,6 +51,7 @@ class RunOptions:
     quiet: bool = False
     json: str | None = None
     cluster: str | None = None
+    output_format: str = "tsv"
 
     def __post_init__(self) -> None:
         if self.threads == 0:
@@ -56,5 +60,7 @@ class RunOptions:
         check_range("batch size", self.batch_size, 1, _LARGEST_BATCH)
         if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")
+        if self.output_format not in TABLE_FORMATS:
+            raise UsageError(f"a table's format is {', '.join(TABLE_FORMATS)}, not {self.output_format!r}")
         if self.cluster is not None and not _CLUSTER.fullmatch(self.cluster):
             raise UsageError(f"cluster must be local:N, tcp://host:port or a scheduler.json file, not {self.cluster!r}")

@@ -6,11 +6,15 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from gpualign.io.files import open_output
 from gpualign.params import RunOptions
 from gpualign.version import __version__
+
+#: called now and then with what is done so far, and of how much (None: nobody knows yet)
+OnProgress = Callable[[int, "int | None"], object]
 
 
 def tell(command: str, message: str) -> None:
@@ -66,16 +70,21 @@ class Report:
 
 
 class Progress:
-    """A tqdm bar on a terminal, nothing elsewhere."""
+    """A tqdm bar on a terminal, nothing elsewhere; for the Python functions a call."""
 
-    def __init__(self, options: RunOptions, unit: str, total: int | None = None) -> None:
-        self._bar = None
+    def __init__(
+        self, options: RunOptions, unit: str, total: int | None = None, call: OnProgress | None = None
+    ) -> None:
+        self._bar, self._call, self._done, self._total = None, call, 0, total
         if options.progress and not options.quiet and sys.stderr.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False)
 
     def update(self, n: int) -> None:
+        self._done += n
+        if self._call is not None:
+            self._call(self._done, self._total)
         if self._bar is not None:
             self._bar.update(n)
 

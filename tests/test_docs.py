@@ -154,8 +154,9 @@ def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     }
 
 
-def test_readme_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_python_in_pages_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 3
     assert result.failed == 0

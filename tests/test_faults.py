@@ -30,6 +30,7 @@ COMMANDS = dict(bad_input.COMMANDS)
 COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
 COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
 COMMANDS["map --sort"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort --mark-duplicates"
+COMMANDS["pairwise --output-format parquet"] = "pairwise {folder}/reads.fq --output-format parquet"
 COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 

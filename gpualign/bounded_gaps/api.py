@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.bounded_gaps.cpu import GapAlignments, PairBlock
 from gpualign.bounded_gaps.params import GapsParams
-from gpualign.bounded_gaps.run import Aligner, RowFormat
+from gpualign.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.bounded_gaps.tuning import KERNELS
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work, mean_cells
 from gpualign.io.pair_inputs import PairInputs
 from gpualign.params import RunOptions
-from gpualign.report import Progress
+from gpualign.report import OnProgress, Progress
+from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
-
-_SCORE_FIELDS = [("query", "i4"), ("target", "i4"), ("score", "f8"), ("gapopens", "i4"), ("tend", "i4")]
-SCORE_DTYPE = np.dtype(_SCORE_FIELDS)
-MAX_GAPS_DTYPE = np.dtype([*_SCORE_FIELDS, ("tstart", "i4"), ("gaps", "i4"), ("cigar", "O")])
+from gpualign.tables.column import TextColumn
+from gpualign.tables.drawing import Drawing
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Look, Table
 
 
 def iter_max_gaps(
-    params: GapsParams, scoring: Scoring, inputs: PairInputs, options: RunOptions
-) -> Iterator[NDArray[Any]]:
+    params: GapsParams, scoring: Scoring, inputs: PairInputs, options: RunOptions, progress: OnProgress | None = None
+) -> Iterator[Table[Row]]:
     """Parts of the result of :func:`gpualign.pairwise` with ``max_gaps``, at least one.
 
     >>> from gpualign import pairwise
@@ -38,27 +38,55 @@ def iter_max_gaps(
     """
     model = params.model(scoring)
     layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
-    yield np.empty(0, MAX_GAPS_DTYPE if model.traceback else SCORE_DTYPE)
+    none = np.empty(0, np.int32)
+    nothing = PairBlock(inputs.queries, inputs.targets, none, none)
+    yield _table(layout, nothing, GapAlignments(none, none, none, none, np.empty((0, model.max_gaps, 3), np.int32)))
+    done = Progress(options, "pairs", inputs.source.total, progress)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
     with open_backend(options, "pairwise", Work.of(KERNELS, cells)) as backend:
-        aligner = Aligner(backend, inputs.queries, inputs.targets, options, Progress(options, "pairs"))
+        aligner = Aligner(backend, inputs.queries, inputs.targets, options, done)
         for block, answer in aligner.run(inputs.source, model, params.best):
-            yield _rows(layout, block, answer)
+            yield _table(layout, block, answer)
 
 
-def _rows(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> NDArray[Any]:
-    rows = np.empty(len(block), MAX_GAPS_DTYPE if layout.model.traceback else SCORE_DTYPE)
+def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[Row]:
     found = answer.gaps >= 0
-    rows["query"], rows["target"] = block.pattern_ids, block.text_ids
-    rows["score"] = np.where(found, answer.score / layout.scoring.scale, np.nan)
-    rows["gapopens"] = answer.gaps
-    rows["tend"] = np.where(found, answer.end, -1)
-    if answer.gap_list is None:
-        return rows
-    rows["tstart"] = np.where(found, answer.start, -1)
+    columns: dict[str, Column] = {
+        "query": block.pattern_ids,
+        "target": block.text_ids,
+        "score": np.where(found, answer.score / layout.scoring.scale, np.nan),
+        "gapopens": answer.gaps,
+        "tend": np.where(found, answer.end, -1).astype(np.int32),
+    }
+    if not layout.model.traceback or answer.gap_list is None:
+        return Table(columns)
+    columns["tstart"] = np.where(found, answer.start, -1).astype(np.int32)
     counted = np.arange(layout.model.max_gaps) < answer.gaps[:, None]
-    rows["gaps"] = np.where(found, (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1), -1)
-    place = layout.columns.index("cigar")
+    letters = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
+    columns["gaps"] = np.where(found, letters, -1).astype(np.int32)
+    place = list(columns_of(layout.model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
-    rows["cigar"] = [line.split(b"\t")[place].decode() for line in lines]
-    return rows
+    columns["cigar"] = TextColumn.of([line.split(b"\t")[place] for line in lines])
+    return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.symbols)))
+
+
+@dataclass(frozen=True)
+class _Drawer:
+    """From a row to its alignment."""
+
+    patterns: EncodedSequences
+    texts: EncodedSequences
+    letters: str
+
+    def __call__(self, row: Row) -> Drawing | None:
+        if row.cigar == "*":
+            return None
+        letters = np.frombuffer(self.letters.encode(), np.uint8)
+        return Drawing(
+            query=letters[self.patterns.sequence(row.query)].tobytes(),
+            target=letters[self.texts.sequence(row.target)][row.tstart : row.tend].tobytes(),
+            cigar=row.cigar,
+            query_name=f"query {self.patterns.names[row.query]}",
+            target_name=f"target {self.texts.names[row.target]}",
+            target_start=row.tstart,
+        )

@@ -20,6 +20,7 @@ from gpualign.engine.tiles import Tiles, digest
 from gpualign.engine.work import Work
 from gpualign.errors import check_count, counted
 from gpualign.io.pair_inputs import PairFiles
+from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
@@ -30,6 +31,7 @@ from gpualign.sequences.pairs import PairSource
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
 SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")
+_TEXTS = ("query", "target", "gaps", "cigar")
 #: bytes that a pair costs on its way: ids, answers and its row
 _PAIR_BYTES = 16
 #: cells of a block, so that threads share the work and a GPU's launch stays far under a second
@@ -57,13 +59,12 @@ def run_max_gaps(
     model = params.model(scoring)
     rows = 0
     work = Work.of(KERNELS, files.cells())
-    with run.opening(work) as opening, run.output() as out:
+    columns = columns_of(model)
+    with run.opening(work) as opening, run.table(columns, header) as out:
         found = files.read(scoring)
         patterns, texts, pairs = found.queries, found.targets, found.source
         backend = opening.backend()
         layout = RowFormat(patterns, texts, scoring, model)
-        if header:
-            out.write(layout.header())
         with run.progress("pairs", pairs.total) as progress:
             aligner = Aligner(backend, patterns, texts, options, progress)
             for block, answer in aligner.run(pairs, model, params.best, resume):
@@ -153,19 +154,18 @@ def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: i
     return PairIds(found, best_text[found])
 
 
+def columns_of(model: GapModel) -> dict[str, Kind]:
+    """The table's columns."""
+    names = COLUMNS if model.traceback else SCORE_COLUMNS
+    return {name: "text" if name in _TEXTS else "number" if name == "score" else "integer" for name in names}
+
+
 class RowFormat:
     """Rows of the output table."""
 
     def __init__(self, patterns: EncodedSequences, texts: EncodedSequences, scoring: Scoring, model: GapModel) -> None:
         self.patterns, self.texts, self.scoring, self.model = patterns, texts, scoring, model
         self._names = (*_joined(patterns.names), *_joined(texts.names))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return COLUMNS if self.model.traceback else SCORE_COLUMNS
-
-    def header(self) -> bytes:
-        return ("\t".join(self.columns) + "\n").encode()
 
     def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
         """One row a pair."""

@@ -18,6 +18,7 @@ from gpualign.params import available_cores
 
 #: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
 SELF_TESTS: dict[str, str] = {
+    "distances": "gpualign.distances.device.self_test:self_test",
     "lcs": "gpualign.lcs.device.lengths:self_test",
     "lcs subsequences": "gpualign.lcs.device.trace:self_test",
     "map": "gpualign.map.device.kernel:self_test",

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from gpualign.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
+from gpualign.distances.tuning import KERNELS as DISTANCES
 from gpualign.engine.gpu import compiler
 from gpualign.errors import DeviceError
 from gpualign.lcs.tuning import KERNELS as LCS
@@ -16,8 +17,8 @@ from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
 from gpualign.verify.tuning import KERNELS as VERIFY
 
-#: of all commands
-KERNELS = (BOUNDED_GAPS, LCS, MAP, MEMS, PAIRWISE, VERIFY)
+#: of all commands and of what Python has beside them
+KERNELS = (BOUNDED_GAPS, DISTANCES, LCS, MAP, MEMS, PAIRWISE, VERIFY)
 
 
 def variants() -> list[compiler.Variant]:

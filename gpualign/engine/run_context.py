@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from gpualign.engine.opening import Opening
 from gpualign.engine.work import Work
 from gpualign.io.files import OutputFile, open_output
 from gpualign.io.paths import check_paths
+from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, tell, warn
 
@@ -53,6 +54,10 @@ class RunContext:
     def output(self) -> AbstractContextManager[OutputFile]:
         """What ``options.output`` names; use it in a ``with`` block."""
         return open_output(self.options.output, self.options.threads)
+
+    def table(self, columns: Mapping[str, Kind], header: bool = True) -> AbstractContextManager[TableSink]:
+        """The same for a table; arguments as of :func:`open_table`."""
+        return open_table(self.options, columns, header)
 
     def progress(self, unit: str, total: int | None = None) -> Progress:
         """A progress bar; use it in a ``with`` block."""

@@ -64,7 +64,7 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
     texts = [text.encode() if isinstance(text, str) else bytes(text) for text in sequences]  # as files have it
     letters, offsets = join_bytes(texts)
     if alphabet == "nucleotide":
-        letters = _nucleotides(letters, offsets)
+        letters = checked_nucleotides(letters, offsets)
     names, name_offsets = join_bytes([str(number).encode() for number in range(len(texts))])
     return SequenceBatch(names, name_offsets, letters, offsets)
 
@@ -77,13 +77,14 @@ def batches_of(
     Nothing but the batch at hand is held of a file or an iterator.
     """
     first = 0
-    for batch in _unnumbered(sequences, bases, letters):
+    for batch in parts_of(sequences, bases, letters):
         names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
         first += len(batch)
         yield replace(batch, names=names, name_offsets=offsets)
 
 
-def _unnumbered(sequences: Sequences | ReadSource, bases: int, letters: Letters) -> Iterator[SequenceBatch]:
+def parts_of(sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide") -> Iterator[SequenceBatch]:
+    """As :func:`batches_of`, with the names that they have; those without one are numbered in each batch."""
     if isinstance(sequences, ReadSource):
         for item in single_items(sequences, bases):
             yield parse(item, letters) if isinstance(item, Chunk) else to_batch(item)
@@ -157,15 +158,24 @@ def packed(batch: SequenceBatch) -> Reference:
     return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
 
 
-def _nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Upper case, U as T."""
-    table = np.zeros(256, np.uint8)
-    for letter in _NUCLEOTIDES:
-        table[[letter, ord(chr(letter).lower())]] = ord("T") if letter == ord("U") else letter
-    translated = table[letters]
-    bad = np.flatnonzero(translated == 0)
-    if bad.size:
-        record = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+#: upper case, U as T, 0 for what is no nucleotide code
+_CODES = bytes(
+    0 if letter not in _NUCLEOTIDES else ord("T") if letter == ord("U") else letter
+    for letter in (ord(chr(byte).upper()) if byte < 128 else 0 for byte in range(256))
+)
+
+
+def checked_nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64], first: int = 0) -> NDArray[np.uint8]:
+    """Upper case, U as T; ``first`` is the number of the first sequence.
+
+    Raises:
+        InputError: a letter that is no nucleotide code.
+    """
+    text = letters.tobytes().translate(_CODES)
+    translated = np.frombuffer(text, np.uint8)
+    if b"\0" in text:
+        bad = np.flatnonzero(translated == 0)
+        record = first + int(np.searchsorted(offsets, bad[0], side="right")) - 1
         wrong = letters[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
         raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
     return translated

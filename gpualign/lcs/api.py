@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
@@ -16,10 +13,11 @@ from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet
 from gpualign.lcs.run import LcsFilter, strands_of
 from gpualign.lcs.tuning import KERNELS
+from gpualign.report import OnProgress, Progress
+from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Table
 
-_FIELDS = [("subject", "i8"), ("lcs", "i4"), ("length", "i4"), ("strand", "U1")]
-LCS_DTYPE = np.dtype(_FIELDS)
-_WITH_SUBSEQUENCE = np.dtype([*_FIELDS, ("subsequence", "O")])
 #: letters of subjects handed to the backend at once
 _BATCH = 1 << 22
 
@@ -38,7 +36,8 @@ def lcs_filter(
     subsequence: bool = False,
     device: str = "auto",
     threads: int = 0,
-) -> NDArray[Any]:
+    progress: OnProgress | None = None,
+) -> Table[Row]:
     """Rank subjects by the length of their longest common subsequence (not substring) with a query.
 
     >>> rows = lcs_filter("GATTACA", ["CCCC", "GCATGCT", "GATTTACCA"], top=2, subsequence=True)
@@ -55,12 +54,12 @@ def lcs_filter(
         alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
         strand: "both": the better of the query and its reverse complement, plus when they are equal.
         subsequence: also give the one that is leftmost in the query, in its letters.
-        device, threads: as for :func:`gpualign.verify`.
+        device, threads, progress: as for :func:`gpualign.verify`; letters of subjects are counted.
 
     Returns:
-        Structured (kept,), best first, equal ones in input order: ``subject`` (its number), ``lcs``, ``length`` (of the
-        subject), ``strand``, and with ``subsequence`` that (bytes). Bit-parallel after Crochemore et al. (2001);
-        subsequences after Hirschberg (1975).
+        A :class:`gpualign.Table`, best first, equal ones in input order: ``subject`` (its number), ``lcs``,
+        ``length`` (of the subject), ``strand``, and with ``subsequence`` that (bytes). Bit-parallel after
+        Crochemore et al. (2001); subsequences after Hirschberg (1975).
 
     Raises:
         UsageError: a parameter out of range.
@@ -83,12 +82,16 @@ def lcs_filter(
     with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
         one = as_batch([query], letters)
         lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
-        for _ in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
-            pass  # everything is ranked
+        done = Progress(options, "letters", call=progress)
+        for _, residues in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
+            done.update(residues)  # everything is ranked
         hits = [hit for _, _, hit in lcs.ranked(backend)]
-    rows = np.empty(len(hits), _WITH_SUBSEQUENCE if subsequence else LCS_DTYPE)
-    rows["subject"], rows["lcs"] = [hit.place for hit in hits], [hit.lcs for hit in hits]
-    rows["length"], rows["strand"] = [hit.length for hit in hits], [hit.strand for hit in hits]
+    columns: dict[str, Column] = {
+        "subject": np.array([hit.place for hit in hits], np.int64),
+        "lcs": np.array([hit.lcs for hit in hits], np.int32),
+        "length": np.array([hit.length for hit in hits], np.int32),
+        "strand": SignColumn.of_strands(np.array([hit.strand == "-" for hit in hits], bool)),
+    }
     if subsequence:
-        rows["subsequence"] = [hit.subsequence for hit in hits]
-    return rows
+        columns["subsequence"] = TextColumn.of([hit.subsequence for hit in hits], binary=True)
+    return Table(columns)

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from gpualign.errors import UsageError
 from gpualign.io.paths import listed_files
 from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import ALPHABETS
-from gpualign.options import default_of, run_options, take_run_options
+from gpualign.options import default_of, run_options, table_option, take_run_options
 
 
 def _default(name: str) -> Any:
@@ -79,6 +80,7 @@ def _default(name: str) -> Any:
 @click.option("--lines", is_flag=True, help="Read plain text: each line is a sequence, named by its number.")
 @click.option("--no-header", is_flag=True, help="No header line.")
 @click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
+@table_option
 @run_options
 def command(**values: Any) -> None:
     """Rank subjects by their longest common subsequence (not substring) with a query.
@@ -104,5 +106,7 @@ def command(**values: Any) -> None:
         lines=values.pop("lines"),
         header=not values.pop("no_header"),
     )
+    if values["fasta"] and options.output_format != "tsv":
+        raise UsageError(f"--fasta is text: it does not go with {options.output_format}")
     values["alphabet"] = values["alphabet"] or ("bytes" if files.lines else "dna")
     run_lcs_filter(LcsFilterParams(whole_records=values.pop("fasta"), **values), files, options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from gpualign.errors import check_count
-from gpualign.io.files import OutputFile
+from gpualign.io.table_output import Kind, TableSink
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 
 #: what would break a table's line, as text
@@ -55,17 +55,30 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}" if whole else "*"
 
 
+_COLUMNS: dict[str, Kind] = {
+    "rank": "integer",
+    "query": "text",
+    "subject": "text",
+    "lcs": "integer",
+    "qlen": "integer",
+    "slen": "integer",
+    "qcov": "number",
+    "scov": "number",
+}
+
+
+def columns_of(params: LcsFilterParams) -> dict[str, Kind]:
+    """The table's columns."""
+    more = {"strand": params.strand == "both", "subsequence": params.subsequence}
+    return _COLUMNS | {name: "text" for name, there in more.items() if there}
+
+
 class LcsWriter:
     """Formats rows; ``rows`` counts them."""
 
-    def __init__(self, out: OutputFile, params: LcsFilterParams, files: LcsFilterFiles) -> None:
+    def __init__(self, out: TableSink, params: LcsFilterParams, files: LcsFilterFiles) -> None:
         self._out, self._params, self._files = out, params, files
         self.rows = 0
-        if files.header and not params.whole_records:
-            columns = ["rank", "query", "subject", "lcs", "qlen", "slen", "qcov", "scov"]
-            columns += ["strand"] if params.strand == "both" else []
-            columns += ["subsequence"] if params.subsequence else []
-            out.write("\t".join(columns).encode() + b"\n")
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write (rank or None, query, hit) rows."""

@@ -21,7 +21,7 @@ from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import reader_of
 from gpualign.io.sizes import letters_of, product
 from gpualign.lcs.cpu import ScoredBatch, Winners
-from gpualign.lcs.output import Hit, LcsWriter, Row
+from gpualign.lcs.output import Hit, LcsWriter, Row, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
@@ -208,7 +208,8 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     """
     run = RunContext("lcs-filter", options, files.inputs)
     work = Work.of(KERNELS, product((letters_of(files.query), letters_of(*files.subjects))))
-    with run.opening(work) as opening, run.output() as out:
+    output = run.output() if params.whole_records else run.table(columns_of(params), files.header)
+    with run.opening(work) as opening, output as out:
         lcs = LcsFilter(params, read_queries(params, files), options.threads, options.cluster is not None)
         for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
-from typing import Any
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.engine.opening import open_backend
-from gpualign.engine.stage import HostedStage
+from gpualign.engine.select import parse_device
+from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.work import Work
-from gpualign.errors import UsageError
+from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
-from gpualign.io.mates import PairedParts, interleaved_batches, paired_parts, to_reads
-from gpualign.io.reads import ReadSource
+from gpualign.io.in_memory import Sequences, as_batch, packed, run_options
+from gpualign.io.mates import to_reads
+from gpualign.io.records import Read, batch_of
+from gpualign.map.api_inputs import Given, Item, is_path, is_sequence, work_of_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.kernel import make_kernel, runs_on_gpu
 from gpualign.map.device.records import DeviceRecords
+from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.pairs import PairModel, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.tuning import KERNELS
+from gpualign.map.segments import header_of, segments_of
+from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.tables.table import Table
 
-#: a record: its read's number, SAM's flag, the contig's number (-1 unmapped), 0-based position, quality, scores, CIGAR
-MAP_DTYPE = np.dtype(
-    [
-        *(("read", "i8"), ("flag", "u2"), ("contig", "i4"), ("position", "i8")),
-        *(("mapq", "u1"), ("score", "i4"), ("distance", "i4"), ("cigar", "O")),
-    ]
-)
+if TYPE_CHECKING:
+    import pysam
+
+R = TypeVar("R")
 #: fields of the parameters that have a shorter name here
 _FIELDS = {
     "most_hits": "max_hits",
@@ -45,10 +49,17 @@ _FIELDS = {
     "clip": "clip_penalty",
     "unpaired": "unpaired_penalty",
 }
-#: bases of reads that a thread takes at once
-_BATCH = 1 << 22
-#: number of reads, and their records
-Part = tuple[int, NDArray[Any]]
+#: bases of reads that a thread takes at once, of files and for a GPU, and of reads in memory where threads share them
+_BATCH, _SMALL_BATCH = 1 << 22, 1 << 19
+_CLOSED = "the mapper is closed"
+
+
+class Part(NamedTuple):
+    """A batch and its records."""
+
+    batch: SequenceBatch
+    alignments: Alignments
+    pairs: PairModel | None
 
 
 class Mapper:
@@ -60,14 +71,29 @@ class Mapper:
     >>> rows[["read", "flag", "contig", "position", "cigar"]].tolist()
     [(0, 0, 0, 40, '32M'), (1, 16, 0, 48, '31M'), (2, 4, -1, 0, '*')]
 
+    One read at a time, with mappy's names:
+
+    >>> for hit in mapper.map("GATCAAGATATCGCGCAAATAGCTGCAATCG"):
+    ...     print(hit.ctg, hit.r_st, hit.r_en, hit.strand, hit.mapq, hit.NM, hit.cigar_str)
+    0 48 79 -1 60 0 31M
+
+    A stream of reads, of which only a few are held:
+
+    >>> reads = (("a", genome[30:62], None), ("b", "C" * 32, None))
+    >>> [(name, [hit.position for hit in hits]) for (name, _, _), hits in mapper.stream(reads)]
+    [('a', [30]), ('b', [])]
+
+    Threads may share a mapper. It can be pickled, and used after a fork. It keeps GPUs that it has used until it is
+    closed: call :meth:`close`, or use it in a ``with`` block.
+
     Args:
         reference: nucleotide sequences, or a file of them or of a saved index.
         preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
+        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; reads that come alone are mapped on the CPU.
         threads: host threads; 0: all cores.
         parameters: of :class:`gpualign.map.params.MapParams` and its groups, on top of the preset: ``error_rate``,
             ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``, ``most_hits``,
-            ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``.
+            ``most_candidates``, ``insert_size``, ``orientation``, ``unpaired``, ``secondary``.
 
     Attributes:
         names: of the contigs.
@@ -87,43 +113,225 @@ class Mapper:
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths
+        self._start()
 
-    def map(self, reads: Sequences, mates: Sequences | None = None) -> NDArray[Any]:
+    def _start(self) -> None:
+        self._target = Target(self.names, self.lengths.tolist(), self._params.scoring)
+        self._idle: list[Backend] = []  # GPUs that no call uses at present
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._closed = self._used_gpu = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("_params", "_options", "_index", "names", "lengths")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+    def __enter__(self) -> Mapper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the GPUs; the mapper maps no more. Calls in progress end, and give back theirs."""
+        with self._lock:
+            self._closed, idle, self._idle = True, self._idle, []
+        if self._process == os.getpid():
+            for backend in idle:
+                backend.close()
+
+    def map(
+        self,
+        reads: Sequences | Iterable[Read],
+        mates: Sequences | Iterable[Read] | None = None,
+        *,
+        progress: OnProgress | None = None,
+    ) -> Table[Hit]:
         """Map reads, or pairs where ``mates`` has R2, or a SAM, BAM or CRAM file says that they are pairs.
 
+        Args:
+            reads: a file, a batch, or reads: text, (name, sequence), (name, sequence, quality), or records of
+                Biopython, pysam or dnaio. A text of nothing but nucleotide codes that is no file's name, and bytes,
+                are one read: the result has no row then if it is not mapped.
+            mates: the same of R2.
+            progress: called now and then with the number of reads that are mapped.
+
         Returns:
-            Structured (records,): of each read, in order, the primary record, then any further ones: ``read`` (its
+            A table of :class:`Hit`: of each read, in order, the primary record, then any further ones: ``read`` (its
             number; the mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (its number; -1 unmapped),
             ``position`` (0-based), ``mapq``, ``score`` (affine, clips cost nothing), ``distance`` (edits of the whole
             read; -1 where the record was not found by it), ``cigar`` (text; "*" unmapped).
 
         Raises:
+            UsageError: what is given are no reads, or the mapper is closed.
             InputError: a base that is no nucleotide code, unequal numbers of mates, a file that cannot be read or
                 whose mates are not neighbours.
         """
-        return np.concatenate([np.empty(0, MAP_DTYPE), *self.iter_map(reads, mates)])
+        if is_sequence(reads):
+            return self._map_one(reads, mates)
+        kept = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
+        none = hit_table(_NOTHING, 0, self._target, kept)
+        return Table.concat([none, *self._tables(reads, mates, progress, kept)])
 
-    def iter_map(self, reads: Sequences, mates: Sequences | None = None) -> Iterator[NDArray[Any]]:
+    def iter_map(
+        self,
+        reads: Sequences | Iterable[Read],
+        mates: Sequences | Iterable[Read] | None = None,
+        *,
+        progress: OnProgress | None = None,
+    ) -> Iterator[Table[Hit]]:
         """As :meth:`map`, batch by batch; of files and iterators only the batches in flight are held.
 
         Yields:
             Parts of :meth:`map`'s result, in order.
         """
-        with ExitStack() as stack:
-            pairs, batches = self._batches(reads, mates, stack)
-            first = 0
-            work = Work.of(KERNELS, letters_in(reads, mates))
-            backend = stack.enter_context(open_backend(self._options, "map", work))
-            parts = stack.enter_context(closing(backend.run(batches, self._stage(pairs))))
-            for count, rows in parts:
-                rows["read"] += first
-                first += count
-                yield rows
+        yield from self._tables(reads, mates, progress, None)
 
-    def _stage(self, pairs: PairModel | None) -> HostedStage[PairedParts | SequenceBatch, Part]:
+    @overload
+    def stream(
+        self, reads: Iterable[R], mates: None = None, *, progress: OnProgress | None = None
+    ) -> Iterator[tuple[R, list[Hit]]]: ...
+    @overload
+    def stream(
+        self, reads: Iterable[R], mates: Iterable[R], *, progress: OnProgress | None = None
+    ) -> Iterator[tuple[tuple[R, R], tuple[list[Hit], list[Hit]]]]: ...
+    def stream(
+        self, reads: Iterable[Read], mates: Iterable[Read] | None = None, *, progress: OnProgress | None = None
+    ) -> Iterator[tuple[Any, Any]]:
+        """Map reads one after the other, as they come; few are held.
+
+        Args:
+            reads: an iterable of what :meth:`map` takes as a read.
+            mates: as many of R2.
+            progress: as for :meth:`map`.
+
+        Yields:
+            Each read as it was given, and a list of its hits, the primary one first; empty where it is not mapped.
+            With ``mates``: both reads, and both lists.
+
+        Raises:
+            as :meth:`map`.
+        """
+        if any(is_path(given) or isinstance(given, SequenceBatch) for given in (reads, mates)):
+            raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
+        held: deque[list[Any]] = deque()  # batches under way, which come back in order
+        first, bar = 0, Progress(self._options, "read", call=progress)
+        for part in self._parts(Given(reads, mates, held)):
+            hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
+            each = hits if mates is None else zip(hits, hits, strict=True)
+            yield from zip(held.popleft(), each, strict=True)
+            first += len(part.batch)
+            bar.update(len(part.batch))
+
+    def segments(
+        self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
+    ) -> Iterator[pysam.AlignedSegment]:
+        """As :meth:`map`, but records as ``gpualign map`` writes them, as objects of pysam; see :attr:`header`.
+
+        Yields:
+            ``pysam.AlignedSegment``, in order.
+        """
+        to_segments = None
+        for part in self._parts(Given(reads, mates, letters_only=False)):
+            to_segments = to_segments or segments_of(self._index, self._params, part.pairs)
+            yield from to_segments(part.batch, part.alignments)
+
+    @property
+    def header(self) -> pysam.AlignmentHeader:
+        """What a file of :meth:`segments` begins with."""
+        return header_of(self._index.reference)
+
+    def seq(self, name: str, start: int = 0, end: int | None = None) -> str | None:
+        """Bases [start, end) of a contig; None: there is no such contig."""
+        if name not in self.names:
+            return None
+        number = self.names.index(name)
+        offset, length = int(self._index.reference.contig_offsets[number]), int(self.lengths[number])
+        start, end, _ = slice(start, end).indices(length)
+        return self._index.reference.letters(offset + start, offset + max(start, end)).decode()
+
+    def _map_one(self, read: Any, mate: Any) -> Table[Hit]:
+        """A read by itself, in the caller's thread: no device is worth its start."""
+        if self._closed:
+            raise UsageError(_CLOSED)
+        if mate is not None:
+            rows = self.map([read], [mate])
+            return rows[rows["contig"] >= 0]
+        batch = batch_of([read], letters_only=True)
+        alignments = map_batch(self._index, batch, self._params)
+        drawer = Drawer(self._index.reference, [batch], [0])
+        rows = hit_table(alignments, 0, self._target, drawer)
+        return rows if alignments.contig[0] >= 0 else rows[:0]
+
+    def _tables(self, reads: Any, mates: Any, progress: OnProgress | None, kept: Drawer | None) -> Iterator[Table[Hit]]:
+        first, bar = 0, Progress(self._options, "read", call=progress)
+        for part in self._parts(Given(reads, mates)):
+            if kept is not None:
+                kept.batches.append(part.batch)
+                kept.firsts.append(first)
+            yield hit_table(part.alignments, first, self._target, kept)
+            first += len(part.batch)
+            bar.update(len(part.batch))
+
+    def _parts(self, given: Given) -> Iterator[Part]:
+        """Batches with their records, in order."""
+        with ExitStack() as stack:
+            backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
+            items, paired = given.items(_BATCH if backend.on_gpu else _SMALL_BATCH, stack)
+            pairs = None
+            if paired:
+                pairs, items = self._library(items)
+            yield from stack.enter_context(closing(backend.run(items, self._stage(pairs))))
+
+    @contextmanager
+    def _backend(self, work: Work) -> Iterator[Backend]:
+        """One that is open, or a new one; a GPU stays open for the next call."""
+        if self._process != os.getpid():
+            self._after_fork()
+        with self._lock:
+            if self._closed:
+                raise UsageError(_CLOSED)
+            backend = self._idle.pop() if self._idle else None
+        if backend is None:
+            backend = open_backend(self._options, "map", work)
+            self._used_gpu |= backend.on_gpu
+        try:
+            yield backend
+        except BaseException:
+            backend.close()
+            raise
+        with self._lock:
+            if backend.on_gpu and not self._closed:
+                self._idle.append(backend)
+                return
+        backend.close()
+
+    def _after_fork(self) -> None:
+        """The child has none of its parent's devices, and CUDA cannot be started again in it."""
+        if self._used_gpu and not parse_device(self._options.device).automatic:
+            raise DeviceError("CUDA does not survive a fork (start processes by spawn)")
+        if self._used_gpu:
+            self._options = replace(self._options, device="cpu")
+        self._start()
+
+    def _library(self, items: Iterator[Any]) -> tuple[PairModel, Iterator[Any]]:
+        """How pairs lie, and the items from the first one on."""
+        params = self._params
+        params.check_pairs()
+        if params.pairing.given is not None:
+            return params.pairing.given, items
+        model, items = estimate_pairs(
+            items, lambda batch: map_batch(self._index, batch, params), params.pairing.default, self._options.threads
+        )
+        return model or params.pairing.default, items
+
+    def _stage(self, pairs: PairModel | None) -> HostedStage[Item, Part]:
         index, params = self._index, self._params
 
-        def before(item: PairedParts | SequenceBatch) -> tuple[SequenceBatch, SequenceBatch]:
+        def before(item: Item) -> tuple[SequenceBatch, SequenceBatch]:
             batch = to_reads(item)
             return batch, batch
 
@@ -133,7 +341,7 @@ class Mapper:
         def after(batch: SequenceBatch, found: Alignments | DeviceAlignments | DeviceRecords) -> Part:
             if not isinstance(found, Alignments):
                 found = found.alignments(batch, params, pairs is not None, on_cpu)
-            return len(batch), _rows(found.with_read_flags(batch.flags))
+            return Part(batch, found.with_read_flags(batch.flags), pairs)
 
         return HostedStage(
             cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
@@ -151,46 +359,24 @@ class Mapper:
         whole = packed(as_batch(reference))
         return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w), threads)
 
-    def _batches(
-        self, reads: Sequences, mates: Sequences | None, stack: ExitStack
-    ) -> tuple[PairModel | None, Iterator[PairedParts | SequenceBatch]]:
-        params = self._params
-        batches: Iterator[PairedParts | SequenceBatch]
-        if mates is None:
-            if not isinstance(reads, str | os.PathLike):
-                return None, batches_of(reads, _BATCH)
-            source = stack.enter_context(ReadSource(os.fspath(reads)))
-            if not source.paired:
-                return None, batches_of(source, _BATCH)
-            batches = interleaved_batches(source, _BATCH)
-        else:
-            batches = _paired(reads, mates, stack)
-        params.check_pairs()
-        if params.pairing.given is not None:
-            return params.pairing.given, batches
-        model, batches = estimate_pairs(
-            batches, lambda batch: map_batch(self._index, batch, params), params.pairing.default
-        )
-        return model or params.pairing.default, batches
+
+def _hits_of_reads(alignments: Alignments, table: Table[Hit]) -> Iterator[list[Hit]]:
+    """The mapped records of each read."""
+    hits, mapped = iter(table), (alignments.contig >= 0).tolist()
+    if len(mapped) == len(alignments):
+        return ([hit] if is_mapped else [] for hit, is_mapped in zip(hits, mapped, strict=True))
+    counts = np.diff(alignments.record_offsets).tolist()
+    return ([hit for hit in islice(hits, count) if hit.contig >= 0] for count in counts)
 
 
-def _paired(reads: Sequences, mates: Sequences, stack: ExitStack) -> Iterator[PairedParts | SequenceBatch]:
-    """Batches whose neighbours are mates."""
-    if isinstance(reads, str | os.PathLike) and isinstance(mates, str | os.PathLike):
-        first, second = (stack.enter_context(ReadSource(os.fspath(path))) for path in (reads, mates))
-        return paired_parts(first, second, _BATCH)
-    ends = as_batch(reads), as_batch(mates)
-    if len(ends[0]) != len(ends[1]):
-        raise UsageError(f"{len(ends[0])} reads but {len(ends[1])} mates")
-    joined = _native.join_pairs(ends[0].native, ends[1].native, 0, 0, len(ends[0]), False)
-    return iter([SequenceBatch(*joined)])
-
-
-def _rows(alignments: Alignments) -> NDArray[Any]:
-    """Records with the numbers of their reads in the batch."""
-    rows = np.empty(len(alignments.flag), MAP_DTYPE)
-    rows["read"] = np.repeat(np.arange(len(alignments)), np.diff(alignments.record_offsets))
-    for name in ("flag", "contig", "position", "mapq", "score", "distance"):
-        rows[name] = getattr(alignments, name)
-    rows["cigar"] = _native.cigar_texts(alignments.cigar, alignments.cigar_offsets)
-    return rows
+_NOTHING = Alignments(
+    flag=np.empty(0, np.uint16),
+    contig=np.empty(0, np.int32),
+    position=np.empty(0, np.int64),
+    mapq=np.empty(0, np.uint8),
+    score=np.empty(0, np.int32),
+    distance=np.empty(0, np.int32),
+    cigar=np.empty(0, np.uint32),
+    cigar_offsets=np.zeros(1, np.int64),
+    record_offsets=np.zeros(1, np.int64),
+)

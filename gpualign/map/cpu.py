@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
@@ -20,26 +23,29 @@ def map_batch(
         pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
     """
     reads = (*index.native, batch.bases, batch.base_offsets)
-    scores, seeding = params.scoring.native, params.seeding
     if params.long_reads:
-        chaining = params.chaining.native(seeding.max_hits)
-        secondary = params.reporting.secondary
-        return Alignments(*_native.map_long_reads(*reads, scores=scores, chaining=chaining, max_secondary=secondary))
+        return Alignments(*_native.map_long_reads(*reads, **_long_settings(params)))
+    mates = batch.mates if pairs is not None else None
+    return Alignments(*_native.map_reads(*reads, mates=mates, **_settings(params, pairs or PairModel())))
+
+
+# a read that is mapped by itself takes less time than to write these down
+@lru_cache(16)
+def _long_settings(params: MapParams) -> dict[str, Any]:
+    chaining = params.chaining.native(params.seeding.max_hits)
+    return {"scores": params.scoring.native, "chaining": chaining, "max_secondary": params.reporting.secondary}
+
+
+@lru_cache(16)
+def _settings(params: MapParams, pairs: PairModel) -> dict[str, Any]:
+    seeding = params.seeding
     named = {
         "error_rate": params.error_rate,
         "local": not params.end_to_end,
-        "scores": scores,
+        "scores": params.scoring.native,
         "max_hits": seeding.max_hits,
         "max_candidates": seeding.max_candidates,
         "full": seeding.full,
         **params.reporting.native,
     }
-    return Alignments(
-        *_native.map_reads(
-            *reads,
-            mates=batch.mates if pairs is not None else None,
-            params=named,
-            chaining=LONG_READS.native(LONG_READ_HITS),
-            pairs=(pairs or PairModel()).native,
-        )
-    )
+    return {"params": named, "chaining": LONG_READS.native(LONG_READ_HITS), "pairs": pairs.native}

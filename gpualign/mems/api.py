@@ -17,12 +17,11 @@ from gpualign.mems.loop import Counts, Job, Run
 from gpualign.mems.params import MemsParams
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
-from gpualign.report import Progress
+from gpualign.report import OnProgress, Progress
+from gpualign.tables.column import SignColumn
+from gpualign.tables.row import Row
+from gpualign.tables.table import Table
 
-#: a match: numbers of the sequences, half-open positions on their forward strands, the query's strand, bases
-MEMS_DTYPE = np.dtype(
-    [("query", "i8"), ("strand", "U1"), ("query_start", "i8"), ("ref", "i4"), ("ref_start", "i8"), ("length", "i8")]
-)
 _BATCH = 1 << 22  # bases
 
 
@@ -36,7 +35,8 @@ def find_mems(
     max_occ: int | None = None,
     device: str = "auto",
     threads: int = 0,
-) -> NDArray[Any]:
+    progress: OnProgress | None = None,
+) -> Table[Row]:
     """Every maximal exact match of at least ``min_length`` bases (docs/mems.md).
 
     >>> rows = find_mems(["TTGATTACATT"], ["CCGATTACACC", "TGTAATC"], 5, strands="both")
@@ -51,12 +51,12 @@ def find_mems(
             as well; "maxmatch": all matches.
         strands: "forward", "reverse" or "both" strands of the queries.
         max_occ: leave out matches of strings that occur more often than this in the reference; None: keep all.
-        device, threads: as for :func:`gpualign.verify`.
+        device, threads, progress: as for :func:`gpualign.verify`; bases of queries are counted.
 
     Returns:
-        Structured (n,), in the order of query, strand, start on that strand, reference: ``query`` (its number),
-        ``strand``, ``query_start`` (0-based, on the query's forward strand), ``ref`` (number), ``ref_start`` and
-        ``length``. Letters other than A, C, G and T match nothing.
+        A :class:`gpualign.Table`, in the order of query, strand, start on that strand, reference: ``query`` (its
+        number), ``strand``, ``query_start`` (0-based, on the query's forward strand), ``ref`` (number),
+        ``ref_start`` and ``length``. Letters other than A, C, G and T match nothing.
 
     Raises:
         UsageError: a parameter out of range, an index for longer matches.
@@ -72,12 +72,12 @@ def find_mems(
     )
     options = run_options(device, threads)
     search = Search(_index(reference, params, options), params, options.threads)
-    counts = Counts(search, Progress(options, "bases"))
+    counts = Counts(search, Progress(options, "bases", call=progress))
     work = work_of(letters_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
         run = Run(search, backend, options, counts, partial(_rows, search))
         parts = [rows for rows, _ in run.finished(batches_of(queries, _BATCH))]
-    return np.concatenate([np.empty(0, MEMS_DTYPE), *parts])
+    return Table.concat([_NO_MATCHES, *parts])
 
 
 def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> MemsIndex:
@@ -86,7 +86,7 @@ def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> Mem
     return index_for(packed(as_batch(reference)), params, options.threads)
 
 
-def _rows(search: Search, job: Job) -> NDArray[Any]:
+def _rows(search: Search, job: Job) -> Table[Row]:
     """Matches by record, strand and positions in these."""
     text = job.piece.source.text
     columns = search.keep_rare(job.piece, job.columns, job.most) if job.most else job.columns
@@ -100,11 +100,23 @@ def _rows(search: Search, job: Job) -> NDArray[Any]:
     reverse = block % 2 == 1 if strands == 2 else np.full(len(block), search.params.strands == "reverse")
     left = starts - begins[block]
     offsets = search.index.reference.contig_offsets
-    rows = np.empty(len(block), MEMS_DTYPE)
-    rows["query"] = job.records_before + block // strands
-    rows["strand"] = np.where(reverse, "-", "+")
-    rows["query_start"] = np.where(reverse, sizes[block] - left - lengths, left)
-    rows["ref"] = np.searchsorted(offsets, references, "right") - 1
-    rows["ref_start"] = references - offsets[rows["ref"]]
-    rows["length"] = lengths
-    return rows
+    contig = np.searchsorted(offsets, references, "right") - 1
+    return _table(
+        query=job.records_before + block // strands,
+        minus=reverse,
+        query_start=np.where(reverse, sizes[block] - left - lengths, left),
+        ref=contig.astype(np.int32),
+        ref_start=references - offsets[contig],
+        length=lengths,
+    )
+
+
+def _table(minus: NDArray[np.bool_], query: NDArray[np.int64], **columns: NDArray[Any]) -> Table[Row]:
+    """Numbers of the sequences, half-open positions on their forward strands, the query's strand, bases."""
+    return Table({"query": query, "strand": SignColumn.of_strands(minus), **columns})
+
+
+_NONE = np.empty(0, np.int64)
+_NO_MATCHES = _table(
+    query=_NONE, minus=np.empty(0, bool), query_start=_NONE, ref=np.empty(0, np.int32), ref_start=_NONE, length=_NONE
+)

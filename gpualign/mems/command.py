@@ -11,7 +11,7 @@ import click
 from gpualign.errors import UsageError
 from gpualign.io.paths import listed_files
 from gpualign.mems.params import MemsParams
-from gpualign.options import default_of, run_options, take_run_options
+from gpualign.options import default_of, run_options, table_option, take_run_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,6 +85,7 @@ class _EitherDash(click.Command):
 )
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
 @click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
+@table_option
 @run_options
 def command(**values: Any) -> None:
     """Find the maximal exact matches between REF and the queries: a drop-in for mummer.
@@ -106,7 +107,9 @@ def command(**values: Any) -> None:
     threads = values.pop("qthreads")
     if threads is not None and values["threads"] is None:
         values["threads"] = threads
+    is_table = values["table_format"] is not None
     options = take_run_options(values)
+    values["table"] |= is_table or options.output_format != "tsv"
     reference = values.pop("reference")
     queries = tuple(file for text in values.pop("queries") for file in listed_files(text))
     params = _take_params(values)

@@ -12,6 +12,7 @@ from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.files import is_regular
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.sizes import letters_of, product
+from gpualign.io.table_output import Kind
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_of
 from gpualign.mems.loop import Counts, Run, batch_bases
@@ -21,7 +22,17 @@ from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 
-_TABLE_HEADER = b"query\tqlen\tstrand\tqstart\tqend\tref\trstart\trend\tlength\n"
+_COLUMNS: dict[str, Kind] = {
+    "query": "text",
+    "qlen": "integer",
+    "strand": "text",
+    "qstart": "integer",
+    "qend": "integer",
+    "ref": "text",
+    "rstart": "integer",
+    "rend": "integer",
+    "length": "integer",
+}
 #: texts that wait to be written
 _WAITING_TEXTS = 2
 
@@ -60,9 +71,8 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         report.stage("device")
         if backend.on_gpu:  # all that the host does is to print, into buffers of about one size
             reuse_memory()
-        with run.output() as out, run.progress("bases") as progress:
-            if params.table and params.header:
-                out.write(_TABLE_HEADER)
+        output = run.table(_COLUMNS, params.header) if params.table else run.output()
+        with output as out, run.progress("bases") as progress:
             counts = Counts(search, progress, options.quiet)
             headers = 0
             with part_writer(out.write, _WAITING_TEXTS, beside=is_regular(options.output)) as writer:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gpualign.bounded_gaps.api import iter_max_gaps
 from gpualign.bounded_gaps.params import GapsParams
@@ -20,16 +21,16 @@ from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.params import PairwiseParams, take_params
 from gpualign.pairwise.run import align_all, make_problem, with_device
 from gpualign.pairwise.tuning import work_of
-from gpualign.report import Progress
+from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
+from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.drawing import Drawing, reverse_complement
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Look, Table
 
-_SCORE_FIELDS = [("query", "i4"), ("target", "i4"), ("score", "f8"), ("strand", "U1")]
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
-_FIELDS = [*_SCORE_FIELDS, ("identity", "f8"), *((name, "i4") for name in _COUNTS), ("cigar", "O")]
-SCORE_DTYPE = np.dtype(_SCORE_FIELDS)
-PAIRWISE_DTYPE = np.dtype(_FIELDS)
 
 
 def pairwise(
@@ -40,8 +41,9 @@ def pairwise(
     include_self: bool = False,
     device: str = "auto",
     threads: int = 0,
+    progress: OnProgress | None = None,
     **parameters: Any,
-) -> NDArray[Any]:
+) -> Table[Row]:
     """Align all pairs of one set (i < j), every query with every target, or the pairs that are listed.
 
     >>> rows = pairwise(["GATTACA", "GATTTACA", "GCTTACA"], identity=0.86)
@@ -56,7 +58,7 @@ def pairwise(
         queries, targets: sequences: a file, a batch, or strings. Without ``targets`` the pairs are those of one set.
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
         include_self: of one set the pairs i = i as well.
-        device, threads: as for :func:`gpualign.verify`.
+        device, threads, progress: as for :func:`gpualign.verify`; pairs are counted.
         parameters: fields of :class:`gpualign.pairwise.params.PairwiseParams`: ``mode``, ``free_ends``,
             ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``end_gap_open``, ``end_gap_extend`` (one
             penalty, or those of query start, query end, target start, target end), ``identity`` (0 to 1),
@@ -64,11 +66,11 @@ def pairwise(
             ``free_start`` and ``best``.
 
     Returns:
-        Structured (n,), in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers), ``score``
-        (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``, ``mismatches``,
-        ``gapopens``, ``gaps`` (letters), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open, forward strand) and
-        ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh (1982), filtered as
-        docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
+        A :class:`gpualign.Table`, in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers),
+        ``score`` (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``,
+        ``mismatches``, ``gapopens``, ``gaps`` (letters), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
+        forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh
+        (1982), filtered as docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
 
         With ``max_gaps`` (GapsMis, docs/algorithms.md): ``query``, ``target``, ``score``, ``gapopens``, ``tend``,
         ``tstart``, ``gaps`` and ``cigar``; with ``score_only`` the first five. Where no alignment has so few gaps, the
@@ -79,9 +81,8 @@ def pairwise(
         InputError: a letter that the scoring does not know, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    given = parameters | {"pairs": pairs, "include_self": include_self, "device": device, "threads": threads}
-    parts = list(iter_pairwise(queries, targets, **given))
-    return np.concatenate(parts)
+    given: dict[str, Any] = parameters | {"device": device, "threads": threads, "progress": progress}
+    return Table.concat(list(iter_pairwise(queries, targets, pairs=pairs, include_self=include_self, **given)))
 
 
 def iter_pairwise(
@@ -92,8 +93,9 @@ def iter_pairwise(
     include_self: bool = False,
     device: str = "auto",
     threads: int = 0,
+    progress: OnProgress | None = None,
     **parameters: Any,
-) -> Iterator[NDArray[Any]]:
+) -> Iterator[Table[Row]]:
     """As :func:`pairwise`, block by block, so that the result never has to fit the memory.
 
     >>> sum(len(block) for block in iter_pairwise(["ACGT"] * 30, score_only=True))
@@ -108,17 +110,18 @@ def iter_pairwise(
     inputs = _inputs(scoring, queries, targets, pairs, include_self)
     options = run_options(device, threads)
     if isinstance(params, GapsParams):
-        yield from iter_max_gaps(params, scoring, inputs, options)
+        yield from iter_max_gaps(params, scoring, inputs, options, progress)
         return
     options = with_device(params, options)
     problem = make_problem(params, options, scoring, inputs)
-    dtype = SCORE_DTYPE if params.score_only else PAIRWISE_DTYPE
-    yield np.empty(0, dtype)
+    layout = _Layout(params, scoring, inputs.queries, inputs.targets)
+    done = Progress(options, "pair", inputs.source.total, progress)
+    yield layout.table(_NO_ALIGNMENTS)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
     work = work_of(cells, params.gap_open > params.gap_extend, not params.score_only)
     with open_backend(options, "pairwise", work) as backend:
-        for alignments in align_all(problem, inputs.source, backend, Progress(options, "pair")):
-            yield _rows(alignments, params, scoring, dtype)
+        for alignments in align_all(problem, inputs.source, backend, done):
+            yield layout.table(alignments)
 
 
 def _inputs(
@@ -139,22 +142,64 @@ def _inputs(
     return inputs_of(first, second, listed, include_self)
 
 
-def _rows(alignments: Alignments, params: PairwiseParams, scoring: Scoring, dtype: np.dtype[Any]) -> NDArray[Any]:
-    rows = np.empty(len(alignments), dtype)
-    rows["query"], rows["target"] = alignments.query, alignments.target
-    rows["score"] = alignments.score / scoring.scale
-    rows["strand"] = np.where(alignments.minus, "-", "+")
-    if params.score_only or not len(alignments):
-        return rows
-    measures = Measures(alignments, params.mode)
-    start, end = measures.query_span()
-    rows["identity"] = measures.identity(params.identity_definition)
-    values = (measures.columns, measures.matches, measures.mismatches, measures.openings, measures.gaps)
-    spans = (start, end, measures.target_start, measures.target_end)
-    for name, column in zip(_COUNTS, (*values, *spans), strict=True):
-        rows[name] = column
-    assert alignments.cigar is not None
-    assert alignments.cigar_offsets is not None
-    cigars = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(alignments))
-    rows["cigar"] = cigars.decode().splitlines()
-    return rows
+@dataclass(frozen=True)
+class _Layout:
+    """From alignments to rows, and from a row to its alignment."""
+
+    params: PairwiseParams
+    scoring: Scoring
+    queries: EncodedSequences
+    targets: EncodedSequences
+
+    def table(self, alignments: Alignments) -> Table[Row]:
+        columns: dict[str, Column] = {
+            "query": alignments.query,
+            "target": alignments.target,
+            "score": alignments.score / self.scoring.scale,
+            "strand": SignColumn.of_strands(alignments.minus),
+        }
+        if self.params.score_only:
+            return Table(columns)
+        measures = Measures(alignments, self.params.mode)
+        start, end = measures.query_span()
+        columns["identity"] = measures.identity(self.params.identity_definition)
+        values = (measures.columns, measures.matches, measures.mismatches, measures.openings, measures.gaps)
+        spans = (start, end, measures.target_start, measures.target_end)
+        for name, column in zip(_COUNTS, (*values, *spans), strict=True):
+            columns[name] = column.astype(np.int32)
+        assert alignments.cigar is not None
+        assert alignments.cigar_offsets is not None
+        cigars = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(alignments))
+        columns["cigar"] = TextColumn.of_lines(cigars)
+        return Table(columns, Look(draw=self.draw))
+
+    def draw(self, row: Row) -> Drawing:
+        minus = row.strand == "-"
+        query = self._letters(self.queries, row.query)[row.qstart : row.qend]
+        return Drawing(
+            query=reverse_complement(query) if minus else query,
+            target=self._letters(self.targets, row.target)[row.tstart : row.tend],
+            cigar=row.cigar,
+            query_name=f"query {self.queries.names[row.query]}",
+            target_name=f"target {self.targets.names[row.target]}",
+            query_start=row.qend if minus else row.qstart,
+            target_start=row.tstart,
+            minus=minus,
+        )
+
+    def _letters(self, sequences: EncodedSequences, number: int) -> bytes:
+        letters = np.frombuffer(self.scoring.symbols.encode(), np.uint8)
+        return letters[sequences.sequence(number)].tobytes()
+
+
+_NO_ALIGNMENTS = Alignments(
+    query=np.empty(0, np.int32),
+    target=np.empty(0, np.int32),
+    minus=np.empty(0, bool),
+    score=np.empty(0, np.int32),
+    lengths=np.empty((0, 2), np.int64),
+    spans=np.empty((0, 4), np.int32),
+    counts=np.empty((0, 4), np.int32),
+    cigar=np.empty(0, np.uint32),
+    cigar_offsets=np.zeros(1, np.int64),
+)

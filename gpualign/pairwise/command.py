@@ -10,7 +10,7 @@ from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
 from gpualign.io.pair_inputs import PairFiles, PairSelection
 from gpualign.io.pair_params import MODES
-from gpualign.options import SIZE, default_of, run_options, take_run_options
+from gpualign.options import SIZE, default_of, run_options, table_option, take_run_options
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
 from gpualign.pairwise.params import (
     KERNELS,
@@ -117,6 +117,7 @@ _PENALTY = _Penalty()
 @click.option("--resume", metavar="DIR", help="Keep finished tiles in DIR, and continue from those that are there.")
 @click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment matrices.")
 @click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
+@table_option
 @run_options
 def command(**values: Any) -> None:
     """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
@@ -143,7 +144,7 @@ def command(**values: Any) -> None:
     files = PairFiles(values.pop("queries"), values.pop("targets"), selection)
     output = _take_output(values)
     params = _take_params(values)
-    output.check(files, params)
+    output.check(files, params, options.output_format)
     if isinstance(params, GapsParams):
         from gpualign.bounded_gaps.run import run_max_gaps
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.files import OutputFile
 from gpualign.io.pair_inputs import PairInputs
+from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import Scoring
@@ -20,7 +20,7 @@ def write_matrix(
     scoring: Scoring,
     inputs: PairInputs,
     alignments: Iterator[Alignments],
-    out: OutputFile,
+    out: TableSink,
 ) -> int:
     """Write distances (1 - identity), identities or scores; returns the number of pairs.
 

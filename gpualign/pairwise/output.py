@@ -9,13 +9,28 @@ from numpy.typing import NDArray
 
 from gpualign.io import table
 from gpualign.io.table import Column, Names
+from gpualign.io.table_output import Kind
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, VSEARCH_FIELDS, PairwiseOutput, PairwiseParams
 from gpualign.sequences.matrices import Scoring
 
 #: minimap2's value for "no mapping quality"
 _PAF_QUALITY = 255
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("query", "target", "strand", "qstrand", "tstrand", "cigar", "caln"), "text"),
+    **dict.fromkeys(("score", "identity", "id0", "id1", "id2", "id3", "id4", "pctgaps", "qcov", "tcov"), "number"),
+}
 _DELETE_INSERT = np.array([0, 2, 1], np.uint32)
+
+
+def names_of(output: PairwiseOutput, params: PairwiseParams) -> tuple[str, ...]:
+    """The table's columns, as they are called."""
+    return output.columns or (SCORE_COLUMNS if params.score_only else DEFAULT_COLUMNS)
+
+
+def columns_of(output: PairwiseOutput, params: PairwiseParams) -> dict[str, Kind]:
+    """The same, and what they hold."""
+    return {name: _KINDS.get(VSEARCH_FIELDS.get(name, name), "integer") for name in names_of(output, params)}
 
 
 class PairFormat:
@@ -26,13 +41,7 @@ class PairFormat:
     ) -> None:
         self._output, self._params, self._scoring = output, params, scoring
         self._queries, self._targets = Names(queries), Names(targets)
-        self.columns = output.columns or (SCORE_COLUMNS if params.score_only else DEFAULT_COLUMNS)
-
-    def header(self) -> bytes:
-        """The header line, or nothing where the layout has none."""
-        if self._output.layout != "tsv" or not self._output.header:
-            return b""
-        return "\t".join(self.columns).encode() + b"\n"
+        self._columns = names_of(output, params)
 
     def lines(self, alignments: Alignments) -> bytes:
         """One line per alignment."""
@@ -42,7 +51,7 @@ class PairFormat:
         elif self._output.layout == "blast6":
             columns = rows.blast6()
         else:
-            columns = [rows.column(VSEARCH_FIELDS.get(name, name), name) for name in self.columns]
+            columns = [rows.column(VSEARCH_FIELDS.get(name, name), name) for name in self._columns]
         return table.format_rows(columns, len(alignments))
 
 

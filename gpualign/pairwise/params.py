@@ -184,12 +184,14 @@ class PairwiseOutput:
             if column not in USER_FIELDS:
                 raise UsageError(f"no field {column!r} (known: {' '.join(USER_FIELDS)})")
 
-    def check(self, files: PairFiles, params: PairwiseParams | GapsParams) -> None:
+    def check(self, files: PairFiles, params: PairwiseParams | GapsParams, table_format: str = "tsv") -> None:
         """Refuse what these pairs and parameters have no output for.
 
         Raises:
             UsageError: the option.
         """
+        if table_format != "tsv":
+            self._check_no_text(table_format)
         if isinstance(params, GapsParams):
             self._check_bounded_gaps()
             return
@@ -201,6 +203,13 @@ class PairwiseOutput:
                 raise UsageError("--matrix-out lower needs one file")
         if params.score_only:
             self._check_score_only()
+
+    def _check_no_text(self, table_format: str) -> None:
+        if self.layout != "tsv":
+            option = "matrix-out" if self.layout == "matrix" else self.layout
+            raise UsageError(f"--{option} is text: it does not go with {table_format}")
+        if len(set(self.columns or ())) < len(self.columns or ()):
+            raise UsageError(f"{table_format} has no two columns of one name: --userfields names one twice")
 
     def _check_bounded_gaps(self) -> None:
         refused = {

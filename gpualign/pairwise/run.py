@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from gpualign import _native
@@ -11,13 +12,13 @@ from gpualign.engine.select import for_kernels
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
-from gpualign.io.files import OutputFile
 from gpualign.io.pair_inputs import PairFiles, PairInputs
+from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
-from gpualign.pairwise.output import PairFormat
+from gpualign.pairwise.output import PairFormat, columns_of
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.stage import pairwise_stage
 from gpualign.pairwise.tuning import work_of
@@ -139,7 +140,7 @@ def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutpu
         backend = opening.backend()
         if (cells := cells_of_a_giant(problem, backend.on_gpu)) is not None:
             run.warn(f"the longest pair has {cells:.1e} cells: its alignment takes long")
-        with run.output() as out, run.progress("pair", total) as progress:
+        with _opened(run, params, output) as out, run.progress("pair", total) as progress:
             alignments = align_all(problem, inputs.source, backend, progress, output.resume)
             if output.plot is not None:
                 alignments = _drawn(output.plot, params, inputs, alignments)
@@ -171,18 +172,21 @@ def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
     return cells if cells > most else None
 
 
+def _opened(run: RunContext, params: PairwiseParams, output: PairwiseOutput) -> AbstractContextManager[TableSink]:
+    return run.table(columns_of(output, params), output.header) if output.layout == "tsv" else run.output()
+
+
 def _write(
     output: PairwiseOutput,
     params: PairwiseParams,
     scoring: Scoring,
     inputs: PairInputs,
     alignments: Iterator[Alignments],
-    out: OutputFile,
+    out: TableSink,
 ) -> int:
     if output.layout == "matrix":
         return write_matrix(output, params, scoring, inputs, alignments, out)
     layout = PairFormat(output, params, scoring, inputs.queries.names, inputs.targets.names)
-    out.write(layout.header())
     kept = 0
     for batch in alignments:
         if len(batch):

@@ -10,10 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+from gpualign.tables.column import TextColumn
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Table
+from gpualign.tables.tabular import Tabular
 
 
 @dataclass(frozen=True)
-class SequenceBatch:
+class SequenceBatch(Tabular):
     """``n`` sequences in input order, structure of arrays.
 
     Attributes:
@@ -59,6 +63,17 @@ class SequenceBatch:
     def lengths(self) -> NDArray[np.int64]:
         """int64 (n,): bases per sequence."""
         return np.diff(self.base_offsets)
+
+    @property
+    def table(self) -> Table[Row]:
+        """Columns ``name`` and ``sequence``, and ``quality`` where there are qualities."""
+        columns: dict[str, Column] = {
+            "name": TextColumn.of_bytes(self.names, self.name_offsets),
+            "sequence": TextColumn(self.bases, self.base_offsets),
+        }
+        if self.qualities is not None:
+            columns["quality"] = TextColumn(self.qualities, self.base_offsets)
+        return Table(columns)
 
     def name(self, i: int) -> str:
         return self.names[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("latin-1")

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
+from gpualign.report import OnProgress, Progress
+from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.drawing import Drawing, reverse_complement
+from gpualign.tables.row import Row
+from gpualign.tables.table import Column, Look, Table
 from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare
 from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import VerifyResult
@@ -19,9 +25,6 @@ from gpualign.verify.params import Mode, Strand, VerifyParams
 from gpualign.verify.stage import STAGE
 from gpualign.verify.tuning import KERNELS
 
-#: one row per candidate: its number, errors (-1 beyond the limit), the place on the target, the strand
-VERIFY_DTYPE = np.dtype([("distance", "i4"), ("start", "i8"), ("end", "i8"), ("strand", "U1")])
-_WITH_CIGAR = np.dtype([*VERIFY_DTYPE.descr, ("cigar", "O")])
 #: candidates handed to the backend at once
 _BATCH = 1 << 17
 
@@ -38,7 +41,8 @@ def verify(
     cigar: bool = False,
     device: str = "auto",
     threads: int = 0,
-) -> NDArray[Any]:
+    progress: OnProgress | None = None,
+) -> Table[Row]:
     """Edit distance of queries to regions of targets, within a limit (Myers 1999; docs/verify.md).
 
     >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
@@ -64,10 +68,12 @@ def verify(
         cigar: also give the alignment, as text with = X I D; None beyond the limit.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
         threads: host threads; 0: all cores.
+        progress: called now and then with the number of candidates that are done, and of all.
 
     Returns:
-        Structured (n,): ``distance`` (int32; -1 beyond the limit), ``start`` and ``end`` (int64, half-open on the
-        target's forward strand; -1 beyond the limit), ``strand`` ("+" or "-"), and with ``cigar`` that.
+        A :class:`gpualign.Table` of the candidates in order: ``query`` and ``target`` (int32, their numbers),
+        ``distance`` (int32; -1 beyond the limit), ``start`` and ``end`` (int64, half-open on the target's forward
+        strand; -1 beyond the limit), ``strand`` ("+" or "-"), and with ``cigar`` that.
 
     Raises:
         UsageError: a parameter out of range, a candidate that names no sequence.
@@ -77,7 +83,6 @@ def verify(
     params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
     texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
     places = _candidates(texts, candidates)
-    rows = np.empty(len(places), _WITH_CIGAR if cigar else VERIFY_DTYPE)
     options = run_options(device, threads)
     batches: list[Batch] = []  # in flight; the backend answers in order
 
@@ -86,15 +91,16 @@ def verify(
             batches.append(prepare(params, texts, places.slice(first, first + _BATCH)))
             yield batches[-1].pairs
 
-    done = 0
+    bar = Progress(options, "pairs", len(places), progress)
+    look = Look(draw=_Drawer(texts) if cigar else None)
+    parts: list[Table[Row]] = []
     lengths = np.diff(texts.queries.base_offsets).astype(float)
     cells = float(np.sum(lengths[places.query] * (places.end - places.begin)))
     with open_backend(options, "verify", Work.of(KERNELS, cells)) as backend:
         for result in backend.run(pairs(), STAGE):
-            batch = batches.pop(0)
-            _fill(rows[done : done + len(batch.query)], params, batch, result)
-            done += len(batch.query)
-    return rows
+            parts.append(Table(_columns(params, batches.pop(0), result), look))
+            bar.update(len(parts[-1]))
+    return Table.concat(parts or [Table(_none(cigar))])
 
 
 def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
@@ -113,13 +119,49 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
     return Candidates.of_regions(query, target, begin, end)
 
 
-def _fill(rows: NDArray[Any], params: VerifyParams, batch: Batch, result: VerifyResult) -> None:
+def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[str, Column]:
     _, pair = choose(params, batch, result)
     begin = batch.pairs.begin[pair].astype(np.int64) - batch.texts.reference.contig_offsets[batch.target]
     found = result.distance[pair] >= 0
-    rows["distance"] = result.distance[pair]
-    rows["start"] = np.where(found, begin + result.start[pair], -1)
-    rows["end"] = np.where(found, begin + result.end[pair], -1)
-    rows["strand"] = np.where(batch.pairs.strand[pair], "-", "+")
+    columns: dict[str, Column] = {
+        "query": batch.query,
+        "target": batch.target,
+        "distance": result.distance[pair],
+        "start": np.where(found, begin + result.start[pair], -1),
+        "end": np.where(found, begin + result.end[pair], -1),
+        "strand": SignColumn.of_strands(batch.pairs.strand[pair].astype(bool)),
+    }
     if params.cigar:
-        rows["cigar"] = cigars_of(params, batch, result)
+        columns["cigar"] = cigars_of(params, batch, result)
+    return columns
+
+
+def _none(cigar: bool) -> dict[str, Column]:
+    """The columns without rows."""
+    numbers, places = np.empty(0, np.int32), np.empty(0, np.int64)
+    columns: dict[str, Column] = {"query": numbers, "target": numbers, "distance": numbers}
+    columns |= {"start": places, "end": places, "strand": SignColumn.of_strands(np.empty(0, bool))}
+    return columns | ({"cigar": TextColumn.of([])} if cigar else {})
+
+
+@dataclass(frozen=True)
+class _Drawer:
+    """From a row to its alignment."""
+
+    texts: Texts
+
+    def __call__(self, row: Row) -> Drawing | None:
+        if row.cigar is None:
+            return None
+        minus = row.strand == "-"
+        query, offset = self.texts.queries.sequence(row.query), int(self.texts.reference.contig_offsets[row.target])
+        return Drawing(
+            query=reverse_complement(query) if minus else query,
+            target=self.texts.reference.letters(offset + row.start, offset + row.end),
+            cigar=row.cigar,
+            query_name=f"query {self.texts.queries.name(row.query)}",
+            target_name=f"target {self.texts.reference.names[row.target]}",
+            query_start=len(query) if minus else 0,
+            target_start=row.start,
+            minus=minus,
+        )

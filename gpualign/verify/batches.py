@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
+from gpualign.tables.column import TextColumn
 from gpualign.verify.candidates import Candidates
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.verify.params import NO_LIMIT, VerifyParams
@@ -164,10 +164,10 @@ def _best(
     return order[np.arange(len(order)) - starts < most]
 
 
-def cigars_of(params: VerifyParams, batch: Batch, result: VerifyResult) -> list[str | None]:
+def cigars_of(params: VerifyParams, batch: Batch, result: VerifyResult) -> TextColumn:
     """The alignments of the candidates that :func:`choose` keeps; None beyond the limit."""
     text, offsets = _native.verify_cigars(**_found(batch, result, *choose(params, batch, result)))
-    return [text[start:end].decode() or None for start, end in itertools.pairwise(offsets.tolist())]
+    return TextColumn(np.frombuffer(text, np.uint8), offsets, np.diff(offsets) > 0)
 
 
 def _found(batch: Batch, result: VerifyResult, kept: NDArray[np.int64], pair: NDArray[np.int64]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.options import default_of, run_options, take_run_options
+from gpualign.options import default_of, run_options, table_option, take_run_options
 from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 
 
@@ -56,6 +56,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 )
 @click.option("-a", "--all", "all_pairs", is_flag=True, help="Write pairs beyond the limit, too, with distance -1.")
 @click.option("--no-header", is_flag=True, help="No header line.")
+@table_option
 @run_options
 def command(**values: Any) -> None:
     """Verify candidate regions: the edit distance of each query to its region, within a limit.

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.sequences.reference import Reference
 
+#: queries of more letters than a tile of the native code; their first limit, at least and as a share of the length
+_LONG, _FIRST_LIMIT, _FIRST_SHARE = 512, 64, 32
 #: --mode, as the native code and the kernels number it (cuda/abi/verify.hpp)
 MODES: dict[str, int] = _native.VERIFY_MODES
 
@@ -48,7 +50,11 @@ class VerifyPairs:
 
     def slice(self, first: int, last: int) -> VerifyPairs:
         """Pairs [first, last), with the same queries."""
-        columns = {name: getattr(self, name)[first:last] for name in ("query", "begin", "end", "strand")}
+        return self.take(slice(first, last))
+
+    def take(self, where: Any) -> VerifyPairs:
+        """The pairs at ``where`` (an index or a slice), with the same queries."""
+        columns = {name: getattr(self, name)[where] for name in ("query", "begin", "end", "strand")}
         return replace(self, plan=None, **columns)
 
 
@@ -67,7 +73,27 @@ class VerifyResult:
 
 
 def verify_on_cpu(pairs: VerifyPairs) -> VerifyResult:
-    """The CPU form: one pair per vector lane."""
+    """The CPU form: one pair per vector lane. Long queries without a limit have a narrow one at first, which is doubled
+    until it holds the answer (Ukkonen 1985), as it leaves out most of the matrix.
+    """
+    lengths = np.diff(pairs.offsets)
+    unlimited = (lengths > _LONG) & (pairs.limits >= lengths)
+    if not unlimited.any():
+        return _verify(pairs)
+    limit = np.maximum(_FIRST_LIMIT, lengths // _FIRST_SHARE)
+    result = _verify(replace(pairs, limits=np.where(unlimited, limit, pairs.limits).astype(np.int32)))
+    left = np.flatnonzero((result.distance < 0) & unlimited[pairs.query])
+    while len(left):
+        limit = 2 * limit
+        limits = np.where(limit < lengths, limit, pairs.limits).astype(np.int32)
+        again = _verify(replace(pairs.take(left), limits=limits))
+        for name in ("distance", "start", "end"):
+            getattr(result, name)[left] = getattr(again, name)
+        left = left[(again.distance < 0) & (limits < pairs.limits)[pairs.query[left]]]
+    return result
+
+
+def _verify(pairs: VerifyPairs) -> VerifyResult:
     return VerifyResult(
         *_native.verify_pairs(
             reference=pairs.reference.native,

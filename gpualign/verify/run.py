@@ -20,6 +20,7 @@ from gpualign.io.fastx import Chunk, read_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
 from gpualign.io.sizes import letters_of, mean_length, pairs_in, product
+from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.streaming.ordered import run_ordered
@@ -30,7 +31,16 @@ from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned
 from gpualign.verify.tuning import KERNELS
 
-_COLUMNS = b"query\ttarget\tstrand\ttstart\ttend\tqlen\tdistance\tidentity"
+_COLUMNS: dict[str, Kind] = {
+    "query": "text",
+    "target": "text",
+    "strand": "text",
+    "tstart": "integer",
+    "tend": "integer",
+    "qlen": "integer",
+    "distance": "integer",
+    "identity": "number",
+}
 
 #: a core's step has this part of --batch-size
 _CORE_SHARE = 4
@@ -55,9 +65,8 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
         raise UsageError("best needs candidates: pairs taken line by line are one a query")
     run = RunContext("verify", options, files.inputs)
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
-    with run.opening(work_of(files)) as opening, run.output() as out:
-        if files.header:
-            out.write(_COLUMNS + (b"\tcigar\n" if params.cigar else b"\n"))
+    columns: dict[str, Kind] = {**_COLUMNS, "cigar": "text"} if params.cigar else _COLUMNS
+    with run.opening(work_of(files)) as opening, run.table(columns, files.header) as out:
         source = _Source(params, files, options)
         backend = opening.backend()
         with run.progress("pairs") as progress, contextlib.closing(_lines(source, options, backend)) as batches:

@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 
 import gpualign
-from gpualign import _native
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.map.device import chains
@@ -31,47 +28,6 @@ from tests.helpers.sam import without_program
 from tests.helpers.sequences import reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
-
-
-class MapReads:
-    """The kernel ``map_reads`` for reads of up to 512 bases."""
-
-    def set_attribute(self, attribute, value):
-        assert 0 < value < 100 << 10
-
-    def __call__(self, batch, grid, block, shared, stream):
-        assert grid[0] > 0
-        assert block == (128, 1, 1)
-        _native.map_on_one_lane(batch.tobytes(), 16)
-
-
-class NoKernel:
-    """A kernel whose work another one does."""
-
-    def __call__(self, launch, grid, block, shared, stream):
-        assert grid[0] > 0
-        assert block[0] % 32 == 0
-
-
-class MapChains(NoKernel):
-    """All kernels of map_chains.cu in place of the last one."""
-
-    def __call__(self, launch, grid, block, shared, stream):
-        super().__call__(launch, grid, block, shared, stream)
-        _native.map_chains_on_one_lane(launch.tobytes())
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
-
-    def install(driver: FakeDriver) -> FakeDriver:
-        chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
-        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), **dict.fromkeys(chains, NoKernel())}
-        monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        return driver
-
-    return install
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,9 @@ GPUALIGN_HD uint32_t or_nor(uint32_t a, uint32_t b, uint32_t c) { return a | ~(b
 GPUALIGN_HD uint64_t or_nor(uint64_t a, uint64_t b, uint64_t c) { return a | ~(b | c); }
 GPUALIGN_HD uint32_t andnot_or(uint32_t a, uint32_t b, uint32_t c) { return (a & ~b) | c; }
 GPUALIGN_HD uint64_t andnot_or(uint64_t a, uint64_t b, uint64_t c) { return (a & ~b) | c; }
+// a where b and c are equal.
+GPUALIGN_HD uint32_t and_equal(uint32_t a, uint32_t b, uint32_t c) { return a & ~(b ^ c); }
+GPUALIGN_HD uint64_t and_equal(uint64_t a, uint64_t b, uint64_t c) { return a & ~(b ^ c); }
 
 GPUALIGN_HD int trailing_zeros(uint64_t x) {  // 64 for 0
 #if defined(__CUDA_ARCH__)

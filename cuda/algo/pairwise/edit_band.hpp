@@ -47,7 +47,7 @@ struct BandColumn {
             const Word masked = eq[w] & vp[w];
             const Word part = masked + carry;
             const Word sum = part + vp[w];
-            if (W > 1) {  // a carry out of either addition
+            if constexpr (W > 1) {  // a carry out of either addition
                 const Word lost = ((masked & carry) | ((masked | carry) & ~part)) | ((part & vp[w]) | ((part | vp[w]) & ~sum));
                 carry = (lost >> 63) & Word(uint64_t(1));
             }
@@ -57,7 +57,8 @@ struct BandColumn {
         }
         for (int w = 0; w < W; w++) {
             Word below = d0[w] >> 1;
-            if (w + 1 < W) below = below | (d0[w + 1] << 63);
+            if constexpr (W > 1)
+                if (w + 1 < W) below = below | (d0[w + 1] << 63);
             vp[w] = hn[w] | ~(below | hp[w]);
             vn[w] = below & hp[w];
         }

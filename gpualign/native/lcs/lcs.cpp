@@ -10,15 +10,11 @@
 #include "algo/lcs/trace.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lcs/lane_bits.hpp"
 #include "lcs/path.hpp"
 #include "simd/vector.hpp"
 
 namespace gpualign {
-
-template <class T>
-struct LaneBits<Vec<T>> {
-    static constexpr int value = 8 * int(sizeof(T));
-};
 
 namespace {
 

@@ -77,6 +77,13 @@ struct Vec {
         return Vec(Raw((a.v & ~b.v) | c.v));
 #endif
     }
+    friend GPUALIGN_HD Vec and_equal(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+        return Vec((Raw)_mm512_ternarylogic_epi64((__m512i)a.v, (__m512i)b.v, (__m512i)c.v, 0x90));
+#else
+        return Vec(Raw(a.v & ~(b.v ^ c.v)));
+#endif
+    }
 
     friend GPUALIGN_HD Vec max(Vec a, Vec b) { return Vec(Raw(a.v > b.v ? a.v : b.v)); }
     friend GPUALIGN_HD Vec min(Vec a, Vec b) { return Vec(Raw(a.v < b.v ? a.v : b.v)); }

@@ -1,0 +1,1 @@
+"""`distances` and `scores`: numbers of all pairs of two sets of sequences, or of one."""

@@ -1,0 +1,101 @@
+"""A set of queries against a set of targets: the problem, and the blocks of queries that it is computed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.distances.params import DistanceParams
+from gpualign.distances.symbols import SymbolSet
+from gpualign.errors import UsageError
+
+#: cells of a block on a core: tenths of a second
+_BLOCK_CELLS = 4e10
+#: queries of a block are a multiple of this, which no vector's lanes exceed
+_ROUND = 32
+#: symbols that devices tell apart, and one more that never occurs
+_MOST_CODES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """What is to be computed.
+
+    Attributes:
+        params: of the distance, and which pairs are given.
+        queries, targets: of one type of symbol.
+        limits: see :meth:`DistanceParams.limits`.
+        with_itself: the targets are the queries.
+    """
+
+    params: DistanceParams
+    queries: SymbolSet
+    targets: SymbolSet
+    limits: NDArray[np.int32]
+    with_itself: bool
+
+    @classmethod
+    def of(cls, params: DistanceParams, queries: SymbolSet, targets: SymbolSet | None) -> Distances:
+        others = queries if targets is None else targets
+        nucleotides = params.alphabet == "nucleotide"
+        if nucleotides and (queries.on_device or others.on_device):
+            raise UsageError("nucleotides are told apart on the host: arrays on a GPU are compared as they are")
+        if nucleotides:
+            queries, others = queries.as_nucleotides(0), others.as_nucleotides(1)
+        if not (queries.on_device or others.on_device) and queries.symbols.dtype != others.symbols.dtype:
+            queries, others = (
+                side if side.symbols.dtype == np.uint32 else side.widened() for side in (queries, others)
+            )
+        return cls(params, queries, others, params.limits(max(queries.longest, others.longest)), targets is None)
+
+    @property
+    def half(self) -> bool:
+        """Whether one order of each pair is enough."""
+        return self.with_itself and self.params.symmetric and self.params.nearest is None
+
+    @property
+    def cells(self) -> float:
+        """Of all pairs' matrices."""
+        both = float(len(self.queries.symbols)) * float(len(self.targets.symbols))
+        return both / 2 if self.half else both
+
+    @cached_property
+    def code_table(self) -> tuple[NDArray[np.uint8], int]:
+        """uint8 (256,), small numbers of the symbols that occur, and how many there are with one that never does."""
+        occurs = self.queries.occurs | self.targets.occurs
+        codes = int(occurs.sum())
+        return np.where(occurs, np.cumsum(occurs) - 1, codes).astype(np.uint8), codes + 1
+
+    def narrowed(self) -> Distances | None:
+        """The same with symbols of 8 bits, for devices; None where there are too many of them."""
+        if self.queries.on_device or self.targets.on_device:
+            return self
+        if self.queries.symbols.dtype == np.uint8:
+            return self if self.code_table[1] <= _MOST_CODES else None
+        one = self.queries is self.targets
+        sides = [self.queries.symbols] if one else [self.queries.symbols, self.targets.symbols]
+        known, numbers = np.unique(np.concatenate(sides), return_inverse=True)
+        if len(known) >= _MOST_CODES:
+            return None
+        numbers = numbers.astype(np.uint8)
+        queries = SymbolSet(numbers[: len(self.queries.symbols)], self.queries.offsets)
+        targets = queries if one else SymbolSet(numbers[len(queries.symbols) :], self.targets.offsets)
+        return replace(self, queries=queries, targets=targets)
+
+    def blocks(self, workers: int) -> Iterator[tuple[int, int]]:
+        """Half-open ranges of queries in the order of their lengths, of about the same work, enough for all workers."""
+        count, text = len(self.queries), float(max(1, len(self.targets.symbols)))
+        lengths = np.maximum(self.queries.sorted_lengths, 1).cumsum()
+        blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / _BLOCK_CELLS if count else 1.0)
+        most = float(lengths[-1]) / blocks if count else 0.0
+        first = 0
+        while first < count:
+            reached = float(lengths[first - 1]) if first else 0.0
+            last = int(np.searchsorted(lengths, reached + most)) + 1
+            last = min(count, first + -(-(last - first) // _ROUND) * _ROUND)
+            yield first, last
+            first = last

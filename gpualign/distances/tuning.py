@@ -1,0 +1,44 @@
+"""Launch numbers of `distances` and what its work costs a core."""
+
+from __future__ import annotations
+
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.work import Kernels
+
+#: threads of a block in cuda/distances.cu and of cuda/distances_within.cu
+THREADS, BAND_THREADS = 128, 256
+#: 32-row words that a thread can hold, in steps that waste at most a sixth
+WORDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 19, 24, 32)
+#: most errors of a band of 32 diagonals, and of one of 64
+MOST_IN_BAND, MOST_IN_WIDE_BAND = 31, 63
+#: shared memory that a block may ask for
+SHARED_BYTES = 200 << 10
+#: longer sequences are left to the CPU, whose lanes share a pair
+LONGEST = 1 << 15
+#: bytes of a matrix that a device computes and copies at once
+CHUNK_BYTES = 8 << 20
+#: pairs of a launch in a band, and places for those that it finds
+BAND_PAIRS, FOUND = 1 << 30, 1 << 22
+#: bytes between the strips of long queries
+BOUNDARY_BYTES = 1 << 30
+#: blocks that fill a large device several times
+BLOCKS = 1 << 13
+
+
+def words_of(length: int) -> int:
+    """Words of a thread for queries of so many symbols; longer ones take several strips."""
+    return next((words for words in WORDS if 32 * words >= length), WORDS[-1])
+
+
+def defines(words: int, mode: int) -> dict[str, str]:
+    """Macros of cuda/distances.cu."""
+    return {"WORDS": str(words), "MODE": str(mode)}
+
+
+VARIANTS: tuple[Variant, ...] = (
+    *(("distances", defines(words, mode)) for words in WORDS for mode in range(4)),
+    *(("distances_within", {"WIDE": str(wide)}) for wide in (0, 1)),
+)
+
+#: a core's rate is of cells of edit distances (docs/benchmarks.md)
+KERNELS = Kernels("distances", core_rate=2e11, compile_s=3.0, variants=VARIANTS)

@@ -1,0 +1,155 @@
+"""Reads as Python programs have them: text, (name, sequence, quality), records of Biopython, pysam or dnaio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from gpualign.errors import InputError, UsageError
+from gpualign.io.in_memory import checked_nucleotides
+from gpualign.sequences.batch import SequenceBatch, join_bytes
+
+#: text, or (name, sequence) or (name, sequence, quality), or an object of a known library
+Read = Any
+Text = str | bytes | bytearray | memoryview
+#: reads of the first batch, so that results come soon; each batch has twice as many, up to a limit of bases
+_FIRST_READS = 64
+#: name, sequence and quality of objects: Biopython's SeqRecord, pysam's AlignedSegment and FastxRecord, dnaio's
+_ATTRIBUTES = (
+    ("id", "seq", ""),
+    ("query_name", "query_sequence", "qual"),
+    ("name", "sequence", "quality"),
+    ("name", "sequence", "qualities"),
+)
+
+
+def batched(reads: Iterable[Read], bases: int) -> Iterator[list[Read]]:
+    """The same in lists, of few reads at first and of about ``bases`` in the end; nothing is read ahead.
+
+    Raises:
+        UsageError: what is given are no reads.
+    """
+    remaining, count = checked_reads(reads), _FIRST_READS
+    while some := list(islice(remaining, count)):
+        yield some
+        count = max(1, min(2 * count, int(bases * len(some) / (letters_of_reads(some) + 1))))
+
+
+def checked_reads(reads: Iterable[Read]) -> Iterator[Read]:
+    """Each of them.
+
+    Raises:
+        UsageError: what is given are no reads.
+    """
+    if isinstance(reads, bytes | bytearray | memoryview):
+        raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
+    if not isinstance(reads, Iterable):
+        raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(reads).__name__}")
+    return iter(reads)
+
+
+def letters_of_reads(reads: Sequence[Read]) -> float:
+    """About how many letters they have."""
+    some = reads[:16]
+    return sum(len(fields_of(read, i)[1]) for i, read in enumerate(some)) * len(reads) / max(1, len(some))
+
+
+def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) -> SequenceBatch:
+    """Reads as a batch; those without a name get their number, of which the first is ``first``.
+
+    Args:
+        letters_only: leave names empty and qualities out.
+
+    Raises:
+        UsageError: one is no read.
+        InputError: a letter that is no nucleotide code, or a quality of another length than its sequence.
+    """
+    names: Sequence[Any] | None = None
+    qualities: Sequence[Any] | None = None
+    kinds = set(map(type, reads))
+    if kinds == {str} or not reads:
+        texts: Sequence[Any] = reads
+    elif kinds == {tuple} and set(map(len, reads)) == {3}:
+        texts = list(map(itemgetter(1), reads))
+        if not letters_only:
+            names, _, qualities = zip(*reads, strict=True)
+    else:
+        fields = (fields_of(read, first + i) for i, read in enumerate(reads))
+        names, texts, qualities = zip(*fields, strict=True)
+    letters, offsets = _joined(texts, first)
+    codes = checked_nucleotides(letters, offsets, first)
+    if letters_only:
+        return SequenceBatch(np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64), codes, offsets)
+    return SequenceBatch(*_names(names, len(texts), first), codes, offsets, _qualities(qualities, offsets, first))
+
+
+def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:
+    """Name, sequence and quality (FASTQ's letters) of the read with this number; None for what it lacks."""
+    if isinstance(read, str | bytes | bytearray | memoryview):
+        return None, read, None
+    if isinstance(read, tuple) and len(read) in (2, 3):
+        if not hasattr(read[1], "__len__"):
+            raise _no_text(read[1], number)
+        return read[0], read[1], read[2] if len(read) == 3 else None
+    for name, sequence, quality in _ATTRIBUTES:
+        if hasattr(read, name) and (letters := getattr(read, sequence, None)) is not None:
+            return _of_object(read, getattr(read, name), letters, quality)
+    what = "str or bytes, (name, sequence, quality) or a record"
+    raise UsageError(f"sequence {number} is {type(read).__name__}, not {what}")
+
+
+def _no_text(text: object, number: int) -> UsageError:
+    return UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
+
+
+def _of_object(read: Read, name: Any, letters: Any, quality: str) -> tuple[Any, Any, Any]:
+    if quality == "qual" and hasattr(read, "get_forward_sequence"):  # pysam's, as the sequencer gave it
+        phred = None if read.query_qualities is None else read.get_forward_qualities()
+        return name, read.get_forward_sequence(), None if phred is None else bytes(value + 33 for value in phred)
+    if not quality:
+        phred = getattr(read, "letter_annotations", {}).get("phred_quality")
+        return name, str(letters), None if phred is None else bytes(value + 33 for value in phred)
+    return name, letters, getattr(read, quality, None)
+
+
+def _names(names: Sequence[Any] | None, count: int, first: int) -> tuple[Any, Any]:
+    """Up to the first white space, as in files."""
+    if names is None:
+        return join_bytes([str(number).encode() for number in range(first, first + count)])
+    parts = [str(first + i).encode() if name is None else _bytes(name) for i, name in enumerate(names)]
+    if any(space in b"".join(parts) for space in b" \t\n\r"):
+        parts = [(part.split(None, 1) or [b""])[0] for part in parts]
+    return join_bytes(parts)
+
+
+def _bytes(text: Text) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
+    try:
+        whole = "".join(texts)
+    except TypeError:
+        whole = "\N{NO-BREAK SPACE}"
+    if not whole.isascii():  # letters of several bytes will be refused at their place
+        for number, text in enumerate(texts):
+            if not isinstance(text, str | bytes | bytearray | memoryview):
+                raise _no_text(text, first + number)
+        return join_bytes([_bytes(text) for text in texts])
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
+    return np.frombuffer(whole.encode(), np.uint8), offsets
+
+
+def _qualities(qualities: Sequence[Any] | None, offsets: Any, first: int) -> Any:
+    if qualities is None or None in qualities:
+        return None
+    letters, ends = join_bytes([_bytes(quality) for quality in qualities])
+    wrong = np.flatnonzero(np.diff(ends) != np.diff(offsets))
+    if wrong.size:
+        raise InputError(f"sequence {first + int(wrong[0])}: quality and sequence differ in length")
+    return letters

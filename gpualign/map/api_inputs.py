@@ -1,0 +1,123 @@
+"""What :class:`gpualign.Mapper` is given to map, as items of a run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from gpualign import _native
+from gpualign.engine.work import Work
+from gpualign.errors import UsageError
+from gpualign.io.in_memory import as_batch, letters_in, parts_of
+from gpualign.io.mates import Reads, interleaved_batches, paired_parts, single_items
+from gpualign.io.reads import ReadSource
+from gpualign.io.records import batch_of, batched, checked_reads, letters_of_reads
+from gpualign.map.tuning import KERNELS
+from gpualign.sequences.batch import SequenceBatch
+
+_NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]+")
+#: longer texts of nucleotide codes are no file names
+_LONGEST_NAME = 64
+Item = Reads
+
+
+def is_sequence(reads: object) -> bool:
+    """Whether what is given is one read, not a path nor several reads."""
+    if isinstance(reads, bytes | bytearray | memoryview):
+        return True
+    if not isinstance(reads, str) or not _NUCLEOTIDES.fullmatch(reads):
+        return False
+    return len(reads) > _LONGEST_NAME or not os.path.exists(reads)
+
+
+def is_path(reads: object) -> bool:
+    return isinstance(reads, str | os.PathLike)
+
+
+def work_of_reads(*reads: Any) -> Work:
+    """What is to be mapped, as far as that can be told."""
+    letters: list[float | None] = []
+    for some in reads:
+        if isinstance(some, list | tuple):
+            letters.append(letters_of_reads(some))
+        elif some is not None:
+            letters.append(letters_in(some))
+    return Work.of(KERNELS, None if None in letters else sum(each for each in letters if each is not None))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Reads, and their mates or None.
+
+    Attributes:
+        held: takes the reads of each batch of those that are no files, as they were given.
+        letters_only: neither names nor qualities are wanted of these.
+    """
+
+    reads: Any
+    mates: Any
+    held: deque[list[Any]] | None = None
+    letters_only: bool = True
+
+    def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Item], bool]:
+        """Batches of about ``bases``, and whether neighbours are mates; files stay open as long as ``stack``."""
+        if self.mates is not None:
+            return self._paired(bases, stack), True
+        if is_path(self.reads):
+            source = stack.enter_context(ReadSource(os.fspath(self.reads)))
+            return (interleaved_batches if source.paired else single_items)(source, bases), source.paired
+        if isinstance(self.reads, SequenceBatch):
+            return parts_of(self.reads, bases), False
+        return self._batches(bases), False
+
+    def _batches(self, bases: int) -> Iterator[SequenceBatch]:
+        first = 0
+        for some in batched(self.reads, bases):
+            self._hold(some)
+            yield batch_of(some, first, self.letters_only)
+            first += len(some)
+
+    def _paired(self, bases: int, stack: ExitStack) -> Iterator[Item]:
+        reads, mates = self.reads, self.mates
+        if is_path(reads) and is_path(mates):
+            first, second = (stack.enter_context(ReadSource(os.fspath(path))) for path in (reads, mates))
+            return paired_parts(first, second, bases)
+        if any(is_path(ends) or isinstance(ends, SequenceBatch) for ends in (reads, mates)):
+            ends = [as_batch(ends) for ends in (reads, mates)]
+            _check_mates(len(ends[0]), len(ends[1]))
+            return iter([_joined(*ends)])
+        return self._pair_batches(bases // 2)
+
+    def _pair_batches(self, bases: int) -> Iterator[SequenceBatch]:
+        if hasattr(self.reads, "__len__") and hasattr(self.mates, "__len__"):
+            _check_mates(len(self.reads), len(self.mates))
+        first, mates = 0, checked_reads(self.mates)
+        for some in batched(self.reads, bases):
+            second = list(islice(mates, len(some)))
+            _check_mates(first + len(some), first + len(second))
+            self._hold(list(zip(some, second, strict=True)))
+            yield _joined(*(batch_of(ends, first, self.letters_only) for ends in (some, second)))
+            first += len(some)
+        _check_mates(first, first + len(list(islice(mates, 1))))
+
+    def _hold(self, reads: list[Any]) -> None:
+        if self.held is not None:
+            self.held.append(reads)
+
+
+def _check_mates(first: int, second: int) -> None:
+    if first != second:
+        raise UsageError(f"{first} reads but {second} mates")
+
+
+def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
+    """The two ends of each pair as neighbours."""
+    if first.qualities is None or second.qualities is None:
+        first, second = replace(first, qualities=None), replace(second, qualities=None)
+    return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False))

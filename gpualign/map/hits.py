@@ -1,0 +1,244 @@
+"""Records of mapped reads as rows of a table, with the fields that mappy's hits have."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpualign.io import table
+from gpualign.map.params import Scoring
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from gpualign.tables.column import TextColumn
+from gpualign.tables.drawing import Drawing, operations, reverse_complement
+from gpualign.tables.row import Row
+from gpualign.tables.table import Look, Table
+
+_UNMAPPED, _REVERSE, _SECOND_END, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
+_OPERATIONS = "MIDNSHP=X"
+_CLIPS = re.compile(r"\d+[SH]")
+_SHORT_CIGAR = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What hits lie on.
+
+    Attributes:
+        names, lengths: of the contigs.
+        scoring: of the alignments.
+    """
+
+    names: list[str]
+    lengths: list[int]
+    scoring: Scoring
+
+
+class Sums(NamedTuple):
+    """Of a CIGAR: bases of reference and query that are aligned, clipped ones at its ends, pairs, gaps, their bases."""
+
+    reference: int
+    query: int
+    first_clip: int
+    last_clip: int
+    pairs: int
+    openings: int
+    gaps: int
+
+
+def _count(cigar: str) -> Sums:
+    every = operations(cigar)
+    total = dict.fromkeys(_OPERATIONS, 0)
+    for length, kind in every:
+        total[kind] += length
+    first = next((i for i, (_, kind) in enumerate(every) if kind not in "SH"), 0)
+    clips = [length if kind in "SH" else 0 for length, kind in every]
+    pairs, gaps = total["M"] + total["="] + total["X"], total["I"] + total["D"]
+    return Sums(
+        reference=pairs + total["D"] + total["N"],
+        query=pairs + total["I"],
+        first_clip=sum(clips[:first]),
+        last_clip=sum(clips[first:]),
+        pairs=pairs,
+        openings=sum(kind in "ID" for _, kind in every),
+        gaps=gaps,
+    )
+
+
+_count_once = lru_cache(1 << 14)(_count)
+
+
+def _sums(cigar: str) -> Sums:
+    """Most reads have one of few CIGARs; those of long reads are long, and each its own."""
+    return _count_once(cigar) if len(cigar) <= _SHORT_CIGAR else _count(cigar)
+
+
+class Hit(Row):
+    """An alignment of a read: a row of :meth:`Mapper.map`, with mappy's names beside its own.
+
+    >>> from gpualign import Mapper
+    >>> genome = "ACGTTGCATTAGGCTAACCGTATTCGAGTCCATGCAAGCTTGACCGTACGATTGCAGC"
+    >>> (hit,) = Mapper([genome]).map(genome[10:30] + genome[31:50])
+    >>> hit.position, hit.cigar, hit.r_st, hit.r_en, hit.q_st, hit.q_en, hit.NM
+    (10, '19M1D20M', 10, 50, 0, 39, 1)
+
+    Attributes:
+        read: the read's number; the mates of a pair are 2i and 2i + 1.
+        flag: SAM's.
+        contig: its number; -1 unmapped.
+        position: 0-based, of the first aligned base.
+        mapq: mapping quality.
+        score: affine; clips cost nothing.
+        distance: edits of the whole read; -1 where the record was not found by it.
+        cigar: with clips; "*" unmapped.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        read: int
+        flag: int
+        contig: int
+        position: int
+        mapq: int
+        score: int
+        distance: int
+        cigar: str
+
+    @property
+    def _target(self) -> Target:
+        target: Target = self._shared
+        return target
+
+    @property
+    def is_mapped(self) -> bool:
+        return not self.flag & _UNMAPPED
+
+    @property
+    def ctg(self) -> str:
+        """The contig's name; "*" unmapped."""
+        return self._target.names[self.contig] if self.contig >= 0 else "*"
+
+    @property
+    def ctg_len(self) -> int:
+        """The contig's bases."""
+        return self._target.lengths[self.contig] if self.contig >= 0 else 0
+
+    @property
+    def strand(self) -> int:
+        """1 forward, -1 reverse; 0 unmapped."""
+        flag = self.flag
+        return 0 if flag & _UNMAPPED else -1 if flag & _REVERSE else 1
+
+    @property
+    def is_primary(self) -> bool:
+        """No secondary alignment; parts of a split read are primary, as in mappy."""
+        return not self.flag & _SECONDARY
+
+    @property
+    def is_supplementary(self) -> bool:
+        return bool(self.flag & _SUPPLEMENTARY)
+
+    @property
+    def read_num(self) -> int:
+        """2 for the second end of a pair, else 1."""
+        return 2 if self.flag & _SECOND_END else 1
+
+    @property
+    def operations(self) -> list[list[int]]:
+        """mappy's ``cigar``: [length, operation] without clips, operations numbered as in BAM."""
+        return [[length, _OPERATIONS.index(kind)] for length, kind in operations(self.cigar_str)]
+
+    @property
+    def cigar_str(self) -> str:
+        """``cigar`` without clips, as mappy has it."""
+        return _CLIPS.sub("", self.cigar)
+
+    @property
+    def r_st(self) -> int:
+        """``position``."""
+        return self.position
+
+    @property
+    def r_en(self) -> int:
+        """First base of the contig after the alignment."""
+        return self.position + _sums(self.cigar).reference
+
+    @property
+    def q_st(self) -> int:
+        """First aligned base on the read's own strand."""
+        sums = _sums(self.cigar)
+        return sums.last_clip if self.flag & _REVERSE else sums.first_clip
+
+    @property
+    def q_en(self) -> int:
+        """First base of the read, on its own strand, after the alignment."""
+        return self.q_st + _sums(self.cigar).query
+
+    @property
+    def blen(self) -> int:
+        """Columns of the alignment."""
+        sums = _sums(self.cigar)
+        return sums.pairs + sums.gaps
+
+    @property
+    def mlen(self) -> int:
+        """Matching bases, which follow from the score; letters other than A, C, G and T match nothing."""
+        cost, sums = self._target.scoring, _sums(self.cigar)
+        gained = self.score + sums.openings * cost.gap_open + sums.gaps * cost.gap_extend + sums.pairs * cost.mismatch
+        return gained // (cost.match + cost.mismatch)
+
+    @property
+    def NM(self) -> int:
+        """Edits of what is aligned."""
+        return self.blen - self.mlen
+
+
+@dataclass(frozen=True)
+class Drawer:
+    """From a hit to its alignment.
+
+    Attributes:
+        reference: what the reads were mapped onto.
+        batches: of the reads.
+        firsts: the number of the first read of each.
+    """
+
+    reference: Reference
+    batches: list[SequenceBatch]
+    firsts: list[int]
+
+    def __call__(self, hit: Any) -> Drawing | None:
+        if not hit.is_mapped or not self.batches:
+            return None
+        which = int(np.searchsorted(self.firsts, hit.read, "right")) - 1
+        batch, number = self.batches[which], hit.read - self.firsts[which]
+        query, minus = batch.sequence(number), hit.strand == -1
+        hard = [length if kind == "H" else 0 for length, kind in operations(hit.cigar)]
+        oriented = (reverse_complement(query) if minus else query)[hard[0] : len(query) - hard[-1]]
+        offset = int(self.reference.contig_offsets[hit.contig])
+        return Drawing(
+            query=oriented,
+            target=self.reference.letters(offset + hit.r_st, offset + hit.r_en),
+            cigar=hit.cigar,
+            query_name=f"read {hit.read}",
+            target_name=hit.ctg,
+            query_start=len(query) - hard[0] if minus else hard[0],
+            target_start=hit.r_st,
+            minus=minus,
+        )
+
+
+def hit_table(alignments: Alignments, first: int, target: Target, drawer: Drawer | None) -> Table[Hit]:
+    """The records of a batch whose first read has the number ``first``."""
+    numbers = np.repeat(np.arange(first, first + len(alignments)), np.diff(alignments.record_offsets))
+    names = ("flag", "contig", "position", "mapq", "score", "distance")
+    text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(numbers))
+    columns = {"read": numbers, **{name: getattr(alignments, name) for name in names}}
+    look = Look(row=Hit, shared=target, draw=drawer)
+    return Table({**columns, "cigar": TextColumn.of_lines(text)}, look)

@@ -1,0 +1,172 @@
+// Edit distances within a limit k of a group of queries, one a lane, to targets: only diagonals -k to k are computed
+// (algo/pairwise/edit_band.hpp), and a target is given up where no lane can come within its limit any more.
+//
+// All lanes have the same diagonals, whatever their lengths, so that the same word of the group's profile serves all. The
+// value of the lowest diagonal is followed; the distance is read from there up the last column.
+#pragma once
+#include "algo/pairwise/edit_band.hpp"
+#include "distances/symbols.hpp"
+
+namespace gpualign {
+namespace distances {
+
+constexpr int kMostBandWords = 4;
+
+template <class Symbol>
+class BandRows {
+public:
+    static constexpr int32_t kBeyond = INT32_MAX;  // a distance beyond the limit
+
+    explicit BandRows(size_t symbols) : codes_(symbols) {}
+
+    static bool suits(int64_t limit) { return limit <= (64 * kMostBandWords - 1) / 2; }
+
+    // `limit`: the largest of any pair of these queries.
+    void take(const SymbolSet<Symbol>& queries, const int32_t* members, int count, int64_t limit) {
+        const Group<Symbol> group(queries, members, count, codes_);
+        k_ = limit;
+        words_ = int(2 * k_ / 64 + 1);
+        longest_ = group.longest;
+        shortest_ = group.shortest;
+        lengths_ = group.lengths();
+        // row j of code c: bit b is set where query symbol j - k + b is c
+        const int64_t rows = longest_ + k_ + 64 * words_ + 1;
+        const size_t codes = codes_.count();
+        profile_.assign(size_t(rows) * codes, Word(0));
+        std::vector<Word> row(codes, Word(0));
+        for (int64_t j = -63; j < rows; j++) {
+            for (Word& bits : row) bits = bits >> 1;
+            for (int l = 0; l < kLanes; l++) {
+                const int64_t i = j - k_ + 63;
+                if (i < 0 || i >= group.length[l]) continue;
+                Word& bits = row[codes_[group.text[l][i]]];
+                bits.set(l, bits[l] | uint64_t(1) << 63);
+            }
+            if (j >= 0) std::copy(row.begin(), row.end(), profile_.begin() + int64_t(codes) * j);
+        }
+    }
+
+    // Distances to targets order[0, count): count x kLanes. limits[n]: of a pair whose longer sequence has n symbols.
+    void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
+        if (words_ == 1) run_words<1>(targets, order, count, limits, out);
+        else if (words_ == 2) run_words<2>(targets, order, count, limits, out);
+        else if (words_ == 3) run_words<3>(targets, order, count, limits, out);
+        else run_words<4>(targets, order, count, limits, out);
+    }
+
+private:
+    static constexpr int kCheckEvery = 16;  // columns
+
+    struct Text {
+        const Symbol* symbols;
+        int64_t length;
+    };
+    template <int W>
+    struct State {
+        nw::BandColumn<Word, W> column;
+        Count followed;  // steps of the lowest diagonal that cost nothing
+    };
+
+    template <int W>
+    void run_words(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
+        constexpr int N = W == 1 ? 4 : W == 2 ? 2 : 1;
+        int64_t at = 0;
+        while (at < count) {
+            Text texts[N];
+            int taken = 0;
+            int64_t places[N];
+            for (; at < count && taken < N; at++) {
+                const int64_t length = targets.length(order[at]);
+                if (length < shortest_ - k_ || length > longest_ + k_) {
+                    std::fill_n(out + at * kLanes, kLanes, kBeyond);
+                    continue;
+                }
+                places[taken] = at;
+                texts[taken++] = {targets.begin(order[at]), length};
+            }
+            if (taken == N) run_together<W, N>(texts, places, limits, out);
+            else
+                for (int i = 0; i < taken; i++) run_together<W, 1>(texts + i, places + i, limits, out);
+        }
+    }
+
+    template <int W, int N>
+    void advance(State<W>* states, const Text* texts, int64_t from, int64_t to) const {
+        State<W> state[N];
+        for (int i = 0; i < N; i++) state[i] = states[i];
+        const Word* profile = profile_.data();
+        const size_t codes = codes_.count(), apart = 64 * codes;
+        const int top = int(2 * k_ % 64);
+        for (int64_t j = from; j < to; j++)
+            GPUALIGN_UNROLL
+            for (int i = 0; i < N; i++) {
+                const Word* row = profile + size_t(j) * codes + codes_[texts[i].symbols[j]];
+                Word eq[W], d0[W], hp[W], hn[W];
+                for (int w = 0; w < W; w++) eq[w] = row[size_t(w) * apart];
+                state[i].column.step(eq, d0, hp, hn);
+                state[i].followed = state[i].followed + (d0[W - 1] >> top & Word(1)).template as<int64_t>();
+            }
+        for (int i = 0; i < N; i++) states[i] = state[i];
+    }
+
+    template <int W, int N>
+    void run_together(const Text* texts, const int64_t* places, const int32_t* limits, int32_t* out) const {
+        State<W> states[N];
+        Count most[N];  // of the lowest diagonal's value, where the distance can still be within the limit
+        int64_t shared = texts[0].length;
+        for (int i = 0; i < N; i++) {
+            states[i].column.start(int32_t(k_));
+            states[i].followed = most[i] = Count(0);
+            shared = std::min(shared, texts[i].length);
+            for (int l = 0; l < kLanes; l++)
+                most[i].set(l, limits[std::max(lengths_[l], texts[i].length)] + k_ - (lengths_[l] - texts[i].length));
+        }
+        int64_t j = 0;
+        while (j < shared) {
+            const int64_t stop = std::min(shared, j + kCheckEvery);
+            advance<W, N>(states, texts, j, stop);
+            j = stop;
+            bool hope = false;
+            for (int i = 0; i < N; i++) hope |= any(states[i].followed > Count(k_ + j) - most[i] - Count(1));
+            if (hope) continue;
+            for (int i = 0; i < N; i++) std::fill_n(out + places[i] * kLanes, kLanes, kBeyond);
+            return;
+        }
+        for (int i = 0; i < N; i++) {
+            const int64_t length = texts[i].length;
+            advance<W, 1>(states + i, texts + i, shared, length);
+            finish(states[i], length, limits, out + places[i] * kLanes);
+        }
+    }
+
+    // From the lowest diagonal, in row length + k, up to each query's last row.
+    template <int W>
+    void finish(const State<W>& state, int64_t length, const int32_t* limits, int32_t* out) const {
+        Word up[W], down[W];
+        for (int w = 0; w < W; w++) {
+            Word behind(uint64_t(0));  // bit b stands for row length + 1 - k + b, as in the next column
+            for (int l = 0; l < kLanes; l++) {
+                const int64_t first = std::max<int64_t>(0, lengths_[l] - (length - k_) - 64 * w), last = 2 * k_ - 1 - 64 * w;
+                const uint64_t from = first >= 64 ? 0 : ~uint64_t(0) << first;
+                behind.set(l, from & (last >= 63 ? ~uint64_t(0) : last < 0 ? 0 : (uint64_t(2) << last) - 1));
+            }
+            up[w] = state.column.vp[w] & behind;
+            down[w] = state.column.vn[w] & behind;
+        }
+        const Count distance = Count(k_ + length) - state.followed - count_bits<W>(up) + count_bits<W>(down);
+        for (int l = 0; l < kLanes; l++) {
+            const int64_t apart = std::max(lengths_[l] - length, length - lengths_[l]);
+            const bool within = apart <= k_ && distance[l] <= limits[std::max(lengths_[l], length)];
+            out[l] = within ? int32_t(distance[l]) : kBeyond;
+        }
+    }
+
+    Codes<Symbol> codes_;
+    int64_t k_ = 0, longest_ = 0, shortest_ = 0;
+    int words_ = 1;
+    Count lengths_;
+    std::vector<Word> profile_;
+};
+
+}  // namespace distances
+}  // namespace gpualign

@@ -1,0 +1,303 @@
+// The edit distance of one long pair, without a limit or within one: all lanes of a vector work on it together.
+//
+// The query is cut into strips of rows. Within a strip each lane has a tile of W words, the top one in the last lane, and
+// works a column behind the lane above it, whose last row it takes over: a step of all lanes is one of StripedColumn
+// (algo/common/myers_striped.hpp). Symbols stand as bit planes, so that a row equals a column's symbol where all planes do.
+//
+// Without a limit a first pass in a narrow band (of one word where a pair is not that long) gives the cost of some alignment, which bounds the distance. Where the bound
+// is not yet proved by the band, and still far above it, the band is doubled; then the last pass takes the bound for its
+// limit and leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "algo/common/myers_striped.hpp"
+#include "algo/distances/strip.hpp"
+#include "algo/pairwise/edit_band.hpp"
+#include "distances/symbols.hpp"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace gpualign {
+namespace distances {
+
+// Lane l gets what lane l + 1 has, the last one lane 0 of `last`.
+template <size_t... Lane>
+GPUALIGN_HD Word moved(Word lanes, Word last, std::index_sequence<Lane...>) {
+    return Word(typename Word::Raw(__builtin_shufflevector(lanes.v, last.v, (int(Lane) + 1)...)));
+}
+GPUALIGN_HD Word from_above(Word lanes, Word last) { return moved(lanes, last, std::make_index_sequence<kLanes>()); }
+
+// A bit for each symbol of a text, as bytes 0 or -1.
+using BytePlane = std::vector<int8_t>;
+
+// A byte a lane, its sign in all bits; GCC does not see the one instruction by itself.
+GPUALIGN_HD Word load_mask(const int8_t* bytes) {
+#if defined(__AVX512F__) && GPUALIGN_VECTOR_BYTES == 64
+    return Word((Word::Raw)_mm512_maskz_cvtepi8_epi64(0xFF, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
+#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
+    return Word((Word::Raw)_mm256_cvtepi8_epi64(_mm_loadu_si32(bytes)));
+#else
+    Word mask(0);
+    for (int l = 0; l < kLanes; l++) mask.set(l, uint64_t(int64_t(bytes[l])));
+    return mask;
+#endif
+}
+
+template <class Symbol>
+class LongPair {
+public:
+    static constexpr int64_t kNone = -1;  // beyond the limit
+
+    explicit LongPair(size_t symbols) : codes_(symbols) {}
+
+    // The distance, or kNone where it is beyond `limit`.
+    int64_t run(const Symbol* query, int64_t n, const Symbol* target, int64_t m, int64_t limit) {
+        size_ = {n, m};
+        const int64_t apart = n > m ? n - m : m - n;
+        if (apart > limit) return kNone;
+        if (n == 0 || m == 0) return apart;
+        load(query, target);
+        const auto wide_pass = [&](int64_t margin) {
+            return with_planes([&](auto planes) { return band_pass<decltype(planes)::value>(margin); });
+        };
+        int64_t bound = std::max(n, m), margin = 64;
+        if (bound <= kShort && apart <= kShortGap) {
+            margin = (63 - apart) / 2;
+            bound = word_pass(margin);
+        } else {
+            while (4 * margin * margin < bound) margin *= 2;  // as far as random gaps lead away from the diagonal
+            bound = wide_pass(margin);
+        }
+        while (bound > apart + 2 * margin + 1) {  // else it is proved: ways out of the band cost more
+            if (std::min(bound, limit) <= kWorthLast * margin) break;
+            margin *= 2;
+            bound = std::min(bound, wide_pass(margin));
+        }
+        if (bound <= apart + 2 * margin + 1) return bound <= limit ? bound : kNone;
+        const int64_t last = std::min(bound, limit);
+        return with_planes([&](auto planes) { return pruned_pass<decltype(planes)::value>(last); });
+    }
+
+private:
+    // sequences for which a band of one word is worth it, with ends so far apart at most
+    static constexpr int64_t kShort = 1 << 15, kShortGap = 32;
+    static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
+
+    template <class Pass>
+    int64_t with_planes(Pass&& pass) {
+        if (planes_ <= 2) return pass(std::integral_constant<int, 2>());
+        if (planes_ <= 3) return pass(std::integral_constant<int, 3>());
+        if (planes_ <= 5) return pass(std::integral_constant<int, 5>());
+        if (planes_ <= 8) return pass(std::integral_constant<int, 8>());
+        return pass(std::integral_constant<int, 21>());
+    }
+
+    // Codes of the query's symbols from 0 on; others of the target get one more.
+    void load(const Symbol* query, const Symbol* target) {
+        const int64_t n = size_.n, m = size_.m;
+        codes_.clear();
+        query_.resize(size_t(n));
+        for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
+        for (int64_t i = 0; i < n; i++) query_[size_t(i)] = codes_[query[i]] - 1;
+        uint32_t most = uint32_t(codes_.count()) - 2;
+        texts_.clear();
+        target_.resize(size_t(m));
+        for (int64_t j = 0; j < m; j++) {
+            const uint32_t code = codes_[target[j]];
+            target_[size_t(j)] = code ? code - 1 : uint32_t(codes_.count()) - 1;
+            most = std::max(most, target_[size_t(j)]);
+        }
+        planes_ = 1;
+        while (most >> planes_) planes_++;
+        planes_ = planes_ <= 2 ? 2 : planes_ <= 3 ? 3 : planes_ <= 5 ? 5 : planes_ <= 8 ? 8 : 21;
+        // lanes look back by as many columns, and ahead at the end
+        for (int p = 0; p < planes_; p++) {
+            BytePlane plane(size_t(m) + 2 * kLanes, 0);
+            for (int64_t j = 0; j < m; j++) plane[size_t(j + kLanes)] = int8_t(-int(target_[size_t(j)] >> p & 1));
+            texts_.push_back(std::move(plane));
+        }
+        ups_.assign(size_t(m) + 2 * kLanes, 1);
+        downs_.assign(size_t(m) + 2 * kLanes, 0);
+        built_words_ = 0;
+    }
+
+    // The query's planes in strips whose lanes have W words each; patterns stand at the end of their tiles.
+    void build(int words) {
+        if (built_words_ == words) return;
+        built_words_ = words;
+        const int64_t tile = int64_t(words) * 64, strip = tile * kLanes;
+        strips_ = (size_.n + strip - 1) / strip;
+        pad_ = strips_ * strip - size_.n;
+        const size_t each = size_t(planes_ + 1) * size_t(words);
+        rows_.assign(size_t(strips_) * each, Word(0));
+        uint64_t* all = reinterpret_cast<uint64_t*>(rows_.data());
+        int64_t i = -pad_;
+        for (int64_t s = 0; s < strips_; s++)
+            for (int t = 0; t < kLanes; t++) {
+                uint64_t* lane = all + size_t(s) * each * kLanes + size_t(kLanes - 1 - t);
+                for (int b = 0; b < 64; b++)
+                    for (int w = 0; w < words; w++, i++) {
+                        if (i < 0) continue;
+                        uint64_t* at = lane + w * kLanes;
+                        for (int p = 0; p < planes_; p++, at += words * kLanes) *at |= uint64_t(query_[size_t(i)] >> p & 1) << b;
+                        *at |= uint64_t(1) << b;
+                    }
+            }
+    }
+
+    int64_t strip_rows() const { return int64_t(built_words_) * 64 * kLanes; }
+    int64_t top_of(int64_t strip) const { return std::max<int64_t>(0, strip * strip_rows() - pad_); }
+
+    // The same as band_pass, for a band of one word, without vectors (algo/pairwise/edit_band.hpp).
+    int64_t word_pass(int64_t margin) {
+        const int64_t n = size_.n, m = size_.m;
+        const int64_t below = margin + std::max<int64_t>(0, m - n), above = margin + std::max<int64_t>(0, n - m);
+        const size_t codes = codes_.count(), words = size_t(n + below + above) / 64 + 3;
+        bits_.assign(codes * words, 0);  // bit i of a code: query symbol i - below
+        for (int64_t i = 0; i < n; i++) bits_[query_[size_t(i)] * words + size_t(i + below) / 64] |= uint64_t(1) << ((i + below) % 64);
+        nw::BandColumn<uint64_t, 1> column;
+        column.start(int32_t(below));
+        int64_t distance = above;
+        for (int64_t j = 0; j < m; j++) {
+            const uint64_t* at = &bits_[target_[size_t(j)] * words + size_t(j) / 64];
+            uint64_t eq = at[0] >> (j % 64) | at[1] << 1 << (63 - j % 64), d0, hp, hn;
+            column.step(&eq, &d0, &hp, &hn);
+            distance += 1 - int64_t(d0 >> (below + above) & 1);
+        }
+        // from the lowest diagonal up to the last row; bit b stands for row m + 1 - below + b
+        const uint64_t behind = ((uint64_t(1) << (below + above)) - 1) & ~((uint64_t(1) << (n - m + below)) - 1);
+        return distance - __builtin_popcountll(column.vp[0] & behind) + __builtin_popcountll(column.vn[0] & behind);
+    }
+
+    // The cost of the best alignment on diagonals -margin to (m - n) + margin (or the other way round).
+    template <int Planes>
+    int64_t band_pass(int64_t margin) {
+        const int words = margin <= 512 ? 1 : margin <= 2048 ? 2 : 4;
+        build(words);
+        const int64_t ahead = size_.m - size_.n, low = std::min<int64_t>(0, ahead) - margin, high = std::max<int64_t>(0, ahead) + margin;
+        int64_t distance = 0, column = 0, reached = size_.m;  // D of the row above in that column; columns that it has
+        std::fill(ups_.begin(), ups_.end(), 1);
+        std::fill(downs_.begin(), downs_.end(), 0);
+        for (int64_t s = 0; s < strips_; s++) {
+            const int64_t top = top_of(s), bottom = (s + 1) * strip_rows() - pad_;
+            const int64_t first = std::min(size_.m, std::max<int64_t>(0, top + low)), last = std::min(size_.m, std::max<int64_t>(first, bottom + high));
+            forget(reached, last);
+            distance += sum(column, first) + (bottom - top);
+            column = first;
+            run_strip<Planes>(words, s, first, last);
+            reached = last;
+        }
+        return distance + sum(column, size_.m);
+    }
+
+    // The distance where it is at most `limit`, else kNone.
+    template <int Planes>
+    int64_t pruned_pass(int64_t limit) {
+        const int words = limit <= 1024 ? 1 : limit <= 8192 ? 2 : 4;
+        build(words);
+        std::fill(ups_.begin(), ups_.end(), 1);
+        std::fill(downs_.begin(), downs_.end(), 0);
+        int64_t reached = size_.m;
+        // in row 0 the distance is the column
+        const int64_t ahead = size_.m - size_.n, most = std::min(size_.m, (limit + ahead) / 2);
+        Entries entries{0, most, most};
+        int64_t distance = 0;  // in column entries.first
+        for (int64_t s = 0;; s++) {
+            const int64_t top = top_of(s), bottom = (s + 1) * strip_rows() - pad_;
+            const int64_t first = entries.first, last = last_column(size_, limit, entries, top, bottom);
+            forget(reached, last);
+            run_strip<Planes>(words, s, first, last);
+            reached = last;
+            distance += bottom - top;
+            if (s == strips_ - 1) {
+                const int64_t found = distance + sum(first, last) + (size_.m - last);
+                return found <= limit ? found : kNone;
+            }
+            int64_t at_last = distance + sum(first, last);
+            entries = {first, last, 0};
+            for (;; entries.first++) {
+                if (distance + size_.rest(bottom, entries.first) <= limit) break;
+                if (entries.first == last) return kNone;
+                distance += change(entries.first);
+            }
+            while (at_last + size_.rest(bottom, entries.last) > limit) at_last -= change(--entries.last);
+            entries.last_distance = at_last;
+        }
+    }
+
+    // Columns from `reached` on, which the strip above did not see, take +1 from there.
+    void forget(int64_t reached, int64_t last) {
+        for (int64_t j = reached; j < last + kLanes; j++) ups_[size_t(j)] = 1, downs_[size_t(j)] = 0;
+    }
+    int64_t change(int64_t j) const { return int64_t(ups_[size_t(j)]) - int64_t(downs_[size_t(j)]); }
+    int64_t sum(int64_t from, int64_t to) const {
+        int64_t total = 0;
+        for (int64_t j = from; j < to; j++) total += change(j);
+        return total;
+    }
+
+    template <int Planes>
+    void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
+        if (first >= last) return;
+        if (words == 1) run_words<Planes, 1>(strip, first, last);
+        else if (words == 2) run_words<Planes, 2>(strip, first, last);
+        else run_words<Planes, 4>(strip, first, last);
+    }
+
+    // Columns [first, last): on entry ups_ and downs_ are those of the row above the strip, on return of its last row.
+    template <int Planes, int W>
+    __attribute__((noinline)) void run_words(int64_t strip, int64_t first, int64_t last) {
+        const Word* rows = &rows_[size_t(strip) * size_t(planes_ + 1) * W];
+        StripedColumn<Word, W> column;
+        column.start(rows + Planes * W);
+        Word up(0), down(0);
+        const int8_t* texts[Planes];
+        for (int p = 0; p < Planes; p++) texts[p] = texts_[size_t(p)].data() + 1;  // lane l at column j - kLanes + 1 + l
+        const auto step = [&](int64_t j) __attribute__((always_inline)) {  // which keeps the column in registers
+            Word eq[W];
+            for (int w = 0; w < W; w++) eq[w] = rows[Planes * W + w];
+            for (int p = 0; p < Planes; p++) {
+                const Word letter = load_mask(texts[p] + j);
+                for (int w = 0; w < W; w++) eq[w] = and_equal(eq[w], rows[p * W + w], letter);
+            }
+            const Word above_up = from_above(up, Word::load(&ups_[size_t(j)])), above_down = from_above(down, Word::load(&downs_[size_t(j)]));
+            column.step(eq, above_up, above_down, up, down);
+            up = up >> 63;
+            down = down >> 63;
+        };
+        int64_t j = first;
+        for (; j < first + kLanes - 1; j++) {  // lanes begin one after the other
+            const StripedColumn<Word, W> before = column;
+            step(j);
+            Word begun(0);
+            for (int l = 0; l < kLanes; l++) begun.set(l, j - (kLanes - 1 - l) >= first ? ~uint64_t(0) : 0);
+            for (int w = 0; w < W; w++) {
+                column.vp[w] = select(begun, column.vp[w], before.vp[w]);
+                column.vn[w] = select(begun, column.vn[w], before.vn[w]);
+            }
+        }
+        for (; j < last + kLanes - 1; j++) {
+            step(j);
+            // lane 0 has the strip's last row; what the other lanes write is overwritten by what follows
+            up.store(&ups_[size_t(j - kLanes + 1)]);
+            down.store(&downs_[size_t(j - kLanes + 1)]);
+        }
+    }
+
+    Codes<Symbol> codes_;
+    PairSize size_{0, 0};
+    int planes_ = 2, built_words_ = 0;
+    int64_t strips_ = 0, pad_ = 0;
+    std::vector<uint32_t> query_, target_;  // codes
+    std::vector<BytePlane> texts_;
+    std::vector<Word> rows_;
+    std::vector<uint64_t> ups_, downs_, bits_;
+};
+
+}  // namespace distances
+}  // namespace gpualign

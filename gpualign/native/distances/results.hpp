@@ -1,0 +1,93 @@
+// Where the values of a block of queries go: a dense matrix, the nearest of each query, or pairs within limits.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gpualign {
+namespace distances {
+
+constexpr int32_t kBeyond = INT32_MAX;  // while computing; a dense matrix says -1
+
+// values: targets x lanes, of targets order[0, count), as the lanes left them.
+struct Block {
+    const int32_t* values;
+    int64_t lanes;
+    const int32_t* targets;
+    int64_t count;
+};
+
+// (queries, targets) int32, or where `mirrored` also the transpose.
+struct Dense {
+    int32_t* out;
+    int64_t columns;
+    bool mirrored;
+
+    void take(int64_t lane, int32_t query, const Block& block) const {
+        int32_t* row = out + query * columns;
+        for (int64_t i = 0; i < block.count; i++) {
+            const int32_t value = block.values[i * block.lanes + lane];
+            row[block.targets[i]] = value == kBeyond ? -1 : value;
+        }
+        if (!mirrored) return;
+        for (int64_t i = 0; i < block.count; i++) out[block.targets[i] * columns + query] = row[block.targets[i]];
+    }
+};
+
+// The best `most` of a query, by value and then by number; `largest`: large values are better.
+class Best {
+public:
+    void start(int64_t most) {
+        most_ = size_t(most);
+        kept_.clear();
+    }
+    void take(int64_t lane, int32_t self, const Block& block, bool largest) {
+        for (int64_t i = 0; i < block.count; i++) {
+            const int32_t value = block.values[i * block.lanes + lane];
+            if (value == kBeyond || block.targets[i] == self) continue;
+            const std::pair<int32_t, int32_t> one(largest ? -value : value, block.targets[i]);
+            if (kept_.size() == most_) {
+                if (most_ == 0 || !(one < kept_.front())) continue;
+                std::pop_heap(kept_.begin(), kept_.end());
+                kept_.back() = one;
+            } else {
+                kept_.push_back(one);
+            }
+            std::push_heap(kept_.begin(), kept_.end());
+        }
+    }
+    // target and value of each, -1 where there are fewer.
+    void write(int32_t* targets, int32_t* values, bool largest) {
+        std::sort_heap(kept_.begin(), kept_.end());
+        for (size_t i = 0; i < most_; i++) {
+            const bool there = i < kept_.size();
+            targets[i] = there ? kept_[i].second : -1;
+            values[i] = there ? (largest ? -kept_[i].first : kept_[i].first) : -1;
+        }
+    }
+
+private:
+    size_t most_ = 0;
+    std::vector<std::pair<int32_t, int32_t>> kept_;  // a heap with the worst in front
+};
+
+// Pairs that have a value, in no order.
+struct Pairs {
+    std::vector<int32_t> query, target, value;
+
+    // `with_itself`: no sequence is paired with itself; `half`: of each pair the smaller number is the query.
+    void take(int64_t lane, int32_t number, const Block& block, bool with_itself, bool half) {
+        for (int64_t i = 0; i < block.count; i++) {
+            const int32_t found = block.values[i * block.lanes + lane];
+            if (found == kBeyond || (with_itself && block.targets[i] == number)) continue;
+            const bool swap = half && block.targets[i] < number;
+            query.push_back(swap ? block.targets[i] : number);
+            target.push_back(swap ? number : block.targets[i]);
+            value.push_back(found);
+        }
+    }
+};
+
+}  // namespace distances
+}  // namespace gpualign

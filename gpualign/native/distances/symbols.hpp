@@ -1,0 +1,130 @@
+// Sets of sequences of any symbols, and the groups of queries that share the lanes of a vector.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "simd/vector.hpp"
+
+namespace gpualign {
+namespace distances {
+
+using Word = Vec<uint64_t>;
+using Count = Vec<int64_t>;
+constexpr int kLanes = Word::lanes;
+
+// Symbols are bytes, or code points and other numbers.
+template <class Symbol>
+struct SymbolSet {
+    const Symbol* symbols;
+    const int64_t* offsets;
+    int64_t count;
+
+    int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }
+    const Symbol* begin(int64_t i) const { return symbols + offsets[i]; }
+    int64_t total() const { return offsets[count]; }
+};
+
+// Small numbers for the symbols that occur in a group of queries, from 1 on; 0 for all others.
+template <class Symbol>
+class Codes {
+public:
+    // `symbols`: all that will be asked for are below.
+    explicit Codes(size_t symbols) : code_(symbols, 0) {}
+
+    void clear() {
+        for (const Symbol symbol : used_) code_[symbol] = 0;
+        used_.clear();
+    }
+    void add(Symbol symbol) {
+        if (code_[symbol]) return;
+        used_.push_back(symbol);
+        code_[symbol] = uint32_t(used_.size());
+    }
+    uint32_t operator[](Symbol symbol) const { return code_[symbol]; }
+    size_t count() const { return used_.size() + 1; }
+
+private:
+    std::vector<uint32_t> code_;
+    std::vector<Symbol> used_;
+};
+
+// Up to kLanes queries of like length; lanes without one have a copy of the first.
+template <class Symbol>
+struct Group {
+    const Symbol* text[kLanes];
+    int64_t length[kLanes], shortest, longest;
+
+    Group(const SymbolSet<Symbol>& queries, const int32_t* members, int count, Codes<Symbol>& codes) {
+        codes.clear();
+        longest = 0;
+        shortest = INT64_MAX;
+        for (int l = 0; l < kLanes; l++) {
+            const int32_t query = members[l < count ? l : 0];
+            text[l] = queries.begin(query);
+            length[l] = queries.length(query);
+            longest = std::max(longest, length[l]);
+            shortest = std::min(shortest, length[l]);
+            if (l < count)
+                for (int64_t i = 0; i < length[l]; i++) codes.add(text[l][i]);
+        }
+    }
+    Count lengths() const {
+        Count all(0);
+        for (int l = 0; l < kLanes; l++) all.set(l, length[l]);
+        return all;
+    }
+};
+
+// Bits that are set in W words of a lane, W < 32.
+template <int W>
+GPUALIGN_HD Count count_bits(const Word* words) {
+    Word bytes(uint64_t(0));
+    for (int w = 0; w < W; w++) {
+        Word x = words[w];
+        x = x - (x >> 1 & Word(0x5555555555555555u));
+        x = (x & Word(0x3333333333333333u)) + (x >> 2 & Word(0x3333333333333333u));
+        bytes = bytes + ((x + (x >> 4)) & Word(0x0F0F0F0F0F0F0F0Fu));
+    }
+    bytes = (bytes & Word(0x00FF00FF00FF00FFu)) + (bytes >> 8 & Word(0x00FF00FF00FF00FFu));
+    bytes = bytes + (bytes >> 16);
+    return ((bytes + (bytes >> 32)) & Word(0xFFFFu)).template as<int64_t>();
+}
+
+GPUALIGN_HD void store_counts(Count values, int32_t* out) {
+    for (int l = 0; l < kLanes; l++) out[l] = int32_t(values[l]);
+}
+
+// The tiles of a pattern: as few as hold it, of equal size, of at most kMostWords words.
+constexpr int kMostWords = 8;
+struct Tiles {
+    int count, words;  // words of each
+
+    explicit Tiles(int64_t length) {
+        const int64_t all = std::max<int64_t>(1, (length + 63) / 64);
+        count = int((all + kMostWords - 1) / kMostWords);
+        words = int((all + count - 1) / count);
+    }
+    int64_t rows() const { return int64_t(count) * words * 64; }
+};
+
+// use(std::integral_constant) for words from 1 to kMostWords.
+template <class Use>
+void with_words(int words, Use&& use) {
+    switch (words) {
+        case 1: return use(std::integral_constant<int, 1>());
+        case 2: return use(std::integral_constant<int, 2>());
+        case 3: return use(std::integral_constant<int, 3>());
+        case 4: return use(std::integral_constant<int, 4>());
+        case 5: return use(std::integral_constant<int, 5>());
+        case 6: return use(std::integral_constant<int, 6>());
+        case 7: return use(std::integral_constant<int, 7>());
+        default: return use(std::integral_constant<int, 8>());
+    }
+}
+
+// How many targets a group meets at once: a column's operations depend on each other, so few words leave the processor idle.
+constexpr int at_once(int words) { return words <= 1 ? 4 : words <= 3 ? 2 : 1; }
+
+}  // namespace distances
+}  // namespace gpualign

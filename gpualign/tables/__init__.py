@@ -1,0 +1,1 @@
+"""Results as tables: columns, rows, other libraries, notebooks."""

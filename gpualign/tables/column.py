@@ -1,0 +1,141 @@
+"""A column of texts as one text and offsets, Arrow's layout, so that Arrow, pandas and Polars take it as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NEWLINE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """``n`` texts.
+
+    Attributes:
+        letters: uint8, UTF-8, joined; with ``binary`` any bytes.
+        offsets: int64 (n + 1,).
+        valid: bool (n,), False where there is none; None: all are there.
+        binary: they are bytes, not text.
+    """
+
+    letters: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    valid: NDArray[np.bool_] | None = None
+    binary: bool = False
+    _lines: bytes | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, texts: Sequence[str | bytes | None], binary: bool = False) -> TextColumn:
+        """Texts (n), of which some may be None."""
+        parts = [text.encode() if isinstance(text, str) else text or b"" for text in texts]
+        valid = np.array([text is not None for text in texts], bool)
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, None if valid.all() else valid, binary)
+
+    @classmethod
+    def of_bytes(cls, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> TextColumn:
+        """Texts in UTF-8, or where one is none in Latin-1; ASCII is not copied."""
+        column = cls(letters, offsets, binary=True)
+        if letters.size == 0 or letters.max() < 128:
+            return cls(letters, offsets)
+        return cls.of([_as_text(part) for part in column.array])
+
+    @classmethod
+    def of_lines(cls, lines: bytes) -> TextColumn:
+        """A text for each line."""
+        text = np.frombuffer(lines, np.uint8)
+        ends = np.flatnonzero(text == _NEWLINE)
+        offsets = np.zeros(len(ends) + 1, np.int64)
+        offsets[1:] = ends - np.arange(len(ends))
+        return cls(text[text != _NEWLINE], offsets, _lines=lines)
+
+    @classmethod
+    def join(cls, parts: Sequence[TextColumn]) -> TextColumn:
+        """One after the other; at least one."""
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        valid = None
+        if any(part.valid is not None for part in parts):
+            valid = np.concatenate([np.ones(len(part), bool) if part.valid is None else part.valid for part in parts])
+        letters = np.concatenate([part.letters[part.offsets[0] : part.offsets[-1]] for part in parts])
+        return cls(letters, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), valid, parts[0].binary)
+
+    def take(self, chosen: NDArray[np.int64]) -> TextColumn:
+        """Those with these numbers, in that order."""
+        lengths = np.diff(self.offsets)[chosen]
+        offsets = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        where = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return TextColumn(self.letters[where], offsets, None if self.valid is None else self.valid[chosen], self.binary)
+
+    def part(self, start: int, stop: int) -> TextColumn:
+        """Neighbours; the letters are shared."""
+        valid = None if self.valid is None else self.valid[start:stop]
+        return TextColumn(self.letters, self.offsets[start : stop + 1], valid, self.binary)
+
+    @cached_property
+    def array(self) -> NDArray[Any]:
+        """object (n,): str or bytes, None where there is none."""
+        values = np.empty(len(self), object)
+        if self._lines is not None:  # which Python splits fastest
+            values[:] = self._lines.decode().split("\n")[:-1]
+            return values
+        start = int(self.offsets[0])
+        whole = self.letters[start : self.offsets[-1]].tobytes()
+        cuts = [(begin, end) for begin, end in pairwise((self.offsets - start).tolist())]
+        if self.binary or not whole.isascii():
+            parts: list[Any] = [whole[begin:end] for begin, end in cuts]
+            values[:] = parts if self.binary else [part.decode() for part in parts]
+        else:
+            text = whole.decode()
+            values[:] = [text[begin:end] for begin, end in cuts]
+        if self.valid is not None:
+            values[~self.valid] = None
+        return values
+
+
+def _as_text(part: bytes) -> str:
+    try:
+        return part.decode()
+    except UnicodeDecodeError:
+        return part.decode("latin-1")
+
+
+@dataclass(frozen=True, eq=False)
+class SignColumn(TextColumn):
+    """``n`` texts of one letter each, such as strands."""
+
+    @classmethod
+    def of_letters(cls, letters: NDArray[np.uint8]) -> SignColumn:
+        """uint8 (n,): the letters."""
+        return cls(letters, np.arange(len(letters) + 1))
+
+    @classmethod
+    def of_strands(cls, minus: NDArray[np.bool_]) -> SignColumn:
+        """``-`` where ``minus`` (n,) holds, else ``+``."""
+        return cls.of_letters(np.where(minus, ord("-"), ord("+")).astype(np.uint8))
+
+    def take(self, chosen: NDArray[np.int64]) -> SignColumn:
+        return SignColumn.of_letters(self._own[chosen])
+
+    def part(self, start: int, stop: int) -> SignColumn:
+        return SignColumn.of_letters(self._own[start:stop])
+
+    @property
+    def _own(self) -> NDArray[np.uint8]:
+        return self.letters[self.offsets[0] : self.offsets[-1]]
+
+    @cached_property
+    def array(self) -> NDArray[Any]:
+        """U1 (n,)."""
+        return self._own.astype(np.uint32).view("U1")
