@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,60 @@ from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 
 _ON_DEVICE = "arrays on a GPU need that GPU: give device, such as cuda:0, and sequences of up to 32,768 symbols"
+
+
+@overload
+def distances(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: DistanceMode = ...,
+    max_errors: int | None = ...,
+    error_rate: float | None = ...,
+    nearest: int,
+    sparse: Literal[False] = ...,
+    alphabet: Alphabet = ...,
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> NearestPairs: ...
+
+
+@overload
+def distances(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: DistanceMode = ...,
+    max_errors: int | None = ...,
+    error_rate: float | None = ...,
+    nearest: None = ...,
+    sparse: Literal[True],
+    alphabet: Alphabet = ...,
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> SparsePairs: ...
+
+
+@overload
+def distances(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: DistanceMode = ...,
+    max_errors: int | None = ...,
+    error_rate: float | None = ...,
+    nearest: None = ...,
+    sparse: Literal[False] = ...,
+    alphabet: Alphabet = ...,
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> PairMatrix: ...
 
 
 def distances(
@@ -118,6 +172,72 @@ def distances(
         return PairMatrix(values)
     np.copyto(out, values, casting="unsafe")
     return PairMatrix(out)
+
+
+@overload
+def scores(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: ScoreMode = ...,
+    match: int = ...,
+    mismatch: int = ...,
+    matrix: str | None = ...,
+    gap_open: int = ...,
+    gap_extend: int | None = ...,
+    free_ends: Iterable[str] | None = ...,
+    min_score: float | None = ...,
+    nearest: int,
+    sparse: Literal[False] = ...,
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> NearestPairs: ...
+
+
+@overload
+def scores(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: ScoreMode = ...,
+    match: int = ...,
+    mismatch: int = ...,
+    matrix: str | None = ...,
+    gap_open: int = ...,
+    gap_extend: int | None = ...,
+    free_ends: Iterable[str] | None = ...,
+    min_score: float | None = ...,
+    nearest: None = ...,
+    sparse: Literal[True],
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> SparsePairs: ...
+
+
+@overload
+def scores(
+    queries: Any,
+    targets: Any = ...,
+    *,
+    mode: ScoreMode = ...,
+    match: int = ...,
+    mismatch: int = ...,
+    matrix: str | None = ...,
+    gap_open: int = ...,
+    gap_extend: int | None = ...,
+    free_ends: Iterable[str] | None = ...,
+    min_score: float | None = ...,
+    nearest: None = ...,
+    sparse: Literal[False] = ...,
+    out: Any = ...,
+    device: str = ...,
+    threads: int = ...,
+    progress: Report | None = ...,
+) -> PairMatrix: ...
 
 
 def scores(

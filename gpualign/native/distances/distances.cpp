@@ -20,7 +20,6 @@ constexpr int64_t kTargetsAtOnce = 2048;  // whose values stay in the cache unti
 // What is asked of each pair.
 struct Question {
     int mode;
-    bool with_itself;
     const int32_t* limits;  // by the length of the longer sequence; null: none
     size_t known_limits;
     bool half;  // of a set with itself: a pair once is enough
@@ -164,9 +163,9 @@ struct Call {
 
     Call(const Input<Symbol>& q, const Input<int64_t>& q_offsets, const Input<int32_t>& q_order, const Input<Symbol>& t,
          const Input<int64_t>& t_offsets, const Input<int32_t>& t_order, int64_t first_, int64_t last_, int mode,
-         bool with_itself, bool half, const Input<int32_t>& limits)
+         bool half, const Input<int32_t>& limits)
         : queries(set_of(q, q_offsets)), targets(set_of(t, t_offsets)),
-          question{mode, with_itself, limits.size() ? limits.data() : nullptr, limits.size(), half},
+          question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half},
           order(q_order.data()), target_order(t_order.data()), first(first_), last(last_) {
         if (q_order.size() != size_t(queries.count) || t_order.size() != size_t(targets.count) || first < 0 || first > last ||
             last > queries.count || mode < 0 || mode > kIndel || (half && queries.count != targets.count))
@@ -201,7 +200,7 @@ void bind_of(nb::module_& m) {
         [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
            bool with_itself, Numbers limits, Matrix out) {
             const bool half = with_itself && (mode == int(VerifyMode::global) || mode == kIndel);
-            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, with_itself, half, limits);
+            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, half, limits);
             if (out.shape(0) != size_t(call.queries.count) || out.shape(1) != size_t(call.targets.count))
                 throw nb::value_error("out has another shape");
             const Dense dense{out.data(), call.targets.count, half};
@@ -212,7 +211,7 @@ void bind_of(nb::module_& m) {
         "nearest_distances",
         [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
            bool with_itself, Numbers limits, Matrix out_targets, Matrix out_values) {
-            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, with_itself, false, limits);
+            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, false, limits);
             const size_t most = out_targets.shape(1);
             if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) || out_values.shape(1) != most)
                 throw nb::value_error("out has another shape");
@@ -234,7 +233,7 @@ void bind_of(nb::module_& m) {
           [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
              bool with_itself, Numbers limits) {
               const bool half = with_itself && (mode == int(VerifyMode::global) || mode == kIndel);
-              Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, with_itself, half, limits);
+              Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, half, limits);
               Pairs pairs;
               call.run([](const int32_t*, int) {},
                        [&](int l, int32_t query, const Block& block) { pairs.take(l, query, block, with_itself, half); });
@@ -266,7 +265,6 @@ void bind_distances(nb::module_& m) {
             return nb::make_tuple(reinterpret_cast<uintptr_t>(array.data()), shape, kind, int(type.bits));
         },
         nb::arg("array"), "Address, shape, NumPy kind and bits of an array of any device that speaks DLPack.");
-    m.attr("DISTANCE_LANES") = distances::kLanes;
 }
 
 }  // namespace gpualign
