@@ -33,7 +33,8 @@ def segments_of(
     """From a batch and its records to objects."""
     import pysam
 
-    formatter = RecordFormatter(index, params, pairs, MapFiles("", ""), RecordOptions(), AlignmentLayout("sam"), tagged=True)
+    layout = AlignmentLayout("sam")
+    formatter = RecordFormatter(index, params, pairs, MapFiles("", ""), RecordOptions(), layout, tagged=True)
     header = header_of(index.reference)
 
     def segments(batch: SequenceBatch, alignments: Alignments) -> Iterator[pysam.AlignedSegment]:
