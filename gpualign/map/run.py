@@ -168,11 +168,11 @@ def _index(
     """The index, and all reads where the first ones had to be looked at for it."""
     given = (params.seeding.k, params.seeding.w)
     if not params.seeding.full:
-        return open_index(files.reference, *given, options.threads), None
+        return open_index(files.reference, *given, options.threads, options=options), None
     lengths, reads = first_lengths(source.items(options.batch_size, options.threads))
     piece = shortest_piece(params, lengths)
     seeds = given if is_index(files.reference) else choose_seeds(params, piece)
-    index = open_index(files.reference, *seeds, options.threads)
+    index = open_index(files.reference, *seeds, options.threads, options=options)
     check_seeds(params, index.params, piece)
     return index, reads
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +23,7 @@ from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
 from tests.helpers.environment import SANITIZED
 from tests.helpers.native import native_tests
+from tests.helpers.paths import GENOMES
 from tests.helpers.sequences import make_reference, reverse_complement
 from tests.reference.minimizers import minimizer_positions, mix, packed
 
@@ -287,3 +292,31 @@ def test_genbank_reference(tmp_path) -> None:
     reference = read_reference(path)
     assert reference.names == ["X1.1"]
     assert reference.letters(0, 9) == b"ACGTTNGCA"
+
+
+@pytest.mark.parametrize(("k", "w"), [(11, 1), (15, 5), (31, 19)])
+def test_progress_counts_every_base_twice(k: int, w: int) -> None:
+    """Once while the reference is scanned, once while seeds are sorted, whatever contigs and partitions there are."""
+    reference = read_reference(str(GENOMES))
+    done = np.zeros(1, np.uint64)
+    build_index(reference, IndexParams(k, w), 2, done)
+    assert done[0] == 2 * reference.bases
+
+
+def test_a_terminal_shows_progress(tmp_path: Path) -> None:
+    """A bar each for reading and for indexing, on a terminal alone."""
+    command = [sys.executable, "-m", "gpualign", "index", str(GENOMES), "-d", str(tmp_path / "index.gpi")]
+    ours, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))
+    with subprocess.Popen(command, stderr=terminal, stdout=subprocess.DEVNULL) as process:
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert b" bases read" in shown
+    assert b" bases scanned and sorted" in shown
+    silent = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert b"bases read" not in silent.stderr
