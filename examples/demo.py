@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
 DATA = Path("examples/data")
 PROGRAM = Path(sys.executable).parent / "gpualign"
 
 
 def main() -> None:
-    os.chdir(ROOT)
     report = Path("demo.json")
     command = ["map", str(DATA / "genomes.fa"), str(DATA / "SRR059298_25k.fastq.gz"), "-o", "demo.sam"]
     print(f"$ gpualign {' '.join(command)}", flush=True)

@@ -41,17 +41,12 @@ def try_one(python: str, version: str, wheels: list[Path], work: Path) -> bool:
         name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "http", "HTTP"))
     }
     pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-    folder = wheels[0].resolve().parent
-    found = subprocess.run(
-        [*pip, "--dry-run", "--no-deps", "--no-index", "--find-links", folder, "gpualign"],
-        env=clean, capture_output=True, check=False,
-    )  # fmt: skip
-    if found.returncode:
+    own = [*pip, "--no-index", "--no-deps", "--find-links", wheels[0].resolve().parent, "gpualign"]
+    if subprocess.run(own, env=clean, capture_output=True, check=False).returncode:
         return False
-    # dependencies by the user's own settings; gpualign from this folder alone
-    subprocess.run(
-        [*pip, "--only-binary", ":all:", "--find-links", folder, "gpualign"], env={**clean, **own()}, check=True
-    )
+    # what it depends on, by the user's own settings
+    home = {"HOME": os.environ.get("HOME", "/")}
+    subprocess.run([*pip, "--only-binary", ":all:", "gpualign"], env=clean | home, check=True)
     levels = subprocess.run(
         [environment / "bin" / "python", "-c", "import gpualign._native as n; print(*n.available_levels())"],
         env=clean, cwd=work, capture_output=True, text=True, check=True,
@@ -66,11 +61,6 @@ def try_one(python: str, version: str, wheels: list[Path], work: Path) -> bool:
         )
     print(f"Python {version}: installed in {installed:.0f} s; the smoke test passes on {', '.join(levels)}", flush=True)
     return True
-
-
-def own() -> dict[str, str]:
-    """Where pip's settings are: HOME, which is another one in the empty environment."""
-    return {"HOME": os.environ.get("HOME", "/")}
 
 
 def main() -> None:

@@ -162,6 +162,14 @@ def test_example_lines_run_as_they_stand(tmp_path: Path) -> None:
     assert all(path.stat().st_size > 10_000 for path in (*tmp_path.glob("*.bam"), *tmp_path.glob("*.png")))
 
 
+def test_the_demo_says_what_it_did_how_fast_and_what_next(tmp_path: Path) -> None:
+    done = run_lines(f"{sys.executable} examples/demo.py", tmp_path)
+    assert "of 25,000 reads of a honey bee, 23," in done.stdout
+    assert re.search(r"How fast: [\d.]+ s on .+; [\d,]+ reads a second with start-up\.", done.stdout)
+    assert "gpualign map --help" in done.stdout.partition("What next:")[2]
+    assert [path.name for path in tmp_path.iterdir() if path.name != "examples"] == ["demo.sam"]
+
+
 def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     """The one-liners of the README."""
     lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

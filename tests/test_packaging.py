@@ -98,3 +98,14 @@ def test_multiqc_table(tmp_path: Path) -> None:
     }
     assert set(content["headers"]) == {name for values in content["data"].values() for name in values}
     assert content["plot_type"] == "table"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not list((ROOT / "dist").glob("*.whl")), reason="make wheel has not run")
+def test_wheels_install_without_a_compiler() -> None:
+    """Into empty environments of every Python at hand."""
+    wheels = sorted(map(str, (ROOT / "dist").glob("*.whl")))
+    command = [sys.executable, str(PACKAGING / "try_wheels.py"), *wheels]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the smoke test passes" in done.stdout
