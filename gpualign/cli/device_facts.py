@@ -14,7 +14,7 @@ from gpualign.engine.gpu.driver import gpu_is_there
 from gpualign.errors import DeviceError, counted
 from gpualign.params import available_cores
 
-#: PyCUDA is compiled when it is installed, with the toolkit that CUDA_ROOT names
+#: PyCUDA is compiled when it is installed, with the toolkit whose nvcc comes first on PATH
 _PYCUDA = "pip install 'pycuda>=2024.1'"
 
 
@@ -61,12 +61,18 @@ def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[tupl
 
 
 def _pycuda_command(nvcc: str | None) -> str:
-    if nvcc is not None:
-        root = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
-        return f"CUDA_ROOT={root} {sys.executable} -m {_PYCUDA}"
+    if (toolkit := _toolkit(nvcc)) is not None:
+        return f"PATH={toolkit}/bin:$PATH {sys.executable} -m {_PYCUDA}"
     if os.environ.get("CONDA_PREFIX"):
         return "conda install -c conda-forge pycuda"
     return f"sudo apt-get install nvidia-cuda-toolkit g++ python3-dev && {sys.executable} -m {_PYCUDA}"
+
+
+def _toolkit(nvcc: str | None) -> str | None:
+    """The folder of the toolkit that an nvcc belongs to; an nvcc alone, without headers, is none."""
+    found = None if nvcc is None else os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+    candidates = (found, os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    return next((root for root in candidates if root and os.path.exists(f"{root}/include/cuda.h")), None)
 
 
 def _kernels(facts: dict[str, Any], nvcc: str | None) -> list[tuple[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from unittest.mock import ANY
 
 import pytest
@@ -92,14 +93,21 @@ def facts(**others):
 GPU = {"devices": [{"device": "cuda:0"}], "pycuda": "2026.1", "driver": "12.4"}
 
 
-def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch):
+def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_path):
     def missing(nvcc=None, has_gpu=True, **known):
         return device_facts.missing(facts(**known), nvcc, has_gpu)
 
-    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    exists = os.path.exists  # whatever this machine has in the usual place
+    monkeypatch.setattr(os.path, "exists", lambda path: not str(path).startswith("/usr/local") and exists(path))
+    toolkit = tmp_path / "cuda"
+    (toolkit / "include").mkdir(parents=True)
     monkeypatch.setattr(device_facts.sys, "executable", "/venv/bin/python")
     pip = "/venv/bin/python -m pip install 'pycuda>=2024.1'"
-    assert missing("/opt/cuda/bin/nvcc") == [("PyCUDA", f"CUDA_ROOT=/opt/cuda {pip}")]
+    assert missing(f"{toolkit}/bin/nvcc")[0][1].startswith("sudo apt-get install")  # nvcc without headers
+    (toolkit / "include" / "cuda.h").write_text("")
+    assert missing(f"{toolkit}/bin/nvcc") == [("PyCUDA", f"PATH={toolkit}/bin:$PATH {pip}")]
     assert missing()[0][1].endswith(f"nvidia-cuda-toolkit g++ python3-dev && {pip}")
     monkeypatch.setenv("CONDA_PREFIX", "/conda")
     assert missing() == [("PyCUDA", "conda install -c conda-forge pycuda")]
