@@ -112,10 +112,10 @@ TARGET ?= $(shell uname -m)
 wheel: $(VENV)/installed
 	if command -v nvcc > /dev/null; then $(MAKE) kernels PYTHON=$(abspath $(BIN))/python; fi
 	$(PIP_INSTALL) build
-	rm -rf dist
+	rm -f dist/*$(TARGET).whl
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(PYTHON) packaging/wheel.py --target $(TARGET)
-	$(PYTHON) packaging/try_wheels.py dist/*.whl
+	if [ $(TARGET) = "$$(uname -m)" ]; then $(PYTHON) packaging/try_wheels.py dist/*.whl; fi
 
 # The documentation as a site, in build/site: a link that leads nowhere is an error.
 docs: $(VENV)/developing

@@ -144,12 +144,13 @@ def rename(tools: Tools, wheel: Path, target: str, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--target", default=os.uname().machine, help="processor: x86_64 or aarch64")
-    parser.add_argument("--python", nargs="+", default=PYTHONS, help="versions to build for")
+    parser.add_argument("--python", nargs="+", help="versions to build for; of another processor, only 3.12")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     arguments = parser.parse_args()
     work = ROOT / "build" / "wheel"
     arguments.out.mkdir(exist_ok=True)
-    for version in arguments.python:
+    # names of modules say the processor, as this machine's Python knows it, but for those of the stable ABI
+    for version in arguments.python or (PYTHONS if arguments.target == os.uname().machine else PYTHONS[-1:]):
         python = find_python(version)
         if python is None:
             print(f"wheel: no Python {version} with headers is here: none is built for it", file=sys.stderr)

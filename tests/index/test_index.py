@@ -21,6 +21,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
+from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
 from tests.helpers.native import native_tests
 from tests.helpers.paths import GENOMES
@@ -305,7 +306,7 @@ def test_progress_counts_every_base_twice(k: int, w: int) -> None:
 
 def test_a_terminal_shows_progress(tmp_path: Path) -> None:
     """A bar each for reading and for indexing, on a terminal alone."""
-    command = [sys.executable, "-m", "gpualign", "index", str(GENOMES), "-d", str(tmp_path / "index.gpi")]
+    command = program("index", GENOMES, "-d", tmp_path / "index.gpi")
     ours, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))
     with subprocess.Popen(command, stderr=terminal, stdout=subprocess.DEVNULL) as process:
