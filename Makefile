@@ -8,12 +8,10 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel man kernels lint bench report clean
+.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu wheel docs man kernels lint bench report clean
 
 demo: $(VENV)/installed
-	$(BIN)/gpualign map $(EXAMPLE)/genomes.fa $(EXAMPLE)/SRR059298_25k.fastq.gz -o demo.sam
-	@echo "The first records of demo.sam:"
-	@head -n 13 demo.sam | cut -c 1-150
+	@$(BIN)/python examples/demo.py
 
 install: $(VENV)/installed
 
@@ -21,12 +19,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
-	@echo "Compiling for every instruction set: some minutes on two cores, once."
+	@echo "Compiling for this machine's instruction set: a minute on two cores, once."
 	$(PIP_INSTALL) --editable .
 	touch $@
 
+# for the tests the oldest instruction set as well: all give the same bytes
+TESTED_LEVELS := $(if $(filter x86_64,$(shell uname -m)),x86_64_v2;)native
 $(VENV)/developing: $(NATIVE) | $(BIN)/python
-	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON --editable '.[dev]'
+	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON \
+	    --config-settings='cmake.define.GPUALIGN_ISA_LEVELS=$(TESTED_LEVELS)' --editable '.[dev]'
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
@@ -105,14 +106,21 @@ test-gpu: $(VENV)/developing
 	$(PIP_INSTALL) pycuda
 	$(BIN)/python -m pytest -m gpu
 
-# sdist and wheel into dist, and the wheel tried in an environment that has nothing else.
+# sdist and wheels into dist, for every distribution since glibc 2.28, with prebuilt kernels where there is nvcc. Each is
+# tried in an empty environment of every Python that it is for.
+TARGET ?= $(shell uname -m)
 wheel: $(VENV)/installed
+	if command -v nvcc > /dev/null; then $(MAKE) kernels PYTHON=$(abspath $(BIN))/python; fi
 	$(PIP_INSTALL) build
-	rm -rf dist build/empty
-	$(BIN)/python -m build --outdir dist .
-	$(PYTHON) -m venv build/empty
-	build/empty/bin/pip install --quiet --disable-pip-version-check dist/*.whl
-	sh packaging/smoke.sh $(abspath build/empty/bin)
+	rm -f dist/*$(TARGET).whl
+	$(BIN)/python -m build --sdist --outdir dist .
+	$(PYTHON) packaging/wheel.py --target $(TARGET)
+	if [ $(TARGET) = "$$(uname -m)" ]; then $(PYTHON) packaging/try_wheels.py dist/*.whl; fi
+
+# The documentation as a site, in build/site: a link that leads nowhere is an error.
+docs: $(VENV)/developing
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site . build/site
+	@echo "build/site/index.html"
 
 # Manual pages of all commands, into build/man.
 man: $(VENV)/installed

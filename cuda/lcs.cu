@@ -8,8 +8,8 @@
 // The profile of a pass lies in shared memory so that the eight threads that a 128-bit load serves at once never meet in
 // a bank, whatever their symbols: each thread has a slot of 16 bytes in every 128 (docs: lcs/device/lengths.py lays it out).
 //
-// Macros: LCS_TILE (words a thread, a multiple of 4), LCS_LANES (1, 2, 4, 8, 16, 32), LCS_THREADS (a block),
-// LCS_BLOCKS (blocks to fit a multiprocessor), LCS_FORMULATION (Crochemore or AllisonDix).
+// Macros: LCS_TILE (words a thread, a multiple of 4), LCS_LANES (1, 2, 4, 8, 16, 32), LCS_THREADS (that must
+// fit a multiprocessor, in blocks of any size, which bounds the registers), LCS_FORMULATION (Crochemore or AllisonDix).
 #include <cstdint>
 
 #include "algo/lcs/lcs.hpp"
@@ -21,10 +21,7 @@
 #define LCS_LANES 1
 #endif
 #ifndef LCS_THREADS
-#define LCS_THREADS 256
-#endif
-#ifndef LCS_BLOCKS
-#define LCS_BLOCKS 4
+#define LCS_THREADS 1024
 #endif
 #ifndef LCS_FORMULATION
 #define LCS_FORMULATION Crochemore
@@ -153,7 +150,7 @@ __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4*
 template <class Policy, int TILE, int LANES>
 __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProfile& profile, char* shared) {
     using Shape = LcsShape<LANES>;
-    const uint32_t thread = blockIdx.x * LCS_THREADS + threadIdx.x;
+    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t subject = thread / LANES, warp = thread / warp_lanes, inside = subject % Shape::subjects;
     const bool busy = warp * Shape::subjects < batch.subjects;  // the same for the whole warp
     const uint32_t chunks = busy ? batch.warp_chunks[warp] : 0;
@@ -165,7 +162,7 @@ __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProf
     uint32_t total = 0;
     for (uint32_t pass = 0; pass < profile.count; pass++) {
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < profile.image; i += LCS_THREADS)
+        for (uint32_t i = threadIdx.x; i < profile.image; i += blockDim.x)
             reinterpret_cast<uint4*>(shared)[i] = profile.passes[pass * profile.image + i];
         __syncthreads();
         if (!busy) continue;
@@ -190,7 +187,7 @@ __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProf
 
 }  // namespace gpualign
 
-extern "C" __global__ void __launch_bounds__(LCS_THREADS, LCS_BLOCKS)
+extern "C" __global__ void __launch_bounds__(LCS_THREADS)
     lcs_lengths(const uint4* text, const uint32_t* warp_start, const uint32_t* warp_chunks, uint16_t* carries,
                 const uint32_t* order, int32_t* lengths, uint32_t subjects, const uint4* passes, uint32_t image,
                 uint32_t count, uint32_t row_stride, uint32_t slot_stride, uint32_t absent) {

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpualign.io.files import open_output
 from gpualign.params import RunOptions
@@ -87,6 +92,29 @@ class Progress:
             self._call(self._done, self._total)
         if self._bar is not None:
             self._bar.update(n)
+
+    @contextlib.contextmanager
+    def watching(self, done: NDArray[np.uint64]) -> Iterator[None]:
+        """Follow a number that native code counts up while the block runs."""
+        if self._bar is None:
+            yield
+            return
+        ended = threading.Event()
+
+        def follow() -> None:
+            shown = 0
+            while not ended.wait(0.1):
+                now = int(done[0])
+                self.update(now - shown)
+                shown = now
+
+        thread = threading.Thread(target=follow, name="gpualign-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def __enter__(self) -> Progress:
         return self

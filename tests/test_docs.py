@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gpualign.cli import COMMANDS
 from tests.helpers.paths import ROOT
 
 _SVG = "{http://www.w3.org/2000/svg}"
 BENCHMARKS = ROOT / "benchmarks"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), BENCHMARKS / "README.md"]
+EXAMPLES_PAGE = ROOT / "examples" / "README.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), BENCHMARKS / "README.md", EXAMPLES_PAGE]
 #: a number with the unit of something that was measured
 _MEASURED = re.compile(r"\d[\d.,]*\s?(?:[TGM]CUPS|10¹² cells|reads/s|pairs/s|ms\b|MiB\b|times (?:as fast|faster))")
 _GENERATED = re.compile(r"<!-- figures:begin -->.*?<!-- figures:end -->", re.DOTALL)
@@ -126,23 +128,54 @@ def test_quick_benchmark_writes_a_result(tmp_path: Path) -> None:
     assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["verification"]
 
 
-def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
-    """The one-liners of the README, in a folder that has nothing but the examples."""
-    lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert lines is not None
-    assert len(lines[1].splitlines()) == 5
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+def run_lines(lines: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a folder that has nothing but the examples."""
+    (folder / "examples").symlink_to(ROOT / "examples")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", lines[1]],
-        cwd=tmp_path,
+        ["bash", "-euo", "pipefail", "-c", lines],
+        cwd=folder,
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "completion"])
+def test_every_command_has_an_example_with_a_picture(command: str) -> None:
+    section = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", EXAMPLES_PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert section is not None
+    assert f"gpualign {command}" in section[1]
+    assert "<img src=" in section[1] or command == "devices"
+
+
+def test_example_lines_run_as_they_stand(tmp_path: Path) -> None:
+    done = run_lines("\n".join(re.findall(r"```sh\n(.*?)```", EXAMPLES_PAGE.read_text(), re.DOTALL)), tmp_path)
+    assert "kernel cache" in done.stdout
+    tables = {path.name: len(path.read_text().splitlines()) for path in tmp_path.glob("*.tsv")}
+    assert tables["best.tsv"] == 121  # all genes and a header
+    assert tables["all.tsv"] > tables["similar.tsv"] > 2
+    assert all(path.stat().st_size > 10_000 for path in (*tmp_path.glob("*.bam"), *tmp_path.glob("*.png")))
+
+
+def test_the_demo_says_what_it_did_how_fast_and_what_next(tmp_path: Path) -> None:
+    done = run_lines(f"{sys.executable} examples/demo.py", tmp_path)
+    assert "of 25,000 reads of a honey bee, 23," in done.stdout
+    assert re.search(r"How fast: [\d.]+ s on .+; [\d,]+ reads a second with start-up\.", done.stdout)
+    assert "gpualign map --help" in done.stdout.partition("What next:")[2]
+    assert [path.name for path in tmp_path.iterdir() if path.name != "examples"] == ["demo.sam"]
+
+
+def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
+    """The one-liners of the README."""
+    lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert lines is not None
+    assert len(lines[1].splitlines()) == 5
+    done = run_lines(lines[1], tmp_path)
     assert len(done.stdout.splitlines()) == 6  # the header and five rows of lcs-filter
     assert {path.name for path in tmp_path.iterdir()} == {
         "examples",

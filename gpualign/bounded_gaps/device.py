@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.bounded_gaps import tuning
 from gpualign.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
@@ -238,7 +239,9 @@ def _grid(warps: int) -> tuple[int, int]:
 
 
 class OnCpu(_Halves):
-    """What the device side does with more gaps than its kernels are made for: the CPU aligns."""
+    """What the device side does with more gaps than its kernels are made or, without a compiler, prebuilt for: the CPU
+    aligns.
+    """
 
     def __init__(self, model: GapModel) -> None:
         self.model = model
@@ -252,7 +255,10 @@ class OnCpu(_Halves):
 
 def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
     """The kernel object for a model; called in the device's thread."""
-    return GapsmisKernel(device, model) if model.max_gaps <= tuning.GAPSMIS_MOST_GAPS else OnCpu(model)
+    if model.max_gaps > tuning.GAPSMIS_MOST_GAPS:
+        return OnCpu(model)
+    macros = defines(model, tuning.gapsmis(device.info.capability, model.max_gaps))
+    return GapsmisKernel(device, model) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(model)
 
 
 def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:

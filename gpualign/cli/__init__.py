@@ -18,6 +18,7 @@ import click
 
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
+from gpualign.cli.usage import short_usage
 from gpualign.errors import GpualignError
 from gpualign.version import __version__
 
@@ -111,7 +112,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
         sys.exit(request.exit_code)
     except click.ClickException as error:
-        if isinstance(error, click.UsageError):
+        if command and arguments == [command] and isinstance(error, click.MissingParameter) and error.ctx:
+            print(short_usage(command, error.ctx.command), file=sys.stderr)
+        elif isinstance(error, click.UsageError):
             complain(prefix, f"{error.format_message()} (see {prefix} --help)")
         else:
             complain(prefix, error.format_message())

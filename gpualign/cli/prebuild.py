@@ -6,6 +6,8 @@ import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from tqdm import tqdm
+
 from gpualign.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
 from gpualign.distances.tuning import KERNELS as DISTANCES
 from gpualign.engine.gpu import compiler
@@ -29,14 +31,22 @@ def variants() -> list[compiler.Variant]:
 
 
 def main() -> None:
-    """Compile every module and variant, as many at once as there are cores (minutes)."""
+    """Compile every module and variant that is not there yet, as many at once as there are cores (minutes)."""
     argparse.ArgumentParser(prog="make kernels", description=__doc__).parse_args()
     nvcc = compiler.find_nvcc()
     if nvcc is None:
         raise DeviceError("nvcc was not found (install the CUDA toolkit, or set CUDA_HOME to where it is)")
+    wanted = variants()
+    kept = {compiler.prebuilt_path(source, compiler.source_key(source, macros)) for source, macros in wanted}
+    folder = compiler.prebuilt_directory()
+    folder.mkdir(exist_ok=True)
+    (folder / "release").write_text("{}.{}\n".format(*compiler.nvcc_release(nvcc)))
+    for stale in set(folder.glob("*.fatbin")) - kept:
+        stale.unlink()
     with ThreadPoolExecutor(available_cores()) as pool:
-        for path in pool.map(lambda variant: compiler.prebuild(variant[0], nvcc, variant[1]), variants()):
-            print(f"{path} ({path.stat().st_size >> 10} KiB)", flush=True)
+        sizes = pool.map(lambda variant: compiler.prebuild(variant[0], nvcc, variant[1]).stat().st_size, wanted)
+        total = sum(tqdm(sizes, total=len(wanted), unit=" kernels", disable=None))
+    print(f"{folder}: {len(wanted)} kernels, {total / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -90,14 +90,20 @@ class AltPart:
     index: MinimizerIndex
 
 
-def build_index(reference: Reference, params: IndexParams, threads: int = 1) -> MinimizerIndex:
+def build_index(
+    reference: Reference, params: IndexParams, threads: int = 1, done: NDArray[np.uint64] | None = None
+) -> MinimizerIndex:
     """Index a reference. The result does not depend on ``threads``.
+
+    Args:
+        done: uint64 (1,), counts up to twice the reference's bases meanwhile, for whoever shows it.
 
     Raises:
         UsageError: more entries than 32 bits can count (raise w).
     """
+    done = np.zeros(1, np.uint64) if done is None else done
     try:
-        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, threads)
+        offsets, entries, bits = _native.build_index(reference.native, params.k, params.w, threads, done)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return MinimizerIndex(reference, params, offsets, entries, bits)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpualign.errors import InputError, counted
 from gpualign.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.paths import check_paths
 from gpualign.io.references import read_reference
 from gpualign.params import RunOptions
-from gpualign.report import Report
+from gpualign.report import Progress, Report
 
 
 def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
@@ -37,12 +39,14 @@ def open_index(
     threads: int,
     choose: Callable[[int], IndexParams] | None = None,
     shared: bool = False,
+    options: RunOptions | None = None,
 ) -> MinimizerIndex:
     """A saved index, or one built from a reference file.
 
     Args:
         choose: for how many bases which parameters, in place of k and w.
         shared: a saved index is mapped, so that processes share it.
+        options: whether to show progress.
 
     Raises:
         InputError: unreadable input, or a saved index of other parameters than those asked for.
@@ -53,9 +57,17 @@ def open_index(
             if wanted is not None and wanted != found:
                 raise InputError(f"the index was built with {name} = {found}, not {wanted} (build it again)", reference)
         return index
-    packed = read_reference(reference)
-    best = choose_index_params(packed.bases, k, w) if choose is None else choose(packed.bases)
-    return build_index(packed, best, threads)
+    return _build(reference, choose or (lambda bases: choose_index_params(bases, k, w)), threads, options)
+
+
+def _build(path: str, choose: Callable[[int], IndexParams], threads: int, options: RunOptions | None) -> MinimizerIndex:
+    options = options or RunOptions(progress=False)
+    with Progress(options, " bases read") as progress:
+        packed = read_reference(path, progress.update)
+    done = np.zeros(1, np.uint64)
+    # each base is scanned, and its seed sorted
+    with Progress(options, " bases scanned and sorted", total=2 * packed.bases) as progress, progress.watching(done):
+        return build_index(packed, choose(packed.bases), threads, done)
 
 
 @dataclass(frozen=True)
@@ -82,9 +94,10 @@ class IndexCommandParams:
 def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
     """Build an index and save it."""
     check_paths((params.reference,), (params.output,))
-    report = Report("index", RunOptions(threads=threads, quiet=quiet))
-    packed = read_reference(params.reference)
-    index = build_index(packed, choose_index_params(packed.bases, params.k, params.w), threads)
+    options = RunOptions(threads=threads, quiet=quiet)
+    report = Report("index", options)
+    index = _build(params.reference, lambda bases: choose_index_params(bases, params.k, params.w), threads, options)
+    packed = index.reference
     save_index(index, params.output)
     size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
     report.finish(

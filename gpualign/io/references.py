@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,11 @@ _CHUNK_BYTES = 1 << 18
 _LONGEST_CONTIG = 2**31 - 1
 
 
-def read_reference(path: str) -> Reference:
+def read_reference(path: str, shown: Callable[[int], object] = lambda bases: None) -> Reference:
     """Read and pack a reference.
+
+    Args:
+        shown: is told how many bases have been read since the last time.
 
     Raises:
         InputError: no sequence, an empty or duplicate record, a symbol that is no nucleotide code, damaged input.
@@ -39,6 +42,7 @@ def read_reference(path: str) -> Reference:
         length = 0
         for letters in parts:
             length += len(letters)
+            shown(len(letters))
             if length > _LONGEST_CONTIG:
                 raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
             try:

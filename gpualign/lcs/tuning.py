@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpualign.engine.gpu.compiler import Variant
@@ -34,22 +35,21 @@ class LcsShape:
         return {
             "LCS_TILE": str(self.tile),
             "LCS_LANES": str(self.lanes),
-            "LCS_THREADS": str(self.threads),
-            "LCS_BLOCKS": str(self.blocks),
+            "LCS_THREADS": str(self.threads * self.blocks),
             "LCS_FORMULATION": {"crochemore": "Crochemore", "allison-dix": "AllisonDix"}[formulation],
         }
 
 
 #: speed of the LCS kernel by threads on a subject, against one: the shuffles and the later start cost the rest
-_LCS_LANES_SPEED = {1: 1.0, 2: 0.96, 4: 0.93, 8: 0.86, 16: 0.75, 32: 0.62}
+_LCS_LANES_SPEED = {1: 1.0, 4: 0.93, 8: 0.86, 16: 0.75, 32: 0.62}
 #: threads of a multiprocessor by the most words a thread keeps in registers (64, 80, 96 or 128 registers). Blocks are
 #: of 128, 256, … threads, so that its four schedulers get equally many warps
 _LCS_THREADS = ((4, 1024), (8, 1024), (16, 1024), (32, 768), (48, 640), (64, 512))
 #: blocks on a multiprocessor, the best first
 _LCS_BLOCKS = {1024: (4, 2, 1), 768: (3, 2, 1), 640: (5, 1), 512: (4, 2, 1)}
-_LCS_TILES = tuple(range(4, 65, 4))
-#: with several threads on a subject the compiler runs out of registers in some of the sizes between
-_LCS_SHARED_TILES = (4, 8, 12, 16, 32, 48, 64)
+#: tiles of one thread a subject, and of several, where the compiler runs out of registers in some of the sizes between
+_LCS_TILES = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+_LCS_SHARED_TILES = (4, 8, 16, 32, 64)
 #: share of those threads from which on the integer units are busy
 _LCS_FULL = 0.35
 
@@ -67,7 +67,7 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
         shared_limit: bytes of shared memory a block may have.
     """
     words = max(1, -(-query_length // 32))
-    best, best_speed = LcsShape(4, 8, 256, 1), 0.0  # 32 KiB for 256 rows: fits every device
+    best, best_speed = LcsShape(4, 8, 1024, 1), 0.0  # 32 KiB for 256 rows: fits every device
     for lanes, lanes_speed in _LCS_LANES_SPEED.items():
         for (most, threads), (less, _) in zip(_LCS_THREADS, ((0, 0), *_LCS_THREADS), strict=False):
             passes = -(-words // (most * lanes))
@@ -87,10 +87,15 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
     return best
 
 
-#: shapes of the usual cases: queries of 128, 256, 512, 1024, 1536 and 2048 (or more) symbols, and few long subjects
-_LCS_PREBUILT = [choose_lcs_shape(32 * tile, 5, 1 << 20, 132, 227 << 10) for tile in (4, 8, 16, 32, 48, 64)]
-_LCS_PREBUILT += [choose_lcs_shape(4096, 5, subjects, 132, 227 << 10) for subjects in (1, 8000, 16_000)]
-VARIANTS: tuple[Variant, ...] = tuple(("lcs", shape.defines("crochemore")) for shape in dict.fromkeys(_LCS_PREBUILT))
+def _lcs_shapes() -> Iterator[LcsShape]:
+    """All that :func:`choose_lcs_shape` may choose, but for how threads form blocks, which the launch says."""
+    for lanes in _LCS_LANES_SPEED:
+        for tile in _LCS_TILES if lanes == 1 else _LCS_SHARED_TILES:
+            threads = next(threads for most, threads in _LCS_THREADS if tile <= most)
+            yield LcsShape(tile, lanes, threads, 1)
+
+
+VARIANTS: tuple[Variant, ...] = tuple(("lcs", shape.defines("crochemore")) for shape in _lcs_shapes())
 
 
 #: cells of the largest matrix that ``cuda/lcs_trace.cu`` traces: in a third of a second, with 170 MB

@@ -17,7 +17,8 @@ body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 62rem; mar
 h1 { font-size: 1.5rem; } h2 { font-size: 1.05rem; margin: 0 0 .3rem; }
 table { border-collapse: collapse; } th, td { padding: .15rem .8rem .15rem 0; text-align: left; font-weight: normal; }
 td { font-variant-numeric: tabular-nums; } th { color: #555; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(27rem, 1fr)); gap: 1.6rem; margin: 1.6rem 0; }
+.plots { display: grid; gap: 1.6rem; margin: 1.6rem 0; }
+.plots { grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); }
 svg { width: 100%; height: auto; } svg text { font: 11px system-ui, sans-serif; fill: #555; }
 .bar { fill: #2f6f9f; } .bar:hover { fill: #d07020; } .grid { stroke: #ddd; } .axis { stroke: #888; }
 pre { overflow-x: auto; font-size: 12px; background: #f6f6f6; padding: .8rem; } p.note { color: #555; margin: .2rem 0; }

@@ -118,10 +118,10 @@ def _index(
     if sample.files.keep_index:
         return open_beside(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
-        return open_index(reference, *given, options.threads, shared=shared), None
+        return open_index(reference, *given, options.threads, shared=shared, options=options), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))
     piece = shortest_piece(params, lengths)
     seeds = given if is_index(reference) else choose_seeds(params, piece)
-    index = open_index(reference, *seeds, options.threads, shared=shared)
+    index = open_index(reference, *seeds, options.threads, shared=shared, options=options)
     check_seeds(params, index.params, piece)
     return index, reads

@@ -391,3 +391,22 @@ def test_bad_models():
     for gaps, open_, extend in [(-1, 1, 1), (65, 1, 1), (1, -1, 1), (1, 1, -1)]:
         with pytest.raises(UsageError):
             GapModel(table, 5, gaps, open_, extend)
+
+
+def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> None:
+    from types import SimpleNamespace
+
+    from gpualign.bounded_gaps.device import OnCpu, make_kernel
+    from gpualign.engine.gpu import compiler
+
+    class Attributes:
+        def get_attribute(self, _: object) -> int:
+            return 1
+
+    driver = SimpleNamespace(Device=lambda _: Attributes(), device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=0))
+    info = SimpleNamespace(capability=(9, 0), index=0)
+    device = SimpleNamespace(info=info, driver=driver, module=lambda *_: None)
+    model = Case([], SCORINGS[0], 7, Ends.BOTH).model()
+    monkeypatch.setattr(compiler, "can_be_had", lambda source, macros: macros["GAPS"] == "2")
+    assert isinstance(make_kernel(device, model), OnCpu)
+    assert not isinstance(make_kernel(device, replace(model, max_gaps=2)), OnCpu)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from unittest.mock import ANY
 
 import pytest
 
 from gpualign.cli import device_check as workflow
-from gpualign.cli import main, prebuild
+from gpualign.cli import device_facts, main, prebuild
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.errors import DeviceError
@@ -56,21 +58,77 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
     monkeypatch.setattr(workflow, "SELF_TESTS", {"agree": f"{__name__}:agrees"})
     code, out, _ = run(["devices", "--check"], capsys)
     assert code == 0
-    assert "compile 2 kernel modules: ok" in out
-    assert "self-test agree: ok" in out
+    assert [line.split() for line in out.splitlines() if line.endswith("  ok")] == [
+        ["load", "2", "modules", ANY, "ok"],
+        ["agree", ANY, "ok"],
+    ]
+    assert "cuda:0 is ready: in all 2 checks it computed what the CPU does" in out
     assert sorted(compiled) == ["bad", "good"]
     monkeypatch.setattr(workflow, "SELF_TESTS", {"differ": f"{__name__}:differs"})
-    code, _, err = run(["devices", "--check"], capsys)
+    code, out, err = run(["devices", "--check"], capsys)
     assert code == 4
-    assert "self-test differ: results differ" in err
+    assert "cuda:0 must not be used: 1 of 2 checks failed" in out
+    assert "cuda:0: differ: results differ" in err
+    code, out, _ = run(["devices", "--check", "--json"], capsys)
+    assert code == 4
+    assert [check["result"] for check in json.loads(out)["checks"] if check["device"] == "cuda:0"] == [
+        "ok",
+        "results differ",
+    ]
     assert driver.contexts == []
 
 
-def test_check_compiles_every_kernel_and_only_what_else_is_compiled_beforehand():
+def test_check_loads_every_kernel_and_only_what_else_is_prebuilt():
     tested = workflow.tested_modules()
     assert {source for source, _ in tested} == set(compiler.modules())
     prebuilt = prebuild.variants()
-    assert [variant for variant in tested if variant not in prebuilt and variant[0] != "lcs"] == []
+    assert [variant for variant in tested if variant not in prebuilt] == []
+
+
+def facts(**others):
+    usual = {"devices": [], "pycuda": None, "kernels_prebuilt": 0, "kernels_cached": 0, "prebuilt_by": None}
+    return usual | others
+
+
+GPU = {"devices": [{"device": "cuda:0"}], "pycuda": "2026.1", "driver": "12.4"}
+
+
+def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_path):
+    def missing(nvcc=None, has_gpu=True, **known):
+        return device_facts.missing(facts(**known), nvcc, has_gpu)
+
+    for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    exists = os.path.exists  # whatever this machine has in the usual place
+    monkeypatch.setattr(os.path, "exists", lambda path: not str(path).startswith("/usr/local") and exists(path))
+    toolkit = tmp_path / "cuda"
+    (toolkit / "include").mkdir(parents=True)
+    monkeypatch.setattr(device_facts.sys, "executable", "/venv/bin/python")
+    pip = "/venv/bin/python -m pip install 'pycuda>=2024.1'"
+    assert missing(f"{toolkit}/bin/nvcc")[0][1].startswith("sudo apt-get install")  # nvcc without headers
+    (toolkit / "include" / "cuda.h").write_text("")
+    assert missing(f"{toolkit}/bin/nvcc") == [("PyCUDA", f"PATH={toolkit}/bin:$PATH {pip}")]
+    assert missing()[0][1].endswith(f"nvidia-cuda-toolkit g++ python3-dev && {pip}")
+    monkeypatch.setenv("CONDA_PREFIX", "/conda")
+    assert missing() == [("PyCUDA", "conda install -c conda-forge pycuda")]
+    assert missing(pycuda="2026.1")[0][1] == "nvidia-smi"
+    assert "All commands run on the CPU" in missing(has_gpu=False)[0][0]
+    # without a compiler there must be prebuilt kernels that the driver can read, or cached ones
+    assert "no prebuilt kernels" in missing(**GPU)[0][0]
+    assert missing(**GPU, kernels_cached=3) == []
+    assert missing(**GPU, kernels_prebuilt=9, prebuilt_by="12.2") == []
+    assert missing(**GPU, kernels_prebuilt=9, prebuilt_by="12.10")[0][0].startswith("a driver for CUDA 12.10 or later")
+    assert missing("/usr/bin/nvcc", **GPU) == []
+
+
+def test_the_table_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr(device_module, "load_driver", no_driver)
+    monkeypatch.setattr(device_facts, "gpu_is_there", lambda: True)
+    monkeypatch.setattr(device_facts, "_version", lambda package: None)
+    _, out, _ = run(["devices"], capsys)
+    assert out.splitlines()[-2] == "Missing: PyCUDA."
+    assert out.splitlines()[-1].startswith("  ")
+    assert "pycuda" in out.splitlines()[-1]
 
 
 SELF_TEST_MODULES = (("good", {}), ("bad", {"A": "1"}))

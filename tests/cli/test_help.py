@@ -11,7 +11,7 @@ import click
 import pytest
 
 import gpualign
-from gpualign.cli import COMMANDS, cli
+from gpualign.cli import COMMANDS, cli, main
 
 Run = Callable[..., tuple[int, bytes, str]]
 
@@ -27,6 +27,26 @@ def test_help_has_examples_and_explains_every_option(name: str, cli: Run) -> Non
     command = _command(name)
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.opts[0] for option in options if not option.hidden and not option.help] == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "devices"])
+def test_a_command_without_arguments_shows_its_usage_and_one_example(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        main([name])
+    out, err = capsys.readouterr()
+    assert (ending.value.code, out) == (2, "")
+    usage, example = re.findall(r"^(?:Usage:  |Example:) (.+)$", err, re.MULTILINE)
+    assert usage.startswith(f"gpualign {name} [OPTIONS] ")
+    assert f"gpualign {name} " in example
+    assert len(err.splitlines()) <= 6
+    assert err.endswith(f"gpualign {name} --help explains every option.\n")
+
+
+def test_one_argument_too_few_is_an_error_of_one_line(cli: Run) -> None:
+    code, _, err = cli("map", "ref.fa")
+    assert (code, err) == (2, "gpualign map: error: Missing argument 'READS'. (see gpualign map --help)\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

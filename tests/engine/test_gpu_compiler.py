@@ -120,10 +120,40 @@ def test_a_compile_error_shows_the_compilers_text(sources):
 
 
 @needs_nvcc
-def test_prebuilding(sources):
-    path = compiler.prebuild("tiny", compiler.find_nvcc())
+def test_prebuilding(sources, monkeypatch):
+    nvcc = compiler.find_nvcc()
+    path = compiler.prebuild("tiny", nvcc)
     assert path == compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
     assert path.stat().st_size > 1000
+    monkeypatch.setattr(compiler, "run_nvcc", None)
+    assert compiler.prebuild("tiny", nvcc) == path  # is there already
+
+
+def test_a_source_is_compiled_again_only_for_architectures_whose_own_instructions_it_uses(sources, monkeypatch):
+    monkeypatch.setattr(compiler, "nvcc_architectures", lambda nvcc: [75, 80, 86, 90, 100, 120, 121])
+    every = "code=[sm_75,sm_80,sm_90,sm_100,sm_120,compute_75]"
+    assert compiler._targets("tiny", "nvcc") == [f"-gencode=arch=compute_75,{every}"]
+    (sources / "algo" / "one.hpp").write_text("#pragma once\n#define ONE __viaddmax_s32(1, 2, 3)\n")
+    assert compiler._targets("tiny", "nvcc") == [
+        "-gencode=arch=compute_75,code=[sm_75,sm_80,compute_75]",
+        "-gencode=arch=compute_90,code=[sm_90,sm_100,sm_120]",
+    ]
+    (sources / "algo" / "one.hpp").write_text("#pragma once\n#if __CUDA_ARCH__ >= 800\n#define ONE 1\n#endif\n")
+    monkeypatch.setattr(compiler, "nvcc_architectures", lambda nvcc: [70, 75, 80, 90])
+    assert compiler._targets("tiny", "nvcc") == [
+        "-gencode=arch=compute_75,code=[sm_75,compute_75]",
+        "-gencode=arch=compute_80,code=[sm_80,sm_90]",
+    ]
+
+
+def test_what_the_driver_refuses_is_not_taken_from_the_package(sources, monkeypatch):
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: None)
+    path = compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
+    path.parent.mkdir()
+    path.write_bytes(b"prebuilt")
+    assert compiler.compile_module("tiny", "sm_90") == b"prebuilt"
+    with pytest.raises(DeviceError, match="neither prebuilt nor cached"):
+        compiler.compile_module("tiny", "sm_90", prebuilt=False)
 
 
 @needs_nvcc

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pickle
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
 from gpualign.map import sample as sample_module
+from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
 from tests.helpers.native import native_tests
 from tests.helpers.paths import GENOMES
@@ -370,3 +375,31 @@ def test_no_output_of_an_index_that_changed(
     code, _, error = cli("map", path, some_reads, "--preload", "-o", out, "-t", "1", "--batch-size", "10000")
     assert (code, "changed while it was used" in error) == (3, True)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("k", "w"), [(11, 1), (15, 5), (31, 19)])
+def test_progress_counts_every_base_twice(k: int, w: int) -> None:
+    """Once while the reference is scanned, once while seeds are sorted, whatever contigs and partitions there are."""
+    reference = read_reference(str(GENOMES))
+    done = np.zeros(1, np.uint64)
+    build_index(reference, IndexParams(k, w), 2, done)
+    assert done[0] == 2 * reference.bases
+
+
+def test_a_terminal_shows_progress(tmp_path: Path) -> None:
+    """A bar each for reading and for indexing, on a terminal alone."""
+    command = program("index", GENOMES, "-d", tmp_path / "index.gpi")
+    ours, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))
+    with subprocess.Popen(command, stderr=terminal, stdout=subprocess.DEVNULL) as process:
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert b" bases read" in shown
+    assert b" bases scanned and sorted" in shown
+    silent = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert b"bases read" not in silent.stderr

@@ -17,7 +17,7 @@ from gpualign.lcs.device.lengths import LcsKernel, much_longer, profile_image, q
 from gpualign.lcs.device.trace import LcsTraceKernel
 from gpualign.lcs.device.trace import self_test as trace_self_test
 from gpualign.lcs.query import common_subsequences, encode_query
-from gpualign.lcs.tuning import LCS_TRACE_CELLS, LcsShape, choose_lcs_shape
+from gpualign.lcs.tuning import LCS_TRACE_CELLS, VARIANTS, LcsShape, choose_lcs_shape
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from tests.helpers.sequences import batch_of, random_codes
 
@@ -107,6 +107,7 @@ def test_chosen_shapes_fit(length: int, rows: int, limit: int) -> None:
         assert shape.tile % 4 == 0
         assert shape.threads % 32 == 0
         assert 128 <= shape.threads <= 1024
+        assert ("lcs", shape.defines("crochemore")) in VARIANTS  # so prebuilt
         query = bytes(np.resize(np.arange(rows - 1), max(length, rows - 1)).astype(np.uint8))
         if len(query) == length:
             assert profile_image(encode_query("q", query, "bytes"), shape).nbytes * shape.blocks <= limit

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -30,8 +31,10 @@ Variant = tuple[str, Mapping[str, str]]
 
 #: flags of every compilation; part of the hash
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-#: architectures with machine code of their own (8.6 and 8.9 run 8.0's); an nvcc that does not know one leaves it out
-ARCHITECTURES = (70, 75, 80, 90, 100, 120)
+#: whose machine code is prebuilt: that of 8.0 runs on 8.6 to 8.9, of 10.0 on 10.3, of 12.0 on 12.1
+ARCHITECTURES = (75, 80, 90, 100, 120)
+#: sources are compiled once for all of these, and again only from where on they have instructions for newer ones
+_NEWER = {80: re.compile(rb"__CUDA_ARCH__ >= 80"), 90: re.compile(rb"\b__vi[a-z]+_")}
 #: a lock for each module: what one device compiles, the others wait for
 _compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -65,13 +68,16 @@ def _key(text_digest: bytes, defines: Mapping[str, str]) -> str:
     return hashlib.sha256(text_digest + repr((FLAGS, sorted(defines.items()))).encode()).hexdigest()[:24]
 
 
-def compile_module(source: str, architecture: str, defines: Mapping[str, str] | None = None) -> bytes:
+def compile_module(
+    source: str, architecture: str, defines: Mapping[str, str] | None = None, prebuilt: bool = True
+) -> bytes:
     """Machine code of ``cuda/<source>.cu`` for one architecture.
 
     Args:
         source: name of the file without ".cu".
         architecture: "sm_90".
         defines: macros.
+        prebuilt: take it from the package where it is there; not where the driver has refused it.
 
     Returns:
         a cubin, or a prebuilt fat binary that holds one.
@@ -81,9 +87,8 @@ def compile_module(source: str, architecture: str, defines: Mapping[str, str] | 
         CompileError: nvcc refused the source.
     """
     key = source_key(source, defines)
-    prebuilt = prebuilt_path(source, key)
-    if prebuilt.is_file():
-        return prebuilt.read_bytes()
+    if prebuilt and (path := prebuilt_path(source, key)).is_file():
+        return path.read_bytes()
     nvcc = find_nvcc()
     cache = cache_directory()
     if nvcc is None:
@@ -125,6 +130,11 @@ def any_compiled(source: str, macros: Iterable[Mapping[str, str]]) -> bool:
     text_digest = _text_digest(source)
     keys = [_key(text_digest, defines) for defines in macros]
     return any(f"{source}-{key}" in cached or prebuilt_path(source, key).is_file() for key in keys)
+
+
+def can_be_had(source: str, defines: Mapping[str, str]) -> bool:
+    """Whether :func:`compile_module` has machine code or a compiler."""
+    return find_nvcc() is not None or any_compiled(source, [defines])
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:
@@ -171,6 +181,12 @@ def nvcc_version(nvcc: str) -> str:
     return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
 
 
+def nvcc_release(nvcc: str) -> tuple[int, int]:
+    """(13, 0); (0, 0) where it cannot be told."""
+    found = re.search(r"release (\d+)\.(\d+)", nvcc_version(nvcc))
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
 def nvcc_architectures(nvcc: str) -> list[int]:
     """Compute capabilities (90 for 9.0) that this nvcc can compile for, ascending."""
     done = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True, check=False)
@@ -186,22 +202,54 @@ def cache_directory() -> Path:
     return Path(base) / "gpualign" / "kernels"
 
 
+def prebuilt_directory() -> Path:
+    """Where ``make kernels`` puts fat binaries."""
+    return source_root() / "prebuilt"
+
+
 def prebuilt_path(source: str, key: str) -> Path:
-    """Where ``make kernels`` puts a module's fat binary."""
-    return source_root() / "prebuilt" / f"{source}-{key}.fatbin"
+    """Of a module's fat binary."""
+    return prebuilt_directory() / f"{source}-{key}.fatbin"
+
+
+def prebuilt_by() -> str | None:
+    """The CUDA release, "13.0", of the compiler that prebuilt the kernels: older drivers may refuse them."""
+    try:
+        return (prebuilt_directory() / "release").read_text().strip()
+    except OSError:
+        return None
 
 
 def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -> Path:
-    """Compile one module for every supported architecture and as PTX into the package; returns the file."""
-    known = [number for number in ARCHITECTURES if number in nvcc_architectures(nvcc)]
-    # machine code for each, and PTX of the oldest (any newer device can run it) and the newest (runs best there)
-    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in known]
-    targets += [f"-gencode=arch=compute_{number},code=compute_{number}" for number in {known[0], known[-1]}]
-    macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
-    code = run_nvcc(nvcc, f'#include "{source}.cu"\n', [*FLAGS, *macros, *targets], "fatbin")
+    """Compile one module into the package, for every architecture that this nvcc knows and, for all others, as PTX of
+    the oldest. Returns the file; one that is there already is left as it is.
+    """
     path = prebuilt_path(source, source_key(source, defines))
-    _write_whole(path, code)
+    if path.is_file():
+        return path
+    macros = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
+    flags = [flag for flag in FLAGS if flag != "-lineinfo"]  # a third of the size, and only for profilers
+    options = [*flags, *macros, *_targets(source, nvcc), *_smallest(nvcc)]
+    _write_whole(path, run_nvcc(nvcc, f'#include "{source}.cu"\n', options, "fatbin"))
     return path
+
+
+def _targets(source: str, nvcc: str) -> list[str]:
+    """What nvcc is to make of a source."""
+    text = b"".join(_sources(source_root() / f"{source}.cu").values())
+    known = [number for number in ARCHITECTURES if number in nvcc_architectures(nvcc)]
+    starts = [known[0], *(number for number in known[1:] if number in _NEWER and _NEWER[number].search(text))]
+    targets = []
+    for start, end in itertools.zip_longest(starts, starts[1:], fillvalue=known[-1] + 1):
+        codes = [f"sm_{number}" for number in known if start <= number < end]
+        codes += [f"compute_{start}"] if start == known[0] else []
+        targets.append(f"-gencode=arch=compute_{start},code=[{','.join(codes)}]")
+    return targets
+
+
+def _smallest(nvcc: str) -> list[str]:
+    """The option for small files, of CUDA 12.8 and later; drivers that are as new as the compiler read them."""
+    return ["--compress-mode=size"] if nvcc_release(nvcc) >= (12, 8) else []
 
 
 def _sources(path: Path) -> dict[str, bytes]:

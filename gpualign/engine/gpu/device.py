@@ -162,13 +162,19 @@ class Device:
             self._load(source, defines, code)
 
     def _load(self, source: str, defines: Mapping[str, str] | None, code: bytes) -> None:
+        """Load machine code; what a driver older than the prebuilt kernels refuses is compiled, where there is nvcc."""
         try:
-            self._modules[_module_key(source, defines)] = self.driver.module_from_buffer(code)
+            module = self.driver.module_from_buffer(code)
         except self.driver.Error as error:
-            raise DeviceError(
-                f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
-                f"the kernel {source}: {error} (a newer driver may be needed)"
-            ) from error
+            try:
+                own = compiler.compile_module(source, self.info.architecture, defines, prebuilt=False)
+                module = self.driver.module_from_buffer(own)
+            except (DeviceError, self.driver.Error):
+                raise DeviceError(
+                    f"{self.name} ({self.info.name}, {self.info.architecture}, driver {self.info.driver}) cannot load "
+                    f"the kernel {source}: {error} (a newer driver may be needed)"
+                ) from error
+        self._modules[_module_key(source, defines)] = module
 
     def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
         """One kernel of a module."""

@@ -80,8 +80,9 @@ void parallel_for(int threads, size_t count, Task&& task) {
 template <class Seed>
 class IndexBuilder {
 public:
-    IndexBuilder(const ReferenceView& reference, int k, int w, int threads)
-        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)) {}
+    // `done` counts up to twice the reference's bases, once while they are scanned and once while seeds are sorted.
+    IndexBuilder(const ReferenceView& reference, int k, int w, int threads, uint64_t* done)
+        : reference_(reference), k_(k), w_(w), threads_(threads), partition_bits_(seed_partition_bits(k)), done_(done) {}
 
     void build() {
         collect();
@@ -113,6 +114,7 @@ private:
         parallel_for(int(threads), pieces.size(), [&](size_t i, int thread) {
             const auto t = size_t(thread);
             scan_piece(pieces[i], scanners[t], codes[t], seeds_[t]);
+            count(pieces[i].end - pieces[i].begin);
         });
     }
 
@@ -172,11 +174,16 @@ private:
                 seeds.release(p);
             }
             for (size_t b = 0; b < buckets; b++) std::sort(entries.get() + counts[b], entries.get() + next[b]);
+            const uint64_t bases = uint64_t(reference_.contig_offsets[reference_.contigs]);
+            count(bases * (p + 1) / partitions() - bases * p / partitions());
         });
     }
 
+    void count(uint64_t bases) const { __atomic_fetch_add(done_, bases, __ATOMIC_RELAXED); }
+
     const ReferenceView& reference_;
     const int k_, w_, threads_, partition_bits_;
+    uint64_t* const done_;
     std::vector<PagedLists<Seed>> seeds_;  // of each thread, a list for each partition
     std::vector<uint64_t> starts_;
     HashSplit split_{};

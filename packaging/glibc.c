@@ -1,0 +1,21 @@
+// What g++'s static library asks of a C library newer than the one that wheels are linked for (see wheel.py).
+#include <stddef.h>
+#include <sys/random.h>
+
+#define LOCAL __attribute__((visibility("hidden")))
+
+// glibc 2.32: whether shared_ptr may count without locking. "No" is always right.
+LOCAL char __libc_single_threaded = 0;
+
+// glibc 2.36: behind std::random_device.
+LOCAL unsigned arc4random(void) {
+    unsigned number = 0;
+    while (getrandom(&number, sizeof number, 0) != sizeof number) {
+    }
+    return number;
+}
+
+// Part of every library that is linked dynamically, up to glibc 2.33.
+extern int __cxa_atexit(void (*function)(void*), void* argument, void* library);
+extern void* __dso_handle LOCAL;
+LOCAL int atexit(void (*function)(void)) { return __cxa_atexit((void (*)(void*))function, NULL, &__dso_handle); }
