@@ -39,6 +39,8 @@ def test_versions_agree() -> None:
         str(citation["version"]),
         re.search(r'^  version: "(.+)"', (PACKAGING / "conda" / "recipe.yaml").read_text(), re.MULTILINE)[1],  # type: ignore[index]
     }
+    pinned = [path.read_text() for path in PACKAGING.rglob("*") if path.suffix in (".nf", ".yml", ".yaml")]
+    versions |= set(re.findall(r"gpualign[ :=]=?(\d+\.\d+\.\d+)", "".join(pinned)))
     assert len(versions) == 1
     assert f"## {gpualign.__version__}" in (ROOT / "CHANGES.md").read_text()
 
