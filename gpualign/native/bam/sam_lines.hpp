@@ -54,8 +54,6 @@ public:
         }
     }
 
-    const Text& text() const { return out_; }
-
 private:
     static constexpr size_t kFixedBytes = 256, kOperationBytes = 12;
     static constexpr char kOperations[] = "MIDNSHP=X";
