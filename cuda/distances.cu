@@ -1,5 +1,5 @@
 // All pairs of two sets: edit distances, or lengths of longest common subsequences, one query a block, one target a thread.
-// gpualign: registers only (no spills, checked by the tests).
+// No spills but for some bytes on compute capability 7.5.
 //
 // The block keeps the query's profile in shared memory, each thread the column of its target in WORDS registers (two of
 // them for edit distances). A query of more than 32 * WORDS symbols takes several strips; what leaves the last row of one,

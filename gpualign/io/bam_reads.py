@@ -15,6 +15,8 @@ from gpualign.errors import InputError, counted
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
 
+#: bytes that are read at once, at most, as all of a file may be asked for
+_MAX_BYTES = 1 << 30
 #: bytes of records per base, about
 _BYTES_PER_BASE = 2
 _PAIRED = 0x1
@@ -54,7 +56,7 @@ class BamChunk:
         batch = replace(SequenceBatch(*texts), flags=flags)
         if self.single and (flags & _PAIRED).any():
             name = batch.name(int(np.argmax(flags & _PAIRED)))
-            raise InputError(f"'{name}' is an end of a pair, and the first read is not (give -p)", self.path)
+            raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.path)
         return batch
 
 
@@ -105,7 +107,7 @@ class BamReads:
 
     def _read(self, size: int, count: int) -> bytes:
         try:
-            return self._file.read(size)
+            return self._file.read(min(size, _MAX_BYTES))
         except InputError as error:
             raise damaged(self._file.path, count, error.what) from None
 

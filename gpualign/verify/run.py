@@ -191,7 +191,9 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> S
 def _query_batches(files: VerifyFiles, chunk_bytes: int) -> Iterator[SequenceBatch]:
     for path in files.queries:
         with ReadSource(path, _fasta(files.reference)) as source:
-            yield from map(_query_batch, source.items(-(-chunk_bytes // 2)))
+            yield from filter(
+                len, map(_query_batch, source.items(-(-chunk_bytes // 2)))
+            )  # records may all be further ones
 
 
 def _query_batch(item: Chunk | SequenceBatch) -> SequenceBatch:

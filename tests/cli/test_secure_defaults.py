@@ -84,7 +84,7 @@ def test_nobody_else_reads_a_file_before_it_is_whole(tmp_path: Path, umask: int)
 def test_samtools_writes_its_temporary_files_where_nobody_else_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
-    """As map has it sort, beside the output."""
+    """As map has it sort CRAM, next to the output."""
     good_input.write_good_inputs(tmp_path)
     seen: list[tuple[Path, int]] = []
     run_samtools = samtools.run_samtools
@@ -95,7 +95,7 @@ def test_samtools_writes_its_temporary_files_where_nobody_else_looks(
 
     monkeypatch.setattr(samtools, "run_samtools", watched)
     (tmp_path / "out").mkdir()
-    words = ["map", f"{tmp_path}/ref.fa", f"{tmp_path}/reads.fq", "--sort", "-o", f"{tmp_path}/out/sorted.bam"]
+    words = ["map", f"{tmp_path}/ref.fa", f"{tmp_path}/reads.fq", "--sort", "-o", f"{tmp_path}/out/sorted.cram"]
     before = os.umask(umask)
     try:
         with pytest.raises(SystemExit, match=r"^0$"):
@@ -103,7 +103,7 @@ def test_samtools_writes_its_temporary_files_where_nobody_else_looks(
     finally:
         os.umask(before)
     assert {(folder.parent, mode) for folder, mode in seen} == {(tmp_path / "out", 0o700)}
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["sorted.bam"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["sorted.cram"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

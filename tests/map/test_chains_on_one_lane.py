@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,18 +12,12 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import map_chains_on_one_lane
 from gpualign.map.params import MapParams
-from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.long_read_cases import index_of
-from tests.helpers.sequences import random_genome, reverse_complement, with_errors
+from tests.helpers.sequences import batch_of, random_genome, reverse_complement, with_errors
 
 GENOME = random_genome(41, 120_000)
 REPEATS = GENOME[:30_000] + with_errors(3, GENOME[10_000:14_000], 0.01) * 3 + random_genome(42, 20_000) + "AC" * 400
 TANDEM = "ACGGTCATTGCA" * 300
-
-
-def batch_of(reads: Sequence[str]) -> SequenceBatch:
-    bases, offsets = join_bytes([read.encode() for read in reads])
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(reads) + 1, np.int64), bases, offsets)
 
 
 def plain(errors: float) -> list[str]:
@@ -75,7 +68,7 @@ def test_same_records(preset: str, secondary: int, reads: list[str]) -> None:
     params = MapParams.of_preset(preset, secondary=secondary)
     for contigs in ((GENOME,), (REPEATS, TANDEM + GENOME[40_000:60_000], "N" * 100 + GENOME[60_000:] + "N" * 50)):
         index = index_of(*contigs, k=15 if preset == "ont" else 19, w=10)
-        batch = batch_of(reads)
+        batch = batch_of(read.encode() for read in reads)
         expected = map_batch(index, batch, params)
         found = map_chains_on_one_lane(index, MapBatch.of(batch, False), params)
         for name in expected.__dataclass_fields__:
@@ -84,7 +77,7 @@ def test_same_records(preset: str, secondary: int, reads: list[str]) -> None:
 
 def test_one_price_for_gaps() -> None:
     params = MapParams.of_preset("ont", long_gap_open=0, long_gap_extend=0, chaining=replace(LONG_READS, zdrop=50))
-    index, batch = index_of(GENOME), batch_of([*plain(0.05), *split()])
+    index, batch = index_of(GENOME), batch_of(read.encode() for read in (*plain(0.05), *split()))
     expected = map_batch(index, batch, params)
     found = map_chains_on_one_lane(index, MapBatch.of(batch, False), params)
     np.testing.assert_array_equal(found.cigar, expected.cigar)

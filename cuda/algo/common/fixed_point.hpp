@@ -28,9 +28,9 @@ GPUALIGN_HD uint64_t exp2_share(int64_t power) {
     const int64_t whole = -(power >> kLogBits);
     if (whole > kShareBits) return 0;
     const int64_t f = (power & (kLogOne - 1)) << (30 - kLogBits);  // 30 bits after the point
-    int64_t sum = 1431680;                                          // ln(2)^5 / 5!
-    for (const int64_t term : {int64_t(10327387), int64_t(59597083), int64_t(257941248), int64_t(744261118), int64_t(1) << 30})
-        sum = term + (sum * f >> 30);
+    const int64_t terms[] = {10327387, 59597083, 257941248, 744261118, 1 << 30};  // ln(2)^i / i!, from 4 to 0
+    int64_t sum = 1431680;
+    for (const int64_t term : terms) sum = term + (sum * f >> 30);
     return uint64_t(sum) << (kShareBits - 30) >> whole;
 }
 

@@ -42,7 +42,7 @@ _ARENAS = (*(name for name in _ROOM if name != "tasks"), "tasks", "tasks")
 _TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
 _COUNTERS = len(_ARENAS) + _TURNS
 #: of the device's budget for the dynamic programs of one pass
-_WORKSPACE_SHARE = 0.15
+_WORKSPACE_SHARE = 0.05
 
 
 def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import LongReadKernel
+from gpualign.map.device.chains import LongReadKernel, map_chains_on_one_lane
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import resident_target, target_of
 from gpualign.map.pairs import PairModel
@@ -287,7 +287,10 @@ def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
 
 _TESTED_LENGTH = 150
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
-SELF_TEST_MODULES: tuple[Variant, ...] = (("map", tuning.map_shape(_TESTED_LENGTH).defines),)
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    ("map", tuning.map_shape(_TESTED_LENGTH).defines),
+    ("map_chains", tuning.chain_defines(long_gaps=True)),
+)
 
 
 def self_test(device: Device) -> None:
@@ -307,13 +310,22 @@ def self_test(device: Device) -> None:
     packer.append(letters)
     reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
     index, params = build_index(reference, IndexParams(15, 8)), MapParams.of_preset(secondary=2)
-    starts = rng.integers(0, len(letters) - _TESTED_LENGTH, 1000)
-    bases = np.concatenate([letters[at : at + _TESTED_LENGTH] for at in starts])
-    bases[rng.random(len(bases)) < 0.02] = ord("C")
-    offsets = np.arange(0, len(bases) + 1, _TESTED_LENGTH, dtype=np.int64)
-    batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    item = MapBatch.of(batch, paired=False)
-    found = run_alone(device, lambda device: MapKernel(device, index, params, None), item)
+    def reads(count: int, length: int) -> SequenceBatch:
+        starts = rng.integers(0, len(letters) - length, count)
+        bases = np.concatenate([letters[at : at + length] for at in starts])
+        bases[rng.random(len(bases)) < 0.02] = ord("C")
+        offsets = np.arange(0, len(bases) + 1, length, dtype=np.int64)
+        return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
+
+    batch = reads(1000, _TESTED_LENGTH)
+    found = run_alone(device, lambda device: MapKernel(device, index, params, None), MapBatch.of(batch, paired=False))
     if not same_records(found, map_on_one_lane(index, batch, params)):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")
+    item, params = MapBatch.of(reads(50, 3000), paired=False), MapParams.of_preset("ont", secondary=2)
+    chained = run_alone(device, lambda device: LongReadKernel(device, index, params), item)
+    expected = map_chains_on_one_lane(index, item, params)
+    if not all(
+        np.array_equal(getattr(chained.found, part.name), getattr(expected, part.name)) for part in fields(expected)
+    ):
+        raise DeviceError(f"{device.name}: map's records of long reads differ from the CPU's")

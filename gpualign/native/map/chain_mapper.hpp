@@ -73,44 +73,25 @@ public:
         out.resize(count);
         if (!count) return;
         pack(reads, count);
-        do {
-            for_each_arena([](auto& store) { store.used = 0; });
-            run_steps();
-        } while (grow());
+        run_steps();
         for (size_t r = 0; r < count; r++) write(r, out[r]);
     }
 
 private:
-    // An arena's memory, which grows until all fits.
+    // An arena's memory.
     template <class Item>
     struct Store {
-        std::vector<Item> items = std::vector<Item>(1 << 10);
+        std::vector<Item> items;
         uint32_t used = 0;
 
         Arena<Item> arena() { return {items.data(), &used, items.size()}; }
     };
 
-    template <class Visit>
-    void for_each_arena(Visit&& visit) {
-        visit(anchors_);
-        visit(chains_);
-        visit(points_);
-        visit(tasks_[0]);
-        visit(tasks_[1]);
-        visit(runs_);
-        visit(cigars_);
-        visit(alignments_);
-        visit(ranked_);
-    }
-
-    bool grow() {
-        bool any = false;
-        for_each_arena([&](auto& store) {
-            if (store.used <= store.items.size()) return;
-            store.items.resize(size_t(store.used) + store.used / 2);
-            any = true;
-        });
-        return any;
+    // Room for so many items more.
+    template <class Item>
+    void reserve(Store<Item>& store, Arena<Item>& arena, size_t more) {
+        if (store.used + more > store.items.size()) store.items.resize(std::max(store.used + more, 2 * store.items.size()));
+        arena = store.arena();
     }
 
     void pack(const ChainRequest* reads, size_t count) {
@@ -153,26 +134,37 @@ private:
     }
 
     void run_steps() {
-        batch_.anchors = anchors_.arena();
-        batch_.chains = chains_.arena();
-        batch_.points = points_.arena();
-        batch_.tasks[0] = tasks_[0].arena();
-        batch_.tasks[1] = tasks_[1].arena();
-        batch_.runs = runs_.arena();
-        batch_.cigars = cigars_.arena();
-        batch_.alignments = alignments_.arena();
-        batch_.ranked = ranked_.arena();
+        for (uint32_t* used : {&anchors_.used, &chains_.used, &points_.used, &tasks_[0].used, &tasks_[1].used, &runs_.used, &cigars_.used,
+                               &alignments_.used, &ranked_.used})
+            *used = 0;
         for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
-        if (lacks_room(batch_)) return;
         align(0);
-        if (lacks_room(batch_)) return;
-        for (uint32_t c = 0; c < chains_.used; c++) cut_chain(batch_, c);
-        if (lacks_room(batch_)) return;
+        for (uint32_t c = 0; c < chains_.used; c++) {
+            const size_t most = 3 * size_t(chains_.items[c].points);  // runs: a whole one and two sides for each segment
+            reserve(runs_, batch_.runs, most);
+            reserve(tasks_[1], batch_.tasks[1], 2 * most);
+            cut_chain(batch_, c);
+        }
         align(1);
-        if (lacks_room(batch_)) return;
-        for (uint32_t c = 0; c < chains_.used; c++) finish_chain(batch_, text_, c);
-        if (lacks_room(batch_)) return;
-        for (uint32_t r = 0; r < batch_.reads; r++) report_read(batch_, r);
+        for (uint32_t c = 0; c < chains_.used; c++) finish(c);
+        for (uint32_t r = 0; r < batch_.reads; r++) {
+            reserve(ranked_, batch_.ranked, 2 * size_t(alignments_.used));
+            report_read(batch_, r);
+        }
+    }
+
+    void finish(uint32_t c) {
+        reserve(alignments_, batch_.alignments, chains_.items[c].runs);
+        const uint32_t alignments = alignments_.used, cigars = cigars_.used;
+        while (true) {  // how long CIGARs get is known when they are put together
+            reserve(cigars_, batch_.cigars, 0);
+            finish_chain(batch_, text_, c);
+            if (cigars_.used <= cigars_.items.size()) return;
+            const size_t asked = cigars_.used - cigars;
+            alignments_.used = alignments;
+            cigars_.used = cigars;
+            reserve(cigars_, batch_.cigars, asked);
+        }
     }
 
     void chain(uint32_t r) {
@@ -184,14 +176,24 @@ private:
         keys_.resize(std::max(keys_.size(), seeds_.size()));
         const uint32_t seeds = uint32_t(seeds_.size());
         const uint32_t n = follow_seeds(lane, seeds_.data(), seeds, batch_.rules, uint32_t(read.max_hits), keys_.data());
-        const uint32_t at = take(batch_.anchors, kAnchorWords * n);
-        if (at == kNoItem || !n) return;
-        const ChainNodes nodes = nodes_at(anchors_.items.data() + at, n);
+        if (!n) return;
+        const ChainNodes nodes = nodes_for(n);
         expand_anchors(lane, seeds_.data(), seeds, batch_.rules.k, read.length, index_, nodes.anchors);
-        candidates_.items.resize(std::max<size_t>(candidates_.items.size(), n));
         candidates_.used = 0;  // of one read at a time
-        batch_.candidates = candidates_.arena();
+        reserve(candidates_, batch_.candidates, n);
+        reserve(chains_, batch_.chains, n);
+        reserve(points_, batch_.points, n);
+        reserve(tasks_[0], batch_.tasks[0], 3 * size_t(n));
         chain_anchors(lane, batch_, text_, query_of(batch_, r), r, nodes, n, read.max_suboptimal);
+    }
+
+    // Where anchors move, chains that point to them go with them.
+    ChainNodes nodes_for(uint32_t n) {
+        const uint64_t* before = anchors_.items.data();
+        reserve(anchors_, batch_.anchors, size_t(kAnchorWords) * n);
+        for (uint32_t c = 0; before != anchors_.items.data() && c < chains_.used; c++)
+            chains_.items[c].anchors = anchors_.items.data() + (chains_.items[c].anchors - before);
+        return nodes_at(anchors_.items.data() + take(batch_.anchors, kAnchorWords * n), n);
     }
 
     // In three passes, so that the memory accesses of many look-ups overlap.
@@ -222,8 +224,9 @@ private:
             task.score = result.score;
             task.begin = result.begin;
             task.operations = uint32_t(result.cigar.size());
+            reserve(cigars_, batch_.cigars, task.operations);
             task.cigar = take(batch_.cigars, task.operations);
-            if (task.cigar != kNoItem) std::copy(result.cigar.begin(), result.cigar.end(), cigars_.items.begin() + task.cigar);
+            std::copy(result.cigar.begin(), result.cigar.end(), cigars_.items.begin() + task.cigar);
         }
     }
 

@@ -1,7 +1,5 @@
 // What gaps and pairs of bases are worth.
 #pragma once
-#include <cstring>
-
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
 
@@ -30,9 +28,9 @@ GPUALIGN_HD int32_t chain_gap_cost(int32_t difference, int32_t rate) {
 #if defined(__CUDA_ARCH__)
     bits = __float_as_int(n);
 #else
-    std::memcpy(&bits, &n, sizeof bits);
+    __builtin_memcpy(&bits, &n, sizeof bits);
 #endif
-    return (difference * rate >> 8) + ((bits >> 17) - (127 << 6) >> 1);
+    return (difference * rate >> 8) + (((bits >> 17) - (127 << 6)) >> 1);
 }
 
 }  // namespace gpualign

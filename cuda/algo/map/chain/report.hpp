@@ -24,7 +24,7 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     const auto times = [](int64_t x, int64_t y) { return x * y >> kLogBits; };
     const int64_t identity = (int64_t(a.matches) << kLogBits) / a.columns;
     const int64_t weight = times(identity, (int64_t(log2_fixed(50)) << kLogBits) / log2_fixed(uint64_t(max(50, a.columns))));
-    const int64_t lead = (score - second << kLogBits) / s.match;
+    const int64_t lead = ((score - second) << kLogBits) / s.match;
     const int64_t by_difference = times(times(lead, weight), weight) * 602 / 100;
     const int64_t ratio = (second << kLogBits) / score;
     constexpr int64_t kLn2 = 45426;  // ln(2)
@@ -63,7 +63,8 @@ public:
         sort(count);
         const uint32_t kept = keep(count);
         RankedAlignment* out = batch_.ranked.items + state_.first_ranked;
-        for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
+        const ChainKind kinds[] = {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary};
+        for (const ChainKind kind : kinds)
             for (uint32_t p = 0; p < kept; p++)
                 if (kind_of(p) == kind) {
                     RankedAlignment& record = out[state_.ranked++] = ranked_[p];
