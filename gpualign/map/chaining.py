@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,8 @@ LONG_READS = Chaining(
     reach=1500,
     zdrop=400,
     min_score=80,
+)
+#: contigs against genomes: long gaps are common, and what is short is a repeat
+CONTIGS = replace(
+    LONG_READS, max_gap=10_000, max_difference=2000, min_chain_score=100, zdrop=200, min_score=200, min_split=100
 )

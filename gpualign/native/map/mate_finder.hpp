@@ -60,6 +60,7 @@ private:
     void look_beside(size_t r, size_t mate, int32_t max_edits) {
         if (max_edits < 0 || params_.is_long(block_.read(mate).length)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
+                             block_.read(std::min(r, mate)).draw,
                              [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
                                  search_.add(mate, contig, reverse, 0, begin, end, max_edits);
                              });
