@@ -11,7 +11,7 @@ import pytest
 
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records
-from tests.helpers.sequences import reverse_complement
+from tests.helpers.sequences import random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 PROPER = 2
@@ -85,3 +85,15 @@ def test_scattered_pairs_are_no_second_kind(cli: Cli, tmp_path: Path, genome: st
     sizes = [rng.randrange(1000, 50_000) if rng.random() < 0.15 else int(rng.gauss(300, 20)) for _ in range(400)]
     _, library, _ = map_pairs(cli, tmp_path, genome, make_pairs(genome, "fr", sizes))
     assert library["max"] < 500
+
+
+def test_a_mate_that_fits_in_part_is_found_beside_the_other(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """24 bases are no alignment of a read by itself; where the other mate says, they are. Foreign mates stay unmapped."""
+    foreign = random_genome(99, 20_000)
+    pairs = make_pairs(genome, "fr", [300] * 200)
+    parts = [(one, two[:24] + foreign[i * 46 :][:46]) for i, (one, two) in enumerate(pairs)]
+    share, _, _ = map_pairs(cli, tmp_path, genome, parts, "-I", "300,30")
+    assert share > 0.99
+    others = [(one, foreign[i * 70 :][:70]) for i, (one, _) in enumerate(pairs)]
+    share, _, _ = map_pairs(cli, tmp_path, genome, others, "-I", "300,30")
+    assert share == 0
