@@ -141,6 +141,7 @@ struct ChainBatch {
     const int64_t* offsets;  // of each read in the bases
     uint32_t reads;
     int32_t max_secondary;   // reported of each read
+    int64_t min_length;      // of a read that is mapped by these rules
     uint64_t* words;         // of packed reads
     uint32_t* not_acgt;
     ChainRead* state;        // of each read

@@ -31,8 +31,8 @@ public:
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
-            if (!block_.loci(mate).empty() || read.length * params_.scores.match < kMinLocalScore) return;
-            if (limit_beside(read) >= 0) look_beside(r, mate, read.limit);
+            if (wants_clipped_mate(params_.rules, uint32_t(block_.loci(mate).size()), read.length, read.limit))
+                look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -93,7 +93,7 @@ private:
     void keep(size_t w, const AffineResult& found) {
         const Locus& locus = search_.about(w);
         const size_t r = locus.read;
-        if (found.score < std::max(kMinLocalScore, block_.best_local_score(r) + 1)) return;
+        if (!clipped_mate_is_better(found.score, block_.best_local_score(r))) return;
         const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
         int32_t before = clipped(found.cigar.front()), after = clipped(found.cigar.back());
         if (locus.reverse) std::swap(before, after);
