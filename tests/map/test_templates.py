@@ -159,7 +159,7 @@ def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
 
 
 def long_ones(contigs: list[NDArray[np.uint8]], mates: bool) -> SequenceBatch:
-    """Reads of 512 to 9,000 bases, whole, with errors, with gaps and split, on both strands; in pairs with short ones if so."""
+    """Reads of 512 to 9,000 bases, whole, with errors, gaps and split, on both strands; or in pairs with short ones."""
     rng = np.random.default_rng(13)
     reads: list[bytes] = []
     for size in (512, 513, 600, 600, 1000, 1000, 1001, 3000, 9000):

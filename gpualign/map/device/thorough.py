@@ -1,5 +1,5 @@
-"""The second kernel of short reads, ``cuda/map_thorough.cu``, for templates that want more than a look at their seeds: reads that
-do not align end to end, or not well, mates that are not found, and reads that are too long for the first one.
+"""The second kernel of short reads, ``cuda/map_thorough.cu``, for templates that want more than a look at their seeds:
+reads that do not align end to end, or not well, mates that are not found, and reads too long for the first one.
 
 How many there are only the device knows: memory is for the usual number, and grows where that does not suffice.
 """
@@ -20,7 +20,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, Array, Room, chain_batch_of, used_items
 from gpualign.map.params import MapParams
 
-#: items of each arena that a batch begins with: by its bases, and by its reads, of which one in fifty is mapped thoroughly
+#: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
 _ROOM: Mapping[str, tuple[float, float]] = {
     "hashes": (0.1, 40),
     "seeds": (0.0, 2),
