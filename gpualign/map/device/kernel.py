@@ -222,9 +222,10 @@ class MapKernel:
         records = slot.part_with("records")
         assert records is not None
         records = records[: self._records_bytes(item)]
-        lacking = self._thorough.lacking(item, slot.pinned("counters", THOROUGH_COUNTERS, np.uint32))
-        if lacking:
-            raise DeviceMemoryExceeded(f"the reads need more room for {lacking}")
+        while self._thorough.lacking(item, slot.pinned("counters", THOROUGH_COUNTERS, np.uint32)):
+            self.submit(slot, item)
+            slot.submitted()
+            slot.wait()
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come

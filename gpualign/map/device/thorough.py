@@ -157,8 +157,8 @@ class Thorough:
         turns = counters + 4 * 2 * ARENA_COUNTERS
         return filled("ChainLaunch", target=launch["batch"]["target"], batch=launch["long_chains"], next=turns)
 
-    def lacking(self, item: MapBatch, counters: NDArray[np.uint32]) -> str:
-        """What a batch had too little room for, "" where there was enough; the next one has more."""
+    def lacking(self, item: MapBatch, counters: NDArray[np.uint32]) -> bool:
+        """Whether a batch had too little room; the next time it has more."""
         reads, bases = len(item.batch), len(item.batch.bases)
         lacking = self._room.lacking(used_items(counters), self._room.items(bases, reads))
         if self.any_long(item):
@@ -166,8 +166,8 @@ class Thorough:
             lacking += self._long_room.lacking(used, self._long_room.items(bases, reads))
         if counters[_WANTED_LOCI] > self._loci:
             self._loci = power_of_two(int(counters[_WANTED_LOCI]))
-            lacking.append("loci")
-        return ", ".join(lacking)
+            return True
+        return bool(lacking)
 
 
 def power_of_two(n: int) -> int:
