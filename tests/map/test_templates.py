@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.kernel import Workspace, map_on_one_lane
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
@@ -113,6 +113,29 @@ def test_one_lane_reads(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
     assert found.left_count == 0
 
 
+@pytest.mark.parametrize("error_rate", [0.085, 0.12])
+def test_one_lane_full(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], error_rate: float) -> None:
+    """Of unique reads, repeats with more hits than are taken at once, reads too short to share a seed, and noise."""
+    index, contigs = world
+    params = MapParams.of_preset(full=True, secondary=ALL_LOCI, error_rate=error_rate)
+    repeat = bytes(contigs[1][2003:2103])
+    reads = [
+        bytes(contigs[0][1500:1600]),
+        repeat,
+        reverse_complement(repeat),
+        bytes(contigs[4][600:622]),
+        b"",
+        b"A" * 60,
+    ]
+    batch = batch_of([*reads, b"GAT" + bytes(contigs[4][3050:3150]), b"N" * 40 + bytes(contigs[4][200:290])])
+    found = map_on_one_lane(index, batch, params)
+    assert_same(found, index, batch, params, None)
+    assert found.left_count == 0
+    counts = np.diff(found.alignments(batch, params, False, None).record_offsets)
+    assert counts[1] == counts[2] > 100
+    assert counts[0] > 5
+
+
 def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
     """Reads of 100 bases with two substitutions or a gap of 1 to 4 close to an end: whether a gap, a clipped end or
     neither is best hangs on a base."""
@@ -191,13 +214,6 @@ def test_reads_of_any_length(world: tuple[MinimizerIndex, list[NDArray[np.uint8]
     assert_same(found, index, batch, CASES[case], pairs)
     assert found.left_count == 0
     assert max(np.diff(found.alignments(batch, CASES[case], mates, None).cigar_offsets)) > 16
-
-
-def test_what_the_device_does_not_map() -> None:
-    assert runs_on_gpu(MapParams())
-    assert not runs_on_gpu(MapParams.of_preset(full=True))
-    assert runs_on_gpu(MapParams.of_preset(secondary=ALL_LOCI))
-    assert runs_on_gpu(MapParams.of_preset("ont"))
 
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])

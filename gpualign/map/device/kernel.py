@@ -23,7 +23,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_on_one_lane, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import resident_target, target_of
-from gpualign.map.device.thorough import THOROUGH_COUNTERS, TeamShape, Thorough, power_of_two
+from gpualign.map.device.thorough import THOROUGH_COUNTERS, TeamShape, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -44,11 +44,6 @@ _BLOCK_SHARED = 1024
 _WORKSPACE_SHARE = 0.1
 #: and for that of the reads that are mapped thoroughly
 _THOROUGH_SHARE = 0.03
-
-
-def runs_on_gpu(params: MapParams) -> bool:
-    """Whether the device can map with these parameters."""
-    return params.long_reads or not params.seeding.full
 
 
 @dataclass(frozen=True)
@@ -192,7 +187,11 @@ class MapKernel:
         )
         slot.pinned("records", records_bytes, np.uint8)
         counters = int(slot.clear("counters", 4 * THOROUGH_COUNTERS))
-        slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
+        if self.params.seeding.full:
+            packed["doubtful_count"] = int(slot.upload("all templates", all_templates(item)))
+            packed["doubtful"] = packed["doubtful_count"] + 4
+        else:
+            slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
         self._map_thoroughly(slot, item, packed, block, counters)
         slot.download("records", records_bytes, np.uint8)
         slot.download("counters", THOROUGH_COUNTERS, np.uint32)
@@ -319,7 +318,11 @@ def map_on_one_lane(
             workspace=at[2],
             doubtful=array("doubtful", 4 * item.templates),
         )
-        _native.map_on_one_lane(packed.tobytes(), workspace.words)
+        everything = all_templates(item)
+        if params.seeding.full:
+            packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
+        else:
+            _native.map_on_one_lane(packed.tobytes(), workspace.words)
         team = array("team", thorough.team_bytes(item)[0])
         launch = thorough.launch(item, packed, at[0], array, at[3], team)
         if thorough.any_long(item):

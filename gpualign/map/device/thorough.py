@@ -44,8 +44,8 @@ _MATE_WINDOWS = 32
 #: loci of a read that there is room for beside those of its seeds
 _MORE_LOCI = 256
 #: counters behind those of the arenas, and of the long reads' arenas and turns
-_NEXT, _WANTED_LOCI = ARENA_COUNTERS + COUNTERS, ARENA_COUNTERS + COUNTERS + 1
-THOROUGH_COUNTERS = ARENA_COUNTERS + COUNTERS + 2
+_NEXT, _WANTED_LOCI, _WANTED_HITS = range(ARENA_COUNTERS + COUNTERS, ARENA_COUNTERS + COUNTERS + 3)
+THOROUGH_COUNTERS = _WANTED_HITS + 1
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ class Thorough:
             band_bytes=band,
             next=counters + 4 * _NEXT,
             wanted_loci=counters + 4 * _WANTED_LOCI,
+            wanted_hits=counters + 4 * _WANTED_HITS,
             longest=-(-self.longest(item) // 64) * 64,
             max_hits=self._hits,
             max_loci=self._loci,
@@ -167,7 +168,15 @@ class Thorough:
         if counters[_WANTED_LOCI] > self._loci:
             self._loci = power_of_two(int(counters[_WANTED_LOCI]))
             return True
+        if counters[_WANTED_HITS] > self._hits:
+            self._hits = power_of_two(int(counters[_WANTED_HITS]))
+            return True
         return bool(lacking)
+
+
+def all_templates(item: MapBatch) -> NDArray[np.uint32]:
+    """uint32: how many templates are mapped thoroughly, and which, where all are."""
+    return np.concatenate([[item.templates], np.arange(item.templates)]).astype(np.uint32)
 
 
 def power_of_two(n: int) -> int:

@@ -74,7 +74,7 @@ std::vector<AbiStruct> map_abi() {
              sizeof(ThoroughLaunch),
              {abi_field("batch", &ThoroughLaunch::batch, "MapBatch"), abi_field("chains", &ThoroughLaunch::chains, "ChainBatch"),
               abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(workspace), THOROUGH(workspace_bytes),
-              THOROUGH(band_bytes), THOROUGH(next), THOROUGH(wanted_loci), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci),
+              THOROUGH(band_bytes), THOROUGH(next), THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci),
               THOROUGH(full)}}};
 }
 

@@ -86,7 +86,7 @@ private:
             search_.run();
             search_.clear();
         };
-        if (read.length > read.limit && !seeder_.meets_every_locus(read.length, read.limit))
+        if (read.length > read.limit && !meets_every_locus(read.length, read.limit, params_.seeding.k, params_.seeding.w))
             seeder_.everywhere(read.length, read.limit, search);
         else seeder_.every_candidate(r, read.length, read.limit, search);
     }
