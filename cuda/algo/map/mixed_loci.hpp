@@ -134,7 +134,7 @@ GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Lo
     for (uint32_t p = group.lane(); p < count; p += Group::kLanes)
         memory.by_position[p] = (loci[p].reverse ? kOtherStrand : 0) | uint64_t(loci[p].end) << kNumberBits | p;
     group.sync();
-    sort_keys(group, memory.by_position, count);
+    sort_many_keys(group, memory.by_position, count);
     const auto number = [&](uint32_t i) { return uint32_t(memory.by_position[i] & ((uint64_t(1) << kNumberBits) - 1)); };
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) memory.rank[number(i)] = i;
     group.sync();

@@ -23,7 +23,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_on_one_lane, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import resident_target, target_of
-from gpualign.map.device.thorough import THOROUGH_COUNTERS, TeamShape, Thorough, all_templates, power_of_two
+from gpualign.map.device.thorough import THOROUGH_COUNTERS, Capacity, TeamShape, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -161,6 +161,7 @@ class MapKernel:
         self._launches: dict[int, _Launch] = {}
         self._further = 1  # times the usual number of further records
         self._thorough = Thorough(index, params, TeamShape(tuning.THOROUGH_WARPS, 32))
+        self._capacity: dict[int, Capacity] = {}  # of the batches in flight
         self._steps = ChainSteps(device, params)
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
@@ -203,7 +204,8 @@ class MapKernel:
         most = int(_THOROUGH_SHARE * self.device.budget) // nbytes
         blocks = max(1, min(self._multiprocessors * tuning.THOROUGH_BLOCKS, most, item.templates))
         workspace = int(slot.device_array("thorough workspace", blocks * nbytes))
-        launch = thorough.launch(item, batch, block, slot_array(slot), counters, workspace)
+        launch, capacity = thorough.launch(item, batch, block, slot_array(slot), counters, workspace)
+        self._capacity[id(slot)] = capacity
         if thorough.any_long(item):
             self._steps.run(slot, thorough.long_launch(launch, counters))
         defines = tuning.thorough_defines(self.params.scoring.has_long_gaps)
@@ -221,7 +223,7 @@ class MapKernel:
         records = slot.part_with("records")
         assert records is not None
         records = records[: self._records_bytes(item)]
-        while self._thorough.lacking(item, slot.pinned("counters", THOROUGH_COUNTERS, np.uint32)):
+        while self._thorough.lacking(slot.pinned("counters", THOROUGH_COUNTERS, np.uint32), self._capacity[id(slot)]):
             self.submit(slot, item)
             slot.submitted()
             slot.wait()
@@ -324,14 +326,14 @@ def map_on_one_lane(
         else:
             _native.map_on_one_lane(packed.tobytes(), workspace.words)
         team = array("team", thorough.team_bytes(item)[0])
-        launch = thorough.launch(item, packed, at[0], array, at[3], team)
+        launch, capacity = thorough.launch(item, packed, at[0], array, at[3], team)
         if thorough.any_long(item):
             _native.map_chains_on_one_lane(thorough.long_launch(launch, at[3]).tobytes())
         _native.map_thoroughly_on_one_lane(launch.tobytes())
         found = DeviceRecords(((records, len(batch)),))
         if not found.complete:
             further *= 2
-        elif not thorough.lacking(item, counters):
+        elif not thorough.lacking(counters, capacity):
             return found
 
 

@@ -49,6 +49,16 @@ THOROUGH_COUNTERS = _WANTED_HITS + 1
 
 
 @dataclass(frozen=True)
+class Capacity:
+    """What a batch has room for: items of arenas, loci and hits of a read."""
+
+    chains: Mapping[str, int]
+    long_chains: Mapping[str, int]
+    loci: int
+    hits: int
+
+
+@dataclass(frozen=True)
 class TeamShape:
     """What maps a template: so many groups of lanes."""
 
@@ -103,8 +113,8 @@ class Thorough:
 
     def launch(
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int
-    ) -> np.void:
-        """``ThoroughLaunch`` of cuda/abi/thorough.hpp.
+    ) -> tuple[np.void, Capacity]:
+        """``ThoroughLaunch`` of cuda/abi/thorough.hpp, and what there is room for.
 
         Args:
             batch: the first kernel's ``MapBatch``.
@@ -114,7 +124,7 @@ class Thorough:
         """
         reads, bases = len(item.batch), len(item.batch.bases)
         nbytes, band = self.team_bytes(item)
-        capacity = self._room.items(bases, reads)
+        capacity, long_capacity = self._room.items(bases, reads), self._long_room.items(bases, reads)
 
         def chains(state: str, rules: np.void) -> np.void:
             def named(name: str, size: int) -> int:
@@ -130,12 +140,12 @@ class Thorough:
                 block,
                 self._long_rules,
                 0,
-                self._long_room.items(bases, reads),
+                long_capacity,
                 lambda name, size: array(f"long {name}", size),
                 counters + 4 * ARENA_COUNTERS,
                 int(_native.LONGEST_WHOLE) + 1,
             )
-        return filled(
+        launch = filled(
             "ThoroughLaunch",
             batch=batch,
             chains=np.array(both, struct("ChainBatch")),
@@ -151,6 +161,7 @@ class Thorough:
             max_loci=self._loci,
             full=self._params.seeding.full,
         )
+        return launch, Capacity(capacity, long_capacity, self._loci, self._hits)
 
     @staticmethod
     def long_launch(launch: np.void, counters: int) -> np.void:
@@ -158,20 +169,16 @@ class Thorough:
         turns = counters + 4 * 2 * ARENA_COUNTERS
         return filled("ChainLaunch", target=launch["batch"]["target"], batch=launch["long_chains"], next=turns)
 
-    def lacking(self, item: MapBatch, counters: NDArray[np.uint32]) -> bool:
+    def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
         """Whether a batch had too little room; the next time it has more."""
-        reads, bases = len(item.batch), len(item.batch.bases)
-        lacking = self._room.lacking(used_items(counters), self._room.items(bases, reads))
-        if self.any_long(item):
-            used = used_items(counters[ARENA_COUNTERS:])
-            lacking += self._long_room.lacking(used, self._long_room.items(bases, reads))
-        if counters[_WANTED_LOCI] > self._loci:
-            self._loci = power_of_two(int(counters[_WANTED_LOCI]))
-            return True
-        if counters[_WANTED_HITS] > self._hits:
-            self._hits = power_of_two(int(counters[_WANTED_HITS]))
-            return True
-        return bool(lacking)
+        lacking = self._room.lacking(used_items(counters), given.chains)
+        lacking += self._long_room.lacking(used_items(counters[ARENA_COUNTERS:]), given.long_chains)
+        wanted_loci, wanted_hits = int(counters[_WANTED_LOCI]), int(counters[_WANTED_HITS])
+        if wanted_loci > given.loci:
+            self._loci = max(self._loci, power_of_two(wanted_loci))
+        if wanted_hits > given.hits:
+            self._hits = max(self._hits, power_of_two(wanted_hits))
+        return bool(lacking) or wanted_loci > given.loci or wanted_hits > given.hits
 
 
 def all_templates(item: MapBatch) -> NDArray[np.uint32]:

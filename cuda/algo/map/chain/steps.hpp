@@ -25,7 +25,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& 
     chains = room.items + first;
     const uint32_t found = group.from(group.lane() == 0 ? backtrack_chains(rules, text, nodes, ends, chains) : 0u, 0);
     group.sync();
-    sort_keys(group, nodes.keys, found);
+    sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c])].begin);
     group.sync();

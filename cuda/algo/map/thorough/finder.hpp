@@ -43,7 +43,7 @@ public:
         : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), memory_(memory), state_(state) {}
 
     // The loci of a mate by itself, best first.
-    GPUALIGN_HOST_DEVICE void find(int mate) {
+    GPUALIGN_HD_CALL void find(int mate) {
         const MapRead read = state_.reads[mate];
         FoundRead found{0, 0, 0, false, false, false};
         const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, memory_.seeds);
@@ -75,12 +75,12 @@ public:
     GPUALIGN_HD const MapWorkspace& workspace() const { return memory_.workspace; }
 
     // What the windows [from, to) have within the limit is added to the loci.
-    GPUALIGN_HOST_DEVICE void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
+    GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         add_loci(mate, from, to, limit, best_of);
         settle(mate);
     }
     // Adds the loci of the read's local alignments.
-    GPUALIGN_HOST_DEVICE void add_locals(int mate, const DeviceLocals& locals) {
+    GPUALIGN_HD_CALL void add_locals(int mate, const DeviceLocals& locals) {
         const MapRead& read = state_.reads[mate];
         FoundRead found = state_.found[mate];
         const uint32_t count = uint32_t(locals.size());
@@ -106,7 +106,7 @@ public:
 
 private:
     // Adds them in no order, and counts those for which there is no room.
-    GPUALIGN_HOST_DEVICE void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
+    GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead& read = state_.reads[mate];
         FoundRead found = state_.found[mate];
         uint32_t failed = 0;
@@ -127,7 +127,7 @@ private:
         set(mate, found);
     }
 
-    GPUALIGN_HOST_DEVICE void settle(int mate) {
+    GPUALIGN_HD_CALL void settle(int mate) {
         FoundRead found = state_.found[mate];
         if (found.loci > launch_.max_loci) {  // the host hears of it
             if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
@@ -138,7 +138,7 @@ private:
     }
 
     // Every locus within the limit, of which the windows are searched as they come.
-    GPUALIGN_HOST_DEVICE void find_every(int mate, uint32_t seeds, uint32_t total) {
+    GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
         const MapRead& read = state_.reads[mate];
         if (read.length > read.limit && !meets_every_locus(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
         else if (seeds) follow_every_hit(mate, seeds, total);
@@ -199,7 +199,7 @@ private:
                 continue;
             }
             border = next;
-            sort_keys(group_, hits, taken);
+            sort_many_keys(group_, hits, taken);
             const int64_t done = border < bases ? diagonals_done(border, read.length, read.limit) : int64_t(1) << 62;
             count = leave_hits(read, taken, done, least);
             search_added(mate);
@@ -207,7 +207,7 @@ private:
     }
 
     // Adds the hits in front of a position to those that there are, if there is room; returns their number, or how many there would be.
-    GPUALIGN_HOST_DEVICE uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t room) {
+    GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t room) {
         const SeedMemory& memory = memory_.seeds;
         const auto hits_before = [&](uint32_t s) {  // the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
@@ -242,7 +242,7 @@ private:
     }
 
     // Windows for the clusters of sorted hits whose diagonals are done; the others' hits stay. Returns how many.
-    GPUALIGN_HOST_DEVICE uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t least) {
+    GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t least) {
         uint64_t* const hits = memory_.workspace.hits;
         uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // of those, on each strand
         for_each_cluster(group_, hits, count, read.limit, [&](uint32_t from, uint32_t to) {

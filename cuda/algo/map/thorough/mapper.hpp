@@ -25,7 +25,7 @@ public:
         if (decides()) begin(number);
         team_.sync();
         for (int round = 0; round < 2; round++) chain(round);
-        if (decides() && !state_.fate) choose();
+        if (decides()) choose();
         team_.sync();
         write();
         team_.sync();
@@ -40,10 +40,11 @@ private:
         if (first_lane()) state_.fate = flag;
         group_.sync();
     }
-    // Whether something did not fit, so that all will be done again.
-    GPUALIGN_HD bool lacking() const { return group_.ballot(first_lane() && lacks_room(launch_.chains[0])) != 0; }
+    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
+    // first lane asks for all.
+    GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || lacks_room(launch_.chains[0]))) != 0; }
 
-    GPUALIGN_HOST_DEVICE void begin(uint32_t number) {
+    GPUALIGN_HD_CALL void begin(uint32_t number) {
         const uint32_t first = batch_.templates[number];
         const int32_t mates = int32_t(batch_.templates[number + 1] - first);
         if (first_lane()) {
@@ -97,10 +98,10 @@ private:
     }
 
     // Chains of the mates that want them, by minimizers, then of those that still do with all k-mers.
-    GPUALIGN_HOST_DEVICE void chain(int round) {
+    GPUALIGN_HD_CALL void chain(int round) {
         const ChainBatch& chains = launch_.chains[round];
         for (int mate = int(team_.number()); mate < state_.mates; mate += int(Team::kGroups))
-            if (wants_chains(mate) && !lacking())
+            if (wants_chains(mate) && !ended())
                 chain_loaded_read(group_, chains, batch_.target.index, text_, state_.first + uint32_t(mate), state_.depth[mate].max_hits,
                                   state_.depth[mate].max_suboptimal);
         team_.sync();
@@ -112,35 +113,35 @@ private:
         team_.sync();
         if (decides())
             for (int mate = 0; mate < state_.mates; mate++)
-                if (wants_chains(mate) && !lacking()) end_chains(round, mate);
+                if (wants_chains(mate) && !ended()) end_chains(round, mate);
         team_.sync();
     }
-    GPUALIGN_HD bool wants_chains(int mate) const { return state_.depth[mate].max_hits != 0 && !state_.fate; }
+    GPUALIGN_HD bool wants_chains(int mate) const { return state_.depth[mate].max_hits != 0; }
 
     // The dynamic programs of a chain, its cuts, theirs, and its alignments.
-    GPUALIGN_HOST_DEVICE void complete_chain(const ChainBatch& chains, uint32_t number) {
-        if (lacking()) return;
+    GPUALIGN_HD_CALL void complete_chain(const ChainBatch& chains, uint32_t number) {
+        if (ended()) return;
         const ChosenChain& chain = chains.chains.items[number];
         const ChainPoint* points = chains.points.items + chain.first_point;
         align(chains, 0, chain.left);
         for (uint32_t p = 0; p + 1 < chain.points; p++) align(chains, 0, points[p].after.task);
         align(chains, 0, chain.right);
-        if (lacking() || state_.fate) return;
+        if (ended()) return;
         if (first_lane()) cut_chain(chains, number);
         group_.sync();
-        if (lacking()) return;
+        if (ended()) return;
         for (uint32_t r = 0; r < chain.runs; r++) {
             const ChainRun& run = chains.runs.items[chain.first_run + r];
             if (run.left_round) align(chains, 1, run.left);
             if (run.right_round) align(chains, 1, run.right);
         }
-        if (lacking() || state_.fate) return;
+        if (ended()) return;
         if (first_lane()) finish_chain(chains, text_, number);
         group_.sync();
     }
 
     // A task that has not been done.
-    GPUALIGN_HOST_DEVICE void align(const ChainBatch& chains, int round, uint32_t number) {
+    GPUALIGN_HD_CALL void align(const ChainBatch& chains, int round, uint32_t number) {
         if (number >= kBrokenSegment || number == kNoItem) return;
         BandTask& task = chains.tasks[round].items[number];
         if (task.operations) return;
@@ -156,7 +157,7 @@ private:
         const uint32_t r = state_.first + uint32_t(mate);
         if (first_lane()) report_read(chains, r);
         group_.sync();
-        if (lacking()) return;
+        if (ended()) return;
         const int32_t before = round ? best_score(mate) : 0;
         const uint32_t ranked = chains.state[r].ranked;
         const LocalAlignment best = ranked ? local_alignment(chains, text_, r, 0) : LocalAlignment{};
@@ -177,9 +178,9 @@ private:
     }
 
     // At which loci the reads are reported.
-    GPUALIGN_HOST_DEVICE void choose() {
+    GPUALIGN_HD_CALL void choose() {
         group_.sync();
-        if (lacking()) return;
+        if (ended()) return;
         for (int mate = 0; mate < state_.mates; mate++)
             if (state_.chained[mate]) finder_.add_locals(mate, locals(mate));
         if (state_.mates == 2) find_mates();
@@ -204,7 +205,7 @@ private:
     }
 
     // A mate with clipped ends: the best alignment in the windows.
-    GPUALIGN_HOST_DEVICE void find_clipped(int mate, uint32_t windows) {
+    GPUALIGN_HD_CALL void find_clipped(int mate, uint32_t windows) {
         const MapRead& read = state_.reads[mate];
         const int32_t limit = 2 * read.limit;
         uint64_t* const best_of = memory_.workspace.hits;
@@ -212,7 +213,7 @@ private:
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
                                 if (is_window) best_of[c] = packed(best);
                             });
-        for (uint32_t w = 0; w < windows && !state_.fate && !lacking(); w++) {
+        for (uint32_t w = 0; w < windows && !ended(); w++) {
             const WindowBest best = unpacked(best_of[w]);
             if (best.distance > uint32_t(limit)) continue;
             const uint64_t candidate = memory_.workspace.candidates[w];
@@ -251,7 +252,7 @@ private:
     }
 
     // The read from end to end within `limit` diagonals of the one that ends there; the number of the task that is done, or kNoItem.
-    GPUALIGN_HOST_DEVICE uint32_t align_whole(int mate, bool reverse, uint32_t contig, int64_t end, int32_t limit) {
+    GPUALIGN_HD_CALL uint32_t align_whole(int mate, bool reverse, uint32_t contig, int64_t end, int32_t limit) {
         const ChainBatch& chains = launch_.chains[0];
         const uint32_t r = state_.first + uint32_t(mate);
         BandTask task{};
@@ -266,7 +267,7 @@ private:
         group_.sync();
         if (number == kNoItem) return kNoItem;
         align(chains, 0, number);
-        return state_.fate || lacking() ? kNoItem : number;
+        return ended() ? kNoItem : number;
     }
 
     // How many records a read has, and where they lie.
@@ -297,15 +298,15 @@ private:
     // All records, by all groups.
     GPUALIGN_HOST_DEVICE void write() {
         uint32_t number = 0;
-        for (int mate = 0; mate < state_.mates && !state_.fate; mate++) {
+        for (int mate = 0; mate < state_.mates && !ended(); mate++) {
             const uint32_t others = state_.supplementary[mate] + state_.secondary[mate];
             for (uint32_t i = 0; i <= others; i++, number++)
-                if (number % Team::kGroups == team_.number() && !state_.fate && !lacking()) write_record(mate, i);
+                if (number % Team::kGroups == team_.number() && !ended()) write_record(mate, i);
         }
     }
 
     // Record i of a read: the primary one, supplementary ones, secondary ones.
-    GPUALIGN_HOST_DEVICE void write_record(int mate, uint32_t i) {
+    GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
         const Loci loci = finder_.loci(mate);
         MapFacts facts{};
         MapRecord& to = i ? batch_.further[state_.further[mate] + i - 1] : batch_.records[state_.first + uint32_t(mate)];
@@ -370,7 +371,7 @@ private:
     }
 
     // A short CIGAR lies in the record.
-    GPUALIGN_HOST_DEVICE void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations) {
+    GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const uint32_t* cigar, uint32_t operations) {
         constexpr uint32_t kLongestNarrow = 0xFFF;
         bool wide = operations > MapRecord::kMaxOperations;
         for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
