@@ -143,6 +143,7 @@ struct ChainBatch {
     const uint32_t* draws;   // of each read
     uint32_t reads;
     int32_t max_secondary;   // reported of each read
+    int64_t min_length;      // of a read that is mapped by these rules
     uint64_t* words;         // of packed reads
     uint32_t* not_acgt;
     ChainRead* state;        // of each read

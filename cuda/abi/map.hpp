@@ -31,7 +31,7 @@ struct MapRules {
     int32_t k, w;
     int32_t max_hits, max_candidates;  // followed and kept per read
     AffineScores scores;
-    int32_t local;          // reads that do not align end to end are left to the host
+    int32_t local;          // reads that do not align end to end are aligned by chaining
     int32_t max_secondary;  // secondary alignments reported per read
     int32_t strata;         // of those with at most that many edits more than the best
     int64_t locus_bits;     // that name a position of the reference: algo/map/mapping_quality.hpp
@@ -44,12 +44,14 @@ struct MapRules {
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
     static constexpr uint16_t kNoRoom = 0x4000;  // flag: there were not enough further records
+    static constexpr uint16_t kWideCigar = 0x2000;  // flag: the CIGAR lies in further records, 32 bits an operation, after their number
+    static constexpr uint16_t kNoDistance = 0xFFFF;  // of a local alignment
 
     uint32_t contig, position;
     int32_t score;
     uint16_t distance, flag, mapq;
     uint16_t operations;                  // of the CIGAR
-    uint32_t secondary, first_secondary;  // how many further records are the read's secondary alignments, and which is the first
+    uint32_t secondary, first_secondary;  // how many further records are the read's other alignments, and which is the first
     uint32_t long_cigar;                  // which further record has the CIGAR, from its end, where it has more operations than fit
 };
 
@@ -71,11 +73,13 @@ struct MapBatch {
     uint8_t* workspace;         // of each group
     uint32_t* next_template;
     uint32_t* next_further;
+    uint32_t* doubtful;         // templates that are mapped thoroughly, and how many there are
+    uint32_t* doubtful_count;
     uint32_t template_count, further_count;
     uint32_t workspace_hits, workspace_loci, workspace_trace, reserved;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 256,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 272,
               "laid out as the host writes them");
 
 }  // namespace gpualign

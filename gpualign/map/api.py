@@ -27,7 +27,7 @@ from gpualign.map.api_inputs import Given, Item, is_path, is_sequence, work_of_r
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
-from gpualign.map.device.kernel import make_kernel, runs_on_gpu
+from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.pairs import PairModel, estimate_pairs
@@ -109,7 +109,7 @@ class Mapper:
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
-        self._options = run_options(device if runs_on_gpu(self._params) else "cpu", threads)
+        self._options = run_options(device, threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths

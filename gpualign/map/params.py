@@ -75,6 +75,11 @@ class Scoring:
             raise UsageError("match score must be at most 100 and the gap extension at least 1")
 
     @property
+    def has_long_gaps(self) -> bool:
+        """There is a second price of gaps."""
+        return self.long_gap_open > 0 or self.long_gap_extend > 0
+
+    @property
     def native(self) -> tuple[int, ...]:
         """As native functions take it: in the order of the fields."""
         return astuple(self)

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import for_kernels
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
@@ -16,7 +15,6 @@ from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
 from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_beside
-from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.observer import duplicates_summary
@@ -47,7 +45,6 @@ def run_map(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    options = with_device(params, options)
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
     run = RunContext(command, options, (files.reference, *files.files), files.written)
     report = run.report
@@ -100,12 +97,6 @@ def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:
         warn("only a saved index is shared with other processes (--preload wants one)")
     elif (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
-
-
-def with_device(params: MapParams, options: RunOptions) -> RunOptions:
-    """The options with the CPU for the device where the GPU has no kernel for these parameters."""
-    what = "--sensitivity full is mapped"
-    return for_kernels(options, "map", runs_on_gpu(params), what)
 
 
 def _index(

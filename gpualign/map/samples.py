@@ -35,7 +35,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
-from gpualign.map.run import DEVICE_BATCH, lock_index, with_device
+from gpualign.map.run import DEVICE_BATCH, lock_index
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
@@ -123,7 +123,7 @@ def run_samples(
     """
     if params.seeding.full:
         raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
-    options, files = replace(with_device(params, options), output=None), sheet.files
+    options, files = replace(options, output=None), sheet.files
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
     rows, unused = read_sheet(sheet.path)
     if unused:

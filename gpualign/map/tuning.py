@@ -39,6 +39,16 @@ def map_shape(longest: int) -> MapShape:
     return next((shape for shape in _MAP if 32 * shape.words >= longest), _MAP[-1])
 
 
+#: of the kernel that maps templates thoroughly: warps a block, which is a team, and blocks a multiprocessor
+THOROUGH_WARPS = 4
+THOROUGH_BLOCKS = 4
+
+
+def thorough_defines(long_gaps: bool) -> dict[str, str]:
+    """With one price for gaps or two."""
+    return {"LONG_GAPS": str(int(long_gaps)), "WARPS": str(THOROUGH_WARPS), "BLOCKS": str(THOROUGH_BLOCKS)}
+
+
 #: of the kernels that chain reads: warps a block, and blocks a multiprocessor
 CHAIN_WARPS = 4
 CHAIN_BLOCKS = 8
@@ -54,6 +64,7 @@ def chain_defines(long_gaps: bool) -> dict[str, str]:
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_thorough", thorough_defines(long_gaps)) for long_gaps in (False, True)),
 )
 
 #: a core's rate is of bases of reads

@@ -57,6 +57,15 @@ class MapReads:
         _native.map_on_one_lane(batch.tobytes(), 16)
 
 
+class MapThoroughly:
+    """The kernel ``map_thoroughly``, whose teams' memory is as large as one lane's or larger."""
+
+    def __call__(self, launch, grid, block, shared=0, stream=None):
+        assert grid[0] > 0
+        assert block == (128, 1, 1)
+        _native.map_thoroughly_on_one_lane(launch.tobytes())
+
+
 class NoKernel:
     """A kernel whose work another one does."""
 
@@ -79,7 +88,12 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
 
     def install(driver: FakeDriver) -> FakeDriver:
         chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
-        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), **dict.fromkeys(chains, NoKernel())}
+        driver.functions = {
+            "map_reads": MapReads(),
+            "map_thoroughly": MapThoroughly(),
+            "report_reads": MapChains(),
+            **dict.fromkeys(chains, NoKernel()),
+        }
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         return driver
 

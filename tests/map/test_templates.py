@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.kernel import Workspace, map_on_one_lane
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
@@ -112,7 +112,30 @@ def test_one_lane_reads(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
     batch = make_reads(contigs, 7, 300, longest)
     found = map_on_one_lane(index, batch, CASES[case])
     assert_same(found, index, batch, CASES[case], None)
-    assert np.count_nonzero(found.left) < len(batch) / 3
+    assert found.left_count == 0
+
+
+@pytest.mark.parametrize("error_rate", [0.085, 0.12])
+def test_one_lane_full(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], error_rate: float) -> None:
+    """Of unique reads, repeats with more hits than are taken at once, reads too short to share a seed, and noise."""
+    index, contigs = world
+    params = MapParams.of_preset(full=True, secondary=ALL_LOCI, error_rate=error_rate)
+    repeat = bytes(contigs[1][2003:2103])
+    reads = [
+        bytes(contigs[0][1500:1600]),
+        repeat,
+        reverse_complement(repeat),
+        bytes(contigs[4][600:622]),
+        b"",
+        b"A" * 60,
+    ]
+    batch = batch_of([*reads, b"GAT" + bytes(contigs[4][3050:3150]), b"N" * 40 + bytes(contigs[4][200:290])])
+    found = map_on_one_lane(index, batch, params)
+    assert_same(found, index, batch, params, None)
+    assert found.left_count == 0
+    counts = np.diff(found.alignments(batch, params, False, None).record_offsets)
+    assert counts[1] == counts[2] > 100
+    assert counts[0] > 5
 
 
 def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> SequenceBatch:
@@ -157,22 +180,42 @@ def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
     batch = make_pairs(contigs, 5, 250)
     found = map_on_one_lane(index, batch, CASES[case], PAIRS[library])
     assert_same(found, index, batch, CASES[case], PAIRS[library])
-    assert np.count_nonzero(found.left) < len(batch) / 3
+    assert found.left_count == 0
 
 
-def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]) -> None:
+def long_ones(contigs: list[NDArray[np.uint8]], mates: bool) -> SequenceBatch:
+    """Reads of 512 to 9,000 bases, whole, with errors, gaps and split, on both strands; or in pairs with short ones."""
+    rng = np.random.default_rng(13)
+    reads: list[bytes] = []
+    for size in (512, 513, 600, 600, 1000, 1000, 1001, 3000, 9000):
+        at = int(rng.integers(0, 30_000))
+        read = contigs[0][at : at + size].copy()
+        for rate in (0.0, 0.01, 0.04):
+            changed = rng.random(size) < rate
+            letters = read.copy()
+            letters[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+            if rate == 0.01:
+                letters = np.delete(letters, np.arange(100, size, 130))
+            reads.append(bytes(letters) if rng.random() < 0.5 else reverse_complement(bytes(letters)))
+            if mates:
+                reads.append(reverse_complement(bytes(contigs[0][at + 200 : at + 300])))
+        if not mates:
+            half = size // 2
+            reads.append(bytes(read[:half]) + bytes(read[half + 70 :]))
+            reads.append(bytes(read[:half]) + reverse_complement(bytes(contigs[4][200 : 200 + half])))
+            reads.append(bytes(LETTERS[rng.integers(0, 4, half)]) + bytes(read[half:]))
+    return batch_of(reads, np.tile(np.array([1, 2], np.uint8), len(reads) // 2) if mates else None)
+
+
+@pytest.mark.parametrize("mates", [False, True])
+@pytest.mark.parametrize("case", ["plain", "secondary", "whole"])
+def test_reads_of_any_length(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, mates: bool) -> None:
     index, contigs = world
-    batch = batch_of([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
-    found = map_on_one_lane(index, batch, MapParams())
-    assert found.left.tolist() == [0, 1, 1]
-    assert_same(found, index, batch, MapParams(), None)
-
-
-def test_what_the_device_does_not_map() -> None:
-    assert runs_on_gpu(MapParams())
-    assert not runs_on_gpu(MapParams.of_preset(full=True))
-    assert runs_on_gpu(MapParams.of_preset(secondary=ALL_LOCI))
-    assert runs_on_gpu(MapParams.of_preset("ont"))
+    batch, pairs = long_ones(contigs, mates), PAIRS["fr"] if mates else None
+    found = map_on_one_lane(index, batch, CASES[case], pairs)
+    assert_same(found, index, batch, CASES[case], pairs)
+    assert found.left_count == 0
+    assert max(np.diff(found.alignments(batch, CASES[case], mates, None).cigar_offsets)) > 16
 
 
 @pytest.mark.parametrize(("paired", "firsts"), [(True, [0, 2, 3, 5]), (False, [0, 1, 2, 3, 4, 5])])
@@ -187,7 +230,7 @@ def test_templates(paired: bool, firsts: list[int]) -> None:
     ]
 
 
-@pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600], [100] * 31])
+@pytest.mark.parametrize("lengths", [[], [0], [3, 0, 5, 700], [600, 1001], [100] * 31])
 @pytest.mark.parametrize("dirt", [0, 255])
 def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     """In memory with whatever content."""
@@ -200,15 +243,21 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, draws, templates, next_unit, next_further = item.addresses(0).values()
+    letters, starts, draws, templates, next_unit, next_further, doubtful_count = item.addresses(0).values()
     assert found(letters, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
-    assert found(next_unit, 1, np.uint32) == found(next_further, 1, np.uint32) == [0]
+    assert (
+        found(next_unit, 1, np.uint32)
+        == found(next_further, 1, np.uint32)
+        == found(doubtful_count, 1, np.uint32)
+        == [0]
+    )
     assert (letters % 256, starts % 8, draws % 4, templates % 4, next_unit % 4) == (0, 0, 0, 0, 0)
     assert len(set(found(draws, len(lengths), np.uint32))) == len({batch.sequence(i) for i in range(len(lengths))})
     assert item.templates == len(lengths)
-    assert item.longest == max([1, *(length for length in lengths if length <= 512)])
+    longest = [max([1, *(length for length in lengths if length <= most)]) for most in (512, 1000, 1 << 40)]
+    assert list(item.longest) == longest
     assert item.batch.bases.tobytes() == bases.tobytes()
     halves = item.halves(False)
     assert [half.templates for half in halves] == (

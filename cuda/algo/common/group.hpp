@@ -180,6 +180,12 @@ GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
     else sort_by_blocks<4>(group, keys, n);
 }
 
+// The same, where a call costs little beside it: as part of its callers it would be most of their code.
+template <class Group>
+GPUALIGN_HD_CALL void sort_many_keys(const Group& group, uint64_t* keys, uint32_t n) {
+    sort_keys(group, keys, n);
+}
+
 // Keeps the keys that `keep` wants, in their order; returns how many.
 template <class Group, class Keep>
 GPUALIGN_HD uint32_t keep_keys(const Group& group, uint64_t* keys, uint32_t n, Keep&& keep) {

@@ -1,28 +1,30 @@
 // From seed hits to the windows of the reference that are worth a verification.
 //
-// A candidate is one integer, so that sorting puts the best first: fewest seed hits missing (16 bits) | first diagonal
-// (33) | strand (1) | number of its window (14). Windows lie in MapWorkspace's window_begin and window_columns.
+// A candidate is one integer, so that sorting puts the best first: fewest seed hits missing (13 bits) | first diagonal
+// (33) | strand (1) | number of its window (17). Windows lie in MapWorkspace's window_begin and window_columns.
 #pragma once
 #include "algo/map/seeds.hpp"
 
 namespace gpualign {
 
-constexpr uint32_t kMaxWindows = 1 << 14;
+constexpr int kWindowBits = 17;
+constexpr uint32_t kMaxWindows = 1 << kWindowBits;
+constexpr uint32_t kMaxSeedHits = 0x1FFF;  // that count
 constexpr uint32_t kClippedWindow = 1u << 31;  // a flag in the columns of a window that ends where its contig does
-constexpr int64_t kCandidateBias = 1 << 16;  // diagonals may be negative, by a read's length
+constexpr int64_t kCandidateBias = 1 << 24;  // diagonals may be negative, by a read's length
 
 // The order in which candidates are verified, but for the contig.
 GPUALIGN_HD uint64_t candidate_order(uint32_t seed_hits, int64_t diagonal, bool reverse) {
-    return uint64_t(0xFFFF - (seed_hits < 0xFFFF ? seed_hits : 0xFFFF)) << 34 | uint64_t(diagonal + kCandidateBias) << 1 | uint64_t(reverse);
+    return uint64_t(kMaxSeedHits - seed_hits) << 34 | uint64_t(diagonal + kCandidateBias) << 1 | uint64_t(reverse);
 }
 GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool reverse, uint32_t window) {
-    return candidate_order(seed_hits, diagonal, reverse) << 14 | window;
+    return candidate_order(seed_hits, diagonal, reverse) << kWindowBits | window;
 }
-GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) { return 0xFFFF - uint32_t(candidate >> 48); }
+GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) { return kMaxSeedHits - uint32_t(candidate >> (34 + kWindowBits)); }
 GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
-    return int64_t(candidate >> 15 & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
+    return int64_t(candidate >> (kWindowBits + 1) & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
 }
-GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> 14 & 1; }
+GPUALIGN_HD bool candidate_reverse(uint64_t candidate) { return candidate >> kWindowBits & 1; }
 GPUALIGN_HD uint32_t candidate_window(uint64_t candidate) { return candidate & (kMaxWindows - 1); }
 
 // Adds the window [begin, end), as far as it lies in the contig, unless nothing is left of it.
@@ -47,7 +49,7 @@ template <class Emit>
 GPUALIGN_HD void for_each_candidate(const MapTarget& target, int32_t length, int32_t limit, const uint64_t* hits, uint32_t from,
                                     uint32_t to, Emit&& emit) {
     const auto add = [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t last_diagonal) {
-        emit(contig, seed_hits, diagonal, diagonal - limit, last_diagonal + limit + length);
+        emit(contig, seed_hits < kMaxSeedHits ? seed_hits : kMaxSeedHits, diagonal, diagonal - limit, last_diagonal + limit + length);
     };
     const int64_t lowest = hit_diagonal(hits[from]), highest = hit_diagonal(hits[to - 1]);
     const uint32_t usual = contig_of(target, hit_position(hits[from]));

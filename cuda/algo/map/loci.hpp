@@ -108,28 +108,42 @@ GPUALIGN_HD void search_windows(const Group& group, const MapRead& read, const M
     group.sync();
 }
 
-// Candidates of a read and their loci; `depth` times as many hits and candidates as the rules say.
+// A read's sorted hits.
+struct SeedHits {
+    uint64_t* list;
+    uint32_t count;
+};
+
+// The candidates of a read, with `depth` times as many hits and candidates as the rules say; returns their number, none where there
+// is not enough room.
+template <class Group, class Memory>
+GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
+                                   const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
+                                   uint32_t total, int32_t depth, SeedHits& hits, FoundRead& found) {
+    const uint32_t most = uint32_t(min(rules.max_hits, (1 << 30) / kDepth) * depth);
+    found.hits_truncated = total > most;
+    found.loci = 0;
+    const uint32_t chosen = choose_seeds(group, seeds, most, found.hits_truncated, shared, hits.count);
+    hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
+    found.too_many = hits.list == workspace.hits && hits.count > workspace.max_hits;
+    if (found.too_many) return 0;
+    expand_hits(group, read, target, rules.k, chosen, hits.count, shared, hits.list);
+    sort_keys(group, hits.list, hits.count);
+    const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
+    return choose_candidates(group, workspace, read.draw, candidates, uint32_t(min(rules.max_candidates, (1 << 30) / kDepth) * depth));
+}
+
+// Candidates of a read and their loci.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
                                 uint64_t* loci, FoundRead& found) {
-    const uint32_t most = uint32_t(rules.max_hits * depth);
-    found.hits_truncated = total > most;
-    found.loci = 0;
-    uint32_t count;
-    const uint32_t chosen = choose_seeds(group, seeds, most, found.hits_truncated, shared, count);
-    uint64_t* hits = power_of_two(count) <= uint32_t(MapShared<Words>::kRows) ? shared.hits : workspace.hits;
-    if (hits == workspace.hits && count > workspace.max_hits) {
-        found.too_many = true;
-        return;
-    }
-    expand_hits(group, read, target, rules.k, chosen, count, shared, hits);
-    sort_keys(group, hits, count);
-    uint32_t candidates = find_candidates(group, read, target, workspace, &shared.counter, hits, count);
-    candidates = choose_candidates(group, workspace, read.draw, candidates, uint32_t(rules.max_candidates * depth));
+    SeedHits hits;
+    const uint32_t candidates = candidates_at(group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, hits, found);
+    if (found.too_many) return;
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
-        furthest_reaching(group, read, target, rules, workspace, hits, count, shared, near)) {
+        furthest_reaching(group, read, target, rules, workspace, hits.list, hits.count, shared, near)) {
         const uint64_t candidate = workspace.candidates[0];
         if (group.lane() == 0)
             loci[0] = make_locus(near.distance, near.end, candidate_reverse(candidate), candidate_seed_hits(candidate));
@@ -141,7 +155,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     found.loci = settle_loci(group, read.limit, loci, found.loci);
     found.near_hits = 0;
     if (candidates > 1 && found.loci && long_gap_costs_less(rules.scores, read.limit, int32_t(locus_distance(loci[0]))))
-        found.near_hits = max_near_hits(group, hits, count);
+        found.near_hits = max_near_hits(group, hits.list, hits.count);
 }
 
 // The loci of a read by itself, best first.

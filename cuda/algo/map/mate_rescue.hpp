@@ -1,5 +1,6 @@
 // Mates looked for where the other mate says that they should lie, which needs no seed.
 #pragma once
+#include "algo/map/chain/short_reads.hpp"
 #include "algo/map/loci.hpp"
 #include "algo/map/mapping_quality.hpp"
 
@@ -32,58 +33,57 @@ GPUALIGN_HD void for_each_side(int64_t begin, int64_t after, int64_t end, int32_
     add(end - length + limit + 1, after);
 }
 
-// Both mates of a pair on the device.
-template <int Words, class Group>
+// Both mates of a pair, a group's lanes together. A Finder has the mates' loci, and windows to look for more in: read(mate),
+// loci(mate) as pairing wants them, counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds what
+// the windows [from, to) have within the limit; `best`, or null, takes what is best in each.
+template <class Group, class Finder>
 class MateRescue {
 public:
-    GPUALIGN_HD MateRescue(const Group& group, const MapTarget& target, const MapRules& rules, const MapWorkspace& workspace,
-                           MapShared<Words>& shared)
-        : group_(group), target_(target), rules_(rules), workspace_(workspace), shared_(shared) {}
+    GPUALIGN_HD MateRescue(const Group& group, const MapTarget& target, const MapRules& rules, Finder& finder)
+        : group_(group), target_(target), rules_(rules), finder_(finder), workspace_(finder.workspace()) {}
 
-    GPUALIGN_HD_CALL void run(const MapRead* reads, FoundRead* found) {
-        if (group_.lane() == 0) shared_.counter = 0;
-        group_.sync();
+    GPUALIGN_HD_CALL void run() {
+        clear();
         uint32_t after[2];
-        for (int mate = 1; mate >= 0; mate--) after[mate] = add_windows(reads, found, mate);
-        search(reads[0], workspace_.loci[0], found[0], after[1], after[0]);
-        search(reads[1], workspace_.loci[1], found[1], 0, after[1]);
+        for (int mate = 1; mate >= 0; mate--) after[mate] = add_windows(mate, limit_beside(finder_.read(mate)));
+        search(0, after[1], after[0]);
+        search(1, 0, after[1]);
+    }
+
+    GPUALIGN_HD void clear() {
+        if (group_.lane() == 0) *finder_.counter() = 0;
+        group_.sync();
+    }
+    // Windows for a mate within so many edits; returns how many there are now.
+    GPUALIGN_HD uint32_t add_windows(int mate, int32_t limit) {
+        const MapRead& read = finder_.read(mate);
+        if (read.length && limit >= 0 && !maps_as_long(rules_, read.length))
+            for_each_mate_window(group_, rules_.pairs, finder_.loci(1 - mate), finder_.loci(mate), mate == 1, finder_.read(0).draw,
+                                 [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
+        return windows();
     }
 
 private:
-    // Returns how many windows there are now.
-    GPUALIGN_HD uint32_t add_windows(const MapRead* reads, const FoundRead* found, int mate) {
-        const MapRead& read = reads[mate];
-        if (read.length && limit_beside(read) >= 0) {
-            const PackedLoci anchors = loci_of(reads[1 - mate], 1 - mate, found[1 - mate]), own = loci_of(read, mate, found[mate]);
-            for_each_mate_window(group_, rules_.pairs, anchors, own, mate == 1, reads[0].draw,
-                                 [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
-        }
-        return windows();
-    }
-    GPUALIGN_HD PackedLoci loci_of(const MapRead& read, int mate, const FoundRead& found) const {
-        return {target_, rules_.scores, workspace_.loci[mate], found.loci, read.length, read.limit, read.unknown, found.hits_truncated};
-    }
     GPUALIGN_HD int32_t limit_beside(const MapRead& read) const {
         return limit_beside_mate(read.length, read.limit, rules_.pairs.max);
     }
     GPUALIGN_HD void add(uint32_t contig, bool reverse, int64_t begin, int64_t end) {
-        if (group_.lane() == 0)
-            add_window(group_, target_, workspace_, &shared_.counter, contig, reverse, 0, 0, begin, end);
+        if (group_.lane() == 0) add_window(group_, target_, workspace_, finder_.counter(), contig, reverse, 0, 0, begin, end);
     }
     GPUALIGN_HD uint32_t windows() {
         group_.sync();
-        const uint32_t all = shared_.counter;
+        const uint32_t all = *finder_.counter();
         group_.sync();
         return all;
     }
 
     // The windows [from, to) of a mate, and what a short one finds beside their best loci.
-    GPUALIGN_HD_CALL void search(const MapRead& read, uint64_t* loci, FoundRead& found, uint32_t from, uint32_t to) {
+    GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to) {
         if (from == to) return;
+        const MapRead& read = finder_.read(mate);
         const bool is_short = read.length < kShortMate;
         const int32_t limit = limit_beside(read);
-        search_windows(group_, read, target_, workspace_, shared_, from, to, limit, loci, found, is_short ? workspace_.hits : nullptr);
-        found.loci = settle_loci(group_, read.limit, loci, found.loci);
+        finder_.search(mate, from, to, limit, is_short ? workspace_.hits : nullptr);
         if (!is_short) return;
         const uint32_t sides = windows();
         for (uint32_t w = from; w < to; w++) {
@@ -91,9 +91,7 @@ private:
             if (best.distance <= uint32_t(limit)) add_sides(read, w, best.end);
         }
         const uint32_t all = windows();
-        if (sides == all) return;
-        search_windows(group_, read, target_, workspace_, shared_, sides, all, read.limit, loci, found);
-        found.loci = settle_loci(group_, read.limit, loci, found.loci);
+        if (sides < all) finder_.search(mate, sides, all, read.limit, nullptr);
     }
 
     GPUALIGN_HD void add_sides(const MapRead& read, uint32_t window, uint32_t end) {
@@ -108,8 +106,8 @@ private:
     const Group& group_;
     const MapTarget& target_;
     const MapRules& rules_;
+    Finder& finder_;
     const MapWorkspace& workspace_;
-    MapShared<Words>& shared_;
 };
 
 }  // namespace gpualign

@@ -5,6 +5,8 @@
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
 
+#include <type_traits>
+
 namespace gpualign {
 
 // A read packed two bits a base, as it was given.
@@ -33,6 +35,12 @@ struct MapRead {
         return (both >> (from & 31) & ((uint64_t(1) << count) - 1)) == 0;
     }
 };
+
+GPUALIGN_HD int32_t count_unknown(const MapRead& read) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < read.length; i++) n += read.code(i, false) == kNoBase;
+    return n;
+}
 
 // Returns whether all bases are A, C, G or T. Lanes take bases first, then words.
 template <class Group>
@@ -70,7 +78,6 @@ GPUALIGN_HD bool pack_read(const Group& group, const uint8_t* bases, int32_t len
 
 // Hashes of a read's k-mers, kNoKmer where there is none; returns their number.
 constexpr uint64_t kNoKmer = ~uint64_t(0);
-constexpr uint16_t kSeedReverse = 0x8000;  // in seed_at: the canonical k-mer is the reverse strand's
 
 template <class Group>
 GPUALIGN_HD uint32_t hash_kmers(const Group& group, const MapRead& read, int k, uint64_t* hashes) {
@@ -94,10 +101,12 @@ GPUALIGN_HD bool is_minimizer(const uint64_t* hashes, int32_t kmers, int32_t i, 
     return last - first >= w - 1;
 }
 
-// The minimizers that the index knows, in order of position; returns their number.
-template <int Words, class Group>
+// The minimizers that the index knows, in order of position; returns their number. `Memory` has room for a seed of each base, as
+// MapShared.
+template <class Group, class Memory>
 GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-                                MapShared<Words>& shared) {
+                                Memory& shared) {
+    using At = std::remove_reference_t<decltype(shared.seed_at[0])>;
     const int32_t kmers = int32_t(hash_kmers(group, read, rules.k, shared.hashes));
     const int32_t w = min(rules.w, kmers);
     uint32_t found = 0;
@@ -105,7 +114,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
         const int32_t i = base + int32_t(group.lane());
         const bool is = i < kmers && is_minimizer(shared.hashes, kmers, i, w);
         const uint32_t mask = group.ballot(is);
-        if (is) shared.seed_at[found + group.before(mask)] = uint16_t(i);
+        if (is) shared.seed_at[found + group.before(mask)] = At(i);
         found += count_bits(mask);
     }
     group.sync();
@@ -113,12 +122,12 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
     for (uint32_t base = 0; base < found; base += Group::kLanes) {
         const uint32_t s = base + group.lane();
         uint32_t first = 0, last = 0;
-        uint16_t at = 0;
+        uint32_t at = 0;
         if (s < found) {
             at = shared.seed_at[s];
             target.index.find(shared.hashes[at], first, last);
             const uint64_t window = packed_window(read.words, at);
-            if (reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k))) at |= kSeedReverse;
+            at = at << 1 | uint32_t(reverse_complement(window) >> (64 - 2 * rules.k) < (window & kmer_mask(rules.k)));
         }
         const uint32_t mask = group.ballot(last > first);
         group.sync();
@@ -126,7 +135,7 @@ GPUALIGN_HD uint32_t find_seeds(const Group& group, const MapRead& read, const M
             const uint32_t slot = indexed + group.before(mask);
             shared.seeds.first[slot] = first;
             shared.seeds.count[slot] = last - first;
-            shared.seed_at[slot] = at;
+            shared.seed_at[slot] = At(at);
         }
         indexed += count_bits(mask);
     }
@@ -164,9 +173,10 @@ GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t foll
 
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
 // their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
-template <int Words, class Group>
-GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool hits_truncated, MapShared<Words>& shared,
+template <class Group, class Memory>
+GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool hits_truncated, Memory& shared,
                                   uint32_t& hits) {
+    using Order = std::remove_reference_t<decltype(shared.seed_order[0])>;
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
         uint32_t rank = s;
@@ -174,7 +184,7 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
             rank = 0;
             for (uint32_t t = 0; t < seeds; t++) rank += rarer(counts[t], t, counts[s], s);
         }
-        shared.seed_order[rank] = uint16_t(s);
+        shared.seed_order[rank] = Order(s);
     }
     group.sync();
     hits = 0;
@@ -206,9 +216,9 @@ GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse,
 }
 
 // The chosen seeds' hits, unsorted.
-template <int Words, class Group>
+template <class Group, class Memory>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
-                             uint32_t count, const MapShared<Words>& shared, uint64_t* hits) {
+                             uint32_t count, const Memory& shared, uint64_t* hits) {
     const uint32_t skipped = chosen == 1 ? first_followed(read.draw, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         uint32_t low = 0, high = chosen;  // the last seed that starts at or before hit h
@@ -219,8 +229,8 @@ GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapT
         }
         const uint32_t seed = shared.seed_order[low];
         const uint64_t entry = target.index.entries[shared.seeds.first[seed] + skipped + (h - shared.seeds.start[low])];
-        const uint16_t at_read = shared.seed_at[seed];
-        hits[h] = hit_of(entry, at_read & ~kSeedReverse, (at_read & kSeedReverse) != 0, read.length, k);
+        const uint32_t at_read = shared.seed_at[seed];
+        hits[h] = hit_of(entry, int32_t(at_read >> 1), at_read & 1, read.length, k);
     }
     group.sync();
 }

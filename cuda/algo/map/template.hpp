@@ -2,9 +2,33 @@
 #pragma once
 #include "algo/map/align.hpp"
 #include "algo/map/mate_rescue.hpp"
+#include "algo/map/mixed_loci.hpp"
 #include "algo/map/pairing.hpp"
 
 namespace gpualign {
+
+// The loci of both mates, for MateRescue.
+template <int Words, class Group>
+struct PackedFinder {
+    const Group& group;
+    const MapBatch& batch;
+    const MapWorkspace& memory;
+    MapShared<Words>& shared;
+    const MapRead* reads;
+    FoundRead* found;
+
+    GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
+    GPUALIGN_HD PackedLoci loci(int mate) const {
+        return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, reads[mate].length, reads[mate].limit,
+                reads[mate].unknown, found[mate].hits_truncated};
+    }
+    GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
+    GPUALIGN_HD const MapWorkspace& workspace() const { return memory; }
+    GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best) const {
+        search_windows(group, reads[mate], batch.target, memory, shared, from, to, limit, memory.loci[mate], found[mate], best);
+        found[mate].loci = settle_loci(group, reads[mate].limit, memory.loci[mate], found[mate].loci);
+    }
+};
 
 template <int Words, class Group>
 class MapTemplate {
@@ -15,22 +39,21 @@ public:
     GPUALIGN_HD void map(uint32_t number) {
         const uint32_t first = batch_.templates[number];
         const int mates = int(batch_.templates[number + 1] - first);
-        uint16_t left = MapRecord::kOnHost;
-        bool here = true;
+        bool here = !has_long_gaps(batch_.rules.scores);
         for (int mate = 0; mate < mates; mate++) here = load(first + uint32_t(mate), mate) && here;
         for (int mate = 0; mate < mates && here; mate++) here = find(mate);
         MapChoice choices[2];
         if (here && mates == 2) {
-            MateRescue<Words, Group>(group_, batch_.target, batch_.rules, workspace_, shared_).run(reads_, found_);
+            PackedFinder<Words, Group> finder{group_, batch_, workspace_, shared_, reads_, found_};
+            MateRescue<Group, PackedFinder<Words, Group>>(group_, batch_.target, batch_.rules, finder).run();
             choose_pair(group_, batch_.rules, loci(0), loci(1), reads_[0].draw, choices);
-            here = !wants_poor_mate();
+            here = !wants_clipped();
         } else if (here) {
             choices[0] = choose_single(group_, batch_.rules, loci(0), reads_[0].draw);
         }
-        if (here) left = MapRecord::kNoRoom;
+        if (!here) return leave(number);
         for (int mate = 0; mate < mates && here; mate++) here = report(first + uint32_t(mate), mate, choices[mate]);
-        if (here) return;
-        for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate), left);
+        for (int mate = 0; mate < mates && !here; mate++) say_no_room(first + uint32_t(mate));
     }
 
 private:
@@ -54,12 +77,6 @@ private:
         return true;
     }
 
-    GPUALIGN_HD static int32_t count_unknown(const MapRead& read) {
-        int32_t n = 0;
-        for (int32_t i = 0; i < read.length; i++) n += read.code(i, false) == kNoBase;
-        return n;
-    }
-
     GPUALIGN_HD bool find(int mate) {
         found_[mate] = find_loci(group_, reads_[mate], batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[mate]);
         if (found_[mate].too_many) return false;
@@ -69,12 +86,11 @@ private:
         return !(batch_.rules.local && found_[mate].wants_chaining(workspace_.loci[mate], batch_.rules.scores, reads_[mate].limit));
     }
 
-    // Whether one mate alone has a locus, and the other may be near it with clipped ends, where the host looks for it.
-    GPUALIGN_HD bool wants_poor_mate() const {
+    // Whether one mate alone has a locus, and the other may be near it with clipped ends.
+    GPUALIGN_HD bool wants_clipped() const {
         if (!batch_.rules.local || (found_[0].loci == 0) == (found_[1].loci == 0)) return false;
         const MapRead& read = reads_[found_[0].loci == 0 ? 0 : 1];
-        return read.length * batch_.rules.scores.match >= kMinLocalScore &&
-               limit_beside_mate(read.length, read.limit, batch_.rules.pairs.max) >= 0;
+        return wants_clipped_mate(batch_.rules, 0, read.length, read.limit);
     }
 
     // False where there are not enough further records.
@@ -127,10 +143,14 @@ private:
         return true;
     }
 
-    // Leaves a read to the host.
-    GPUALIGN_HD void leave(uint32_t r, uint16_t flag) {
+    // To be mapped thoroughly.
+    GPUALIGN_HD void leave(uint32_t number) {
+        if (group_.lane() == 0) batch_.doubtful[group_.take(batch_.doubtful_count)] = number;
+        group_.sync();
+    }
+    GPUALIGN_HD void say_no_room(uint32_t r) {
         MapFacts record{};
-        record.flag = flag;
+        record.flag = MapRecord::kNoRoom;
         write(batch_.records[r], record);
     }
 

@@ -27,11 +27,12 @@ GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
     return uint32_t(both >> (position & 31));
 }
 
-// Memory of one group. Shared between its lanes and quick to reach:
+// Memory of one group. Shared between its lanes and quick to reach, for reads of up to so many words of 32 bases:
 template <int Words>
 struct MapShared {
     static constexpr int kRows = 32 * Words;              // the longest read
     static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is room for
+    static constexpr uint32_t kFewHits = kRows;
 
     uint64_t read_words[2][Words + 2];
     union {
@@ -48,7 +49,7 @@ struct MapShared {
     };
     uint32_t read_not_acgt[2][Words + 2];
     uint32_t profile[2][5][Words];  // strand and base (4: none) of the read whose windows are searched
-    uint16_t seed_at[kRows], seed_order[kRows];
+    uint16_t seed_at[kRows], seed_order[kRows];  // position << 1 | 1 where the canonical k-mer is the reverse strand's
     uint32_t counter;
     uint16_t cigar[MapRecord::kMaxOperations];
 };

@@ -19,6 +19,9 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: where the bases begin in a block is a multiple of it, as that of memory from the driver
 _ALIGNMENT = 256
+#: the next template to map and the next further record; how many templates are mapped thoroughly
+_COUNTERS = ("next_template", "next_further", "doubtful_count")
+_LENGTHS = (tuning.MAP_LONGEST, int(_native.LONGEST_WHOLE), 1 << 40)
 
 
 def nothing_lent(nbytes: int) -> None:
@@ -32,17 +35,18 @@ class MapBatch:
     Attributes:
         batch: its bases are a view of the block.
         block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
-            or a pair, and their end (uint32), a number drawn from each read's name (uint32), the next template to map
-            and the next further record (uint32, 0), bases.
+            or a pair, and their end (uint32), a number drawn from each read's name (uint32), _COUNTERS (uint32, 0),
+            bases.
         templates: how many there are.
-        longest: bases of the longest read that the device maps.
+        longest: bases of the longest read that may be mapped by its seeds alone, of the longest one that is aligned
+            whole unless all are, and of the longest one.
         model: how its pairs should lie, where the kernel maps batches of several samples.
     """
 
     batch: SequenceBatch
     block: NDArray[np.uint8]
     templates: int
-    longest: int
+    longest: tuple[int, int, int]
     model: PairModel | None = None
 
     @classmethod
@@ -64,7 +68,7 @@ class MapBatch:
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.draws].view(np.uint32)
         draws = block[layout.draws : layout.next].view(np.uint32)
-        block[layout.next : layout.next + 8] = 0
+        block[layout.next : layout.next + 4 * len(_COUNTERS)] = 0
         mates = batch.mates if paired else None
         count, longest = _native.stage_reads(
             batch.bases,
@@ -72,13 +76,13 @@ class MapBatch:
             batch.names,
             batch.name_offsets,
             mates,
-            tuning.MAP_LONGEST,
+            _LENGTHS,
             bases,
             offsets,
             draws,
             templates,
         )
-        return cls(replace(batch, bases=bases), block, count, longest, model)
+        return cls(replace(batch, bases=bases), block, count, tuple(longest), model)
 
     def addresses(self, block: int) -> dict[str, int]:
         """Of the fields of MapBatch (cuda/abi/map.hpp) that lie in the block, where that is at this address."""
@@ -88,8 +92,7 @@ class MapBatch:
             "offsets": block,
             "draws": block + layout.draws,
             "templates": block + layout.templates,
-            "next_template": block + layout.next,
-            "next_further": block + layout.next + 4,
+            **{name: block + layout.next + 4 * number for number, name in enumerate(_COUNTERS)},
         }
 
     def halves(self, paired: bool) -> list[MapBatch]:
@@ -109,4 +112,4 @@ class _Layout:
         self.templates = 8 * (reads + 1)
         self.draws = self.templates + 4 * (reads + 1)
         self.next = self.draws + 4 * reads
-        self.bases = -(-(self.next + 8) // _ALIGNMENT) * _ALIGNMENT
+        self.bases = -(-(self.next + 4 * len(_COUNTERS)) // _ALIGNMENT) * _ALIGNMENT

@@ -21,7 +21,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
 #: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
-_ROOM: Mapping[str, tuple[float, int]] = {
+_ROOM: Mapping[str, tuple[float, float]] = {
     "hashes": (1.0, 512),
     "seeds": (0.3, 8),
     "anchors": (3.0, 64),
@@ -40,7 +40,9 @@ _ROOM: Mapping[str, tuple[float, int]] = {
 _ARENAS = (*(name for name in _ROOM if name != "tasks"), "tasks", "tasks")
 #: counters of what warps take by turns: reads, then each pass over each round's tasks
 _TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
-_COUNTERS = len(_ARENAS) + _TURNS
+ARENA_COUNTERS = len(_ARENAS)
+COUNTERS = ARENA_COUNTERS + _TURNS
+Array = Callable[[str, int], int]
 #: of the device's budget for the dynamic programs of one pass
 _WORKSPACE_SHARE = 0.05
 
@@ -58,16 +60,21 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
     )
 
 
-class _Room:
-    """How many items the arenas of a batch have; grows with what batches turn out to need."""
+class Room:
+    """How many items the arenas of a batch have; grows with what batches turn out to need.
 
-    def __init__(self) -> None:
-        self._factor = dict.fromkeys(_ROOM, 1.0)
+    Args:
+        beginning: by the bases of a batch, and by its reads.
+    """
+
+    def __init__(self, beginning: Mapping[str, tuple[float, float]] | None = None) -> None:
+        self._beginning = _ROOM if beginning is None else beginning
+        self._factor = dict.fromkeys(self._beginning, 1.0)
 
     def items(self, bases: int, reads: int) -> dict[str, int]:
         return {
             name: min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
-            for name, (per_base, per_read) in _ROOM.items()
+            for name, (per_base, per_read) in self._beginning.items()
         }
 
     def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
@@ -86,21 +93,22 @@ def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
     return used
 
 
-def launch_of(
+def chain_batch_of(
     item: MapBatch,
     block: int,
     rules: np.void,
-    target: np.void,
     max_secondary: int,
     capacity: Mapping[str, int],
-    array: Callable[[str, int], int],
+    array: Array,
     counters: int,
+    min_length: int = 0,
 ) -> np.void:
-    """``ChainLaunch`` of cuda/abi/chains.hpp for a batch whose block is at this address.
+    """``ChainBatch`` of cuda/abi/chains.hpp for a batch whose block is at this address.
 
     Args:
         array: (name, bytes) -> address of an array of the batch.
-        counters: address of uint32 (_COUNTERS,), all 0.
+        counters: address of uint32 (ARENA_COUNTERS,), all 0.
+        min_length: of a read that is mapped by these rules.
     """
     reads, words = len(item.batch), len(item.batch.bases) // 32 + 2 * len(item.batch) + 2
     of_item = _native.chain_item_bytes()
@@ -116,7 +124,7 @@ def launch_of(
     arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
     rounds = [arena("tasks", len(_ARENAS) - 2 + number, f"tasks {number}") for number in range(2)]
     addresses = item.addresses(block)
-    batch = filled(
+    return filled(
         "ChainBatch",
         rules=rules,
         bases=addresses["bases"],
@@ -124,13 +132,13 @@ def launch_of(
         draws=addresses["draws"],
         reads=reads,
         max_secondary=max_secondary,
+        min_length=min_length,
         words=array("words", 8 * words),
         not_acgt=array("not_acgt", 4 * words),
         state=array("state", reads * struct("ChainRead").itemsize),
         tasks=np.array(rounds, struct("Arena")),
         **arenas,
     )
-    return filled("ChainLaunch", target=target, batch=batch, next=counters + 4 * len(_ARENAS))
 
 
 @dataclass(frozen=True)
@@ -145,16 +153,64 @@ class DeviceAlignments:
         return self.found
 
 
+class ChainSteps:
+    """The kernels of ``cuda/map_chains.cu`` on one device."""
+
+    def __init__(self, device: Device, params: MapParams) -> None:
+        self._device, self._variant = device, tuning.chain_defines(params.scoring.has_long_gaps)
+        card = device.driver.Device(device.info.index)
+        self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
+
+    def run(self, slot: Slot, launch: np.void) -> None:
+        """All steps for the reads of a ``ChainLaunch``, of whose turns the first is named."""
+        turn, blocks = int(launch["next"]), tuning.CHAIN_BLOCKS * self._multiprocessors
+        self._run(slot, "chain_reads", launch, min(blocks, -(-int(launch["batch"]["reads"]) // tuning.CHAIN_WARPS)))
+        turn = self._align(slot, launch, 0, turn + 4)
+        self._run(slot, "cut_chains", launch, blocks)
+        self._align(slot, launch, 1, turn)
+        self._run(slot, "finish_chains", launch, blocks)
+        self._run(slot, "report_reads", launch, blocks)
+
+    def _align(self, slot: Slot, launch: np.void, number: int, turn: int) -> int:
+        """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
+        least = 0
+        budget = int(_WORKSPACE_SHARE * self._device.budget)
+        for nbytes, share in tuning.ALIGN_PASSES:
+            warps = max(1, min(round(share * self._multiprocessors), budget // nbytes))
+            of_block = min(warps, tuning.CHAIN_WARPS)
+            blocks = warps // of_block
+            memory = int(slot.device_array(f"workspace {nbytes}", blocks * of_block * nbytes))
+            with_memory = launch.copy()
+            for name, value in {
+                "workspace": memory,
+                "workspace_bytes": nbytes,
+                "least_bytes": least,
+                "next": turn,
+                "round": number,
+            }.items():
+                with_memory[name] = value
+            self._run(slot, "align_stretches", with_memory, blocks, of_block)
+            least, turn = nbytes, turn + 4
+        return turn
+
+    def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:
+        function = self._device.function("map_chains", kernel, self._variant)
+        slot.launch(function, blocks, 32 * warps, launch)
+
+
+def slot_array(slot: Slot, prefix: str = "") -> Array:
+    """(name, bytes) -> address of an array of the slot's batch."""
+    return lambda name, nbytes: int(slot.device_array(prefix + name, nbytes))
+
+
 class LongReadKernel:
     """Maps batches of long reads on one device (see ``gpu.runner.Kernel``)."""
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
         self.device, self.index, self.params = device, index, params
-        self._rules, self._room = chain_rules(index, params), _Room()
+        self._rules, self._room = chain_rules(index, params), Room()
         self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
-        self._variant = tuning.chain_defines(params.scoring.long_gap_extend > 0 or params.scoring.long_gap_open > 0)
-        card = device.driver.Device(device.info.index)
-        self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
+        self._steps = ChainSteps(device, params)
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if not len(item.batch):
@@ -162,31 +218,16 @@ class LongReadKernel:
         target = resident_target(self.device, self.index)
         capacity = self._capacity[id(slot)] = self._room.items(len(item.batch.bases), len(item.batch))
         block = int(slot.upload("batch", item.block))
-        counters = int(slot.clear("counters", 4 * _COUNTERS))
-        launch = launch_of(
-            item,
-            block,
-            self._rules,
-            target,
-            self.params.reporting.secondary,
-            capacity,
-            lambda name, nbytes: int(slot.device_array(name, nbytes)),
-            counters,
-        )
-        turn = int(launch["next"])
-        blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
-        self._run(slot, "chain_reads", launch, min(blocks, -(-len(item.batch) // tuning.CHAIN_WARPS)))
-        turn = self._align(slot, launch, 0, turn + 4)
-        self._run(slot, "cut_chains", launch, blocks)
-        self._align(slot, launch, 1, turn)
-        self._run(slot, "finish_chains", launch, blocks)
-        self._run(slot, "report_reads", launch, blocks)
-        slot.download("counters", _COUNTERS, np.uint32)
+        counters = int(slot.clear("counters", 4 * COUNTERS))
+        secondary = self.params.reporting.secondary
+        batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
+        self._steps.run(slot, filled("ChainLaunch", target=target, batch=batch, next=counters + 4 * ARENA_COUNTERS))
+        slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", len(item.batch) * struct("ChainRead").itemsize, np.uint8)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceAlignments:
         reads = len(item.batch)
-        counters = slot.pinned("counters", _COUNTERS if reads else 0, np.uint32)
+        counters = slot.pinned("counters", COUNTERS if reads else 0, np.uint32)
         used = used_items(counters)
         if reads:
             lacking = self._room.lacking(used, self._capacity.pop(id(slot)))
@@ -213,32 +254,6 @@ class LongReadKernel:
         """The parts' results."""
         return DeviceAlignments(Alignments.join([result.found for result in results]))
 
-    def _align(self, slot: Slot, launch: np.void, number: int, turn: int) -> int:
-        """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
-        least = 0
-        budget = int(_WORKSPACE_SHARE * self.device.budget)
-        for nbytes, share in tuning.ALIGN_PASSES:
-            warps = max(1, min(round(share * self._multiprocessors), budget // nbytes))
-            of_block = min(warps, tuning.CHAIN_WARPS)
-            blocks = warps // of_block
-            memory = int(slot.device_array(f"workspace {nbytes}", blocks * of_block * nbytes))
-            with_memory = launch.copy()
-            for name, value in {
-                "workspace": memory,
-                "workspace_bytes": nbytes,
-                "least_bytes": least,
-                "next": turn,
-                "round": number,
-            }.items():
-                with_memory[name] = value
-            self._run(slot, "align_stretches", with_memory, blocks, of_block)
-            least, turn = nbytes, turn + 4
-        return turn
-
-    def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:
-        function = self.device.function("map_chains", kernel, self._variant)
-        slot.launch(function, blocks, 32 * warps, launch)
-
 
 def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
     """What the kernels compute, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
@@ -248,19 +263,13 @@ def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapPar
         arrays[name] = np.zeros(nbytes + 8, np.uint8)
         return int(arrays[name].ctypes.data)
 
-    room, (target, _held) = _Room(), host_target(index)
+    room, (target, _held) = Room(), host_target(index)
     while True:
-        capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(_COUNTERS, np.uint32)
-        launch = launch_of(
-            item,
-            int(item.block.ctypes.data),
-            chain_rules(index, params),
-            target,
-            params.reporting.secondary,
-            capacity,
-            array,
-            int(counters.ctypes.data),
-        )
+        capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
+        rules, secondary = chain_rules(index, params), params.reporting.secondary
+        at = int(counters.ctypes.data)
+        batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
+        launch = filled("ChainLaunch", target=target, batch=batch, next=at + 4 * ARENA_COUNTERS)
         _native.map_chains_on_one_lane(launch.tobytes())
         used = used_items(counters)
         if not room.lacking(used, capacity):

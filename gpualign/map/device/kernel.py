@@ -20,32 +20,30 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import LongReadKernel, map_chains_on_one_lane
+from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_on_one_lane, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import host_target, resident_target
+from gpualign.map.device.thorough import THOROUGH_COUNTERS, Capacity, TeamShape, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
-#: hits of a read beyond which the CPU maps it: a candidate's number has 14 bits
+#: hits of a read beyond which it is mapped thoroughly
 _MAX_HITS = 1 << 14
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 12
 #: least hits that there is room for: windows for both mates
 _MIN_HITS = 32
 #: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is room for
-_READS_A_LONG_CIGAR = 64
+_READS_A_LONG_CIGAR = 32
 _USUAL_SECONDARY = 2
 #: shared memory that the driver keeps of each block
 _BLOCK_SHARED = 1024
 #: of the device's budget for all warps' workspaces in one batch
 _WORKSPACE_SHARE = 0.1
-
-
-def runs_on_gpu(params: MapParams) -> bool:
-    """Whether the device can map with these parameters; the reads that it cannot map are left to the CPU one by one."""
-    return params.long_reads or not params.seeding.full
+#: and for that of the reads that are mapped thoroughly
+_THOROUGH_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -65,14 +63,14 @@ class Workspace:
 
     @classmethod
     def of(cls, params: MapParams, longest: int) -> Workspace:
-        """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are left to the CPU."""
+        """For reads of up to ``longest`` bases; those beyond :data:`tuning.MAP_LONGEST` are mapped thoroughly."""
         words = tuning.map_shape(longest).words
         length = min(longest, 32 * words)
         limit = int(_limits(params, length)[-1])
         return cls(
             words,
-            _power_of_two(max(_MIN_HITS, min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits))),
-            _power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
+            power_of_two(max(_MIN_HITS, min(_MAX_HITS, int(_native.MAP_DEPTH) * params.seeding.max_hits))),
+            power_of_two(int(_native.MAP_DEPTH) * params.seeding.max_candidates + _MATE_WINDOWS),
             (2 * length + 2 * limit + 1) * (limit + 1),
         )
 
@@ -87,10 +85,6 @@ class Workspace:
     def nbytes(self) -> int:
         """Bytes of one warp."""
         return int(_native.map_workspace_bytes(self.hits, self.loci, self.trace))
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _limits(params: MapParams, longest: int) -> NDArray[np.int32]:
@@ -166,11 +160,14 @@ class MapKernel:
         self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
         self._launches: dict[int, _Launch] = {}
         self._further = 1  # times the usual number of further records
+        self._thorough = Thorough(index, params, TeamShape(tuning.THOROUGH_WARPS, 32))
+        self._capacity: dict[int, Capacity] = {}  # of the batches in flight
+        self._steps = ChainSteps(device, params)
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
             return
-        launch = self._launch(item.longest)
+        launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
         # the first time much is copied: not between this batch's events
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
@@ -179,11 +176,41 @@ class MapKernel:
         records = int(slot.device_array("records", records_bytes))
         memory = int(slot.device_array("workspace", launch.blocks * shape.warps * workspace.nbytes))
         packed = batch_of(
-            item, block, workspace, records_bytes, target=target, rules=rules, records=records, workspace=memory
+            item,
+            block,
+            workspace,
+            records_bytes,
+            target=target,
+            rules=rules,
+            records=records,
+            workspace=memory,
+            doubtful=int(slot.device_array("doubtful", 4 * item.templates)),
         )
         slot.pinned("records", records_bytes, np.uint8)
-        slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
+        counters = int(slot.clear("counters", 4 * THOROUGH_COUNTERS))
+        if self.params.seeding.full:
+            packed["doubtful_count"] = int(slot.upload("all templates", all_templates(item)))
+            packed["doubtful"] = packed["doubtful_count"] + 4
+        else:
+            slot.launch(launch.function, launch.blocks, 32 * shape.warps, packed, shared=launch.shared)
+        self._map_thoroughly(slot, item, packed, block, counters)
         slot.download("records", records_bytes, np.uint8)
+        slot.download("counters", THOROUGH_COUNTERS, np.uint32)
+
+    def _map_thoroughly(self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int) -> None:
+        """The templates that the first kernel leaves."""
+        thorough = self._thorough
+        nbytes, _ = thorough.team_bytes(item)
+        most = int(_THOROUGH_SHARE * self.device.budget) // nbytes
+        blocks = max(1, min(self._multiprocessors * tuning.THOROUGH_BLOCKS, most, item.templates))
+        workspace = int(slot.device_array("thorough workspace", blocks * nbytes))
+        launch, capacity = thorough.launch(item, batch, block, slot_array(slot), counters, workspace)
+        self._capacity[id(slot)] = capacity
+        if thorough.any_long(item):
+            self._steps.run(slot, thorough.long_launch(launch, counters))
+        defines = tuning.thorough_defines(self.params.scoring.has_long_gaps)
+        function = self.device.function("map_thorough", "map_thoroughly", defines)
+        slot.launch(function, blocks, 32 * tuning.THOROUGH_WARPS, launch)
 
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         """
@@ -196,6 +223,10 @@ class MapKernel:
         records = slot.part_with("records")
         assert records is not None
         records = records[: self._records_bytes(item)]
+        while self._thorough.lacking(slot.pinned("counters", THOROUGH_COUNTERS, np.uint32), self._capacity[id(slot)]):
+            self.submit(slot, item)
+            slot.submitted()
+            slot.wait()
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come
@@ -213,7 +244,7 @@ class MapKernel:
         return DeviceRecords(tuple(part for result in results for part in result.parts))
 
     def _records_bytes(self, item: MapBatch) -> int:
-        further = self._further * self._launch(item.longest).workspace.further_records(self.params, len(item.batch))
+        further = self._further * self._launch(item.longest[0]).workspace.further_records(self.params, len(item.batch))
         return (len(item.batch) + further) * int(_native.MAP_RECORD_BYTES)
 
     def _launch(self, longest: int) -> _Launch:
@@ -234,9 +265,10 @@ class MapKernel:
         return max(1, min(at_once, int(_WORKSPACE_SHARE * self.device.budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
+        longest = power_of_two(max(1024, item.longest[2]))
         tables = self.device.resident(
-            f"map tables {id(self)}",
-            lambda: DeviceArrays(self.device, self._model.penalties, _limits(self.params, tuning.MAP_LONGEST)),
+            f"map tables {longest} {id(self)}",
+            lambda: DeviceArrays(self.device, self._model.penalties, _limits(self.params, longest)),
         )
         penalties, limits = tables.addresses
         if item.model is not None:
@@ -257,25 +289,49 @@ def map_on_one_lane(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> DeviceRecords:
     """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
-    model = pairs or PairModel()
-    workspace = Workspace.of(params, MapBatch.of(batch, pairs is not None).longest)
-    limits = _limits(params, tuning.MAP_LONGEST)
+    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
+    workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, TeamShape(1, 1))
+    limits = _limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     target, _held = host_target(index)
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
     further = workspace.further_records(params, len(batch))
     while True:
         item = MapBatch.of(batch, pairs is not None)
+        arrays: dict[str, NDArray[np.uint8]] = {}
+
+        def array(name: str, nbytes: int, arrays: dict[str, NDArray[np.uint8]] = arrays) -> int:
+            return arrays.setdefault(name, np.zeros(nbytes + 64, np.uint8)).ctypes.data
+
         records = np.zeros((len(batch) + further) * int(_native.MAP_RECORD_BYTES), np.uint8)
-        at = _addresses(item.block, records, memory)
+        counters = np.zeros(THOROUGH_COUNTERS, np.uint32)
+        at = _addresses(item.block, records, memory, counters)
         packed = batch_of(
-            item, at[0], workspace, len(records), target=target, rules=rules, records=at[1], workspace=at[2]
+            item,
+            at[0],
+            workspace,
+            len(records),
+            target=target,
+            rules=rules,
+            records=at[1],
+            workspace=at[2],
+            doubtful=array("doubtful", 4 * item.templates),
         )
-        _native.map_on_one_lane(packed.tobytes(), workspace.words)
+        everything = all_templates(item)
+        if params.seeding.full:
+            packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
+        else:
+            _native.map_on_one_lane(packed.tobytes(), workspace.words)
+        team = array("team", thorough.team_bytes(item)[0])
+        launch, capacity = thorough.launch(item, packed, at[0], array, at[3], team)
+        if thorough.any_long(item):
+            _native.map_chains_on_one_lane(thorough.long_launch(launch, at[3]).tobytes())
+        _native.map_thoroughly_on_one_lane(launch.tobytes())
         found = DeviceRecords(((records, len(batch)),))
-        if found.complete:
+        if not found.complete:
+            further *= 2
+        elif not thorough.lacking(counters, capacity):
             return found
-        further *= 2
 
 
 def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
 #include "abi/chains.hpp"
+#include "abi/thorough.hpp"
 
 #include "abi/fields.hpp"
 
@@ -15,6 +16,7 @@ namespace gpualign {
 #define ARENA(field) abi_field(#field, &ChainBatch::field, "Arena")
 #define LAUNCH(field) GPUALIGN_FIELD(ChainLaunch, field)
 #define READ(field) GPUALIGN_FIELD(ChainRead, field)
+#define THOROUGH(field) GPUALIGN_FIELD(ThoroughLaunch, field)
 
 // Of reads that are mapped by chaining.
 std::vector<AbiStruct> chains_abi() {
@@ -32,7 +34,8 @@ std::vector<AbiStruct> chains_abi() {
              {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped), READ(draw)}},
             {"ChainBatch",
              sizeof(ChainBatch),
-             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(draws), CHAINS(reads), CHAINS(max_secondary),
+             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(draws), CHAINS(reads),
+              CHAINS(max_secondary), CHAINS(min_length),
               CHAINS(words), CHAINS(not_acgt), CHAINS(state), ARENA(hashes), ARENA(seeds), ARENA(anchors), ARENA(candidates), ARENA(chains),
               ARENA(points), ARENA(tasks), ARENA(runs), ARENA(cigars), ARENA(alignments), ARENA(ranked), ARENA(outputs),
               ARENA(output_cigars)}},
@@ -66,8 +69,14 @@ std::vector<AbiStruct> map_abi() {
              sizeof(MapBatch),
              {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases),
               BATCH(offsets), BATCH(draws), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(next_template),
-              BATCH(next_further), BATCH(template_count), BATCH(further_count),
-              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(reserved)}}};
+              BATCH(next_further), BATCH(doubtful), BATCH(doubtful_count), BATCH(template_count), BATCH(further_count),
+              BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(reserved)}},
+            {"ThoroughLaunch",
+             sizeof(ThoroughLaunch),
+             {abi_field("batch", &ThoroughLaunch::batch, "MapBatch"), abi_field("chains", &ThoroughLaunch::chains, "ChainBatch"),
+              abi_field("long_chains", &ThoroughLaunch::long_chains, "ChainBatch"), THOROUGH(workspace), THOROUGH(workspace_bytes),
+              THOROUGH(band_bytes), THOROUGH(next), THOROUGH(wanted_loci), THOROUGH(wanted_hits), THOROUGH(longest), THOROUGH(max_hits), THOROUGH(max_loci),
+              THOROUGH(full)}}};
 }
 
 }  // namespace gpualign

@@ -240,17 +240,11 @@ private:
 
     void write(size_t r, std::vector<ChainRecord>& out) const {
         out.clear();
-        const bool flipped = state_[r].flipped & 1;
-        const int32_t length = reads_[r].length;
         for (uint32_t p = 0; p < state_[r].ranked; p++) {
-            const RankedAlignment& own = ranked_.items[state_[r].first_ranked + p];
-            const ChainAlignment& a = alignments_.items[own.alignment];
-            const ChosenChain& chain = chains_.items[a.chain];
+            const LocalAlignment a = local_alignment(batch_, text_, uint32_t(r), p);
             const uint32_t* cigar = cigars_.items.data() + a.cigar;
-            out.push_back({chain.contig, bool(chain.reverse) != flipped, own.kind, own.mapq,
-                           a.begin - reference_.contig_offsets[chain.contig], flipped ? length - own.end : own.begin,
-                           flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, own.second, a.anchors,
-                           std::vector<uint32_t>(cigar, cigar + a.operations)});
+            out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score, a.edits, a.second_score,
+                           a.anchors, std::vector<uint32_t>(cigar, cigar + a.operations)});
         }
     }
 

@@ -1,11 +1,13 @@
 // Bindings around the device's mapper (cuda/algo/map/template.hpp): its arguments, its records made whole, and, for the tests, the
 // same algorithm on one lane.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <iterator>
 #include <optional>
 
 #include "algo/map/template.hpp"
+#include "algo/map/thorough/mapper.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
@@ -52,6 +54,45 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
     });
 }
 
+// Memory of a team that maps templates thoroughly, reads of up to `longest` bases and as many edits: (bytes, of them for each group's
+// dynamic programs). `most`: bytes of these.
+nb::tuple thorough_workspace(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t groups, uint32_t lanes,
+                             uint64_t most) {
+    const int32_t margin = band_margin(int32_t(longest)), apart = short_read_chaining(1, 1, {}).max_difference;
+    const uint64_t band = uint64_t(std::max(apart + 2 * margin + 16, 4 * limit + 1));
+    const uint64_t band_bytes = std::min(most, (BandWorkspace::bytes(longest, band) + 63) / 64 * 64);
+    uint8_t* end = nullptr;
+    thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, groups, lanes, end);
+    return nb::make_tuple(reinterpret_cast<uint64_t>(end), band_bytes);
+}
+
+// A ChainRules.
+nb::bytes chaining_of(int32_t k, int32_t w, const nb::tuple& scores) {
+    const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
+    return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
+}
+
+template <bool LongGaps>
+void map_doubtful(const ThoroughLaunch& launch) {
+    const OneLaneTeam team;
+    uint8_t* end = nullptr;
+    const ThoroughMemory memory =
+        thorough_memory(launch.workspace, launch.longest, launch.max_hits, launch.max_loci, launch.band_bytes, 1, 1, end);
+    TemplateState state;
+    ThoroughMapper<LongGaps, OneLaneTeam> mapper(team, launch, memory, state);
+    for (uint32_t i = 0; i < *launch.batch.doubtful_count && !lacks_room(launch.chains[0]); i++) mapper.map(launch.batch.doubtful[i]);
+}
+
+// As map_on_one_lane, of the templates that it left.
+void map_thoroughly_on_one_lane(const nb::bytes& bytes) {
+    ThoroughLaunch launch;
+    if (bytes.size() != sizeof launch) throw nb::value_error("not a ThoroughLaunch");
+    std::memcpy(&launch, bytes.c_str(), sizeof launch);
+    nb::gil_scoped_release release;
+    if (has_long_gaps(launch.batch.rules.scores)) map_doubtful<true>(launch);
+    else map_doubtful<false>(launch);
+}
+
 // Score units that each insert size up to the longest costs.
 Output<int32_t> pair_penalties(double mean, double sd, int64_t longest) {
     const auto fixed = [](double bases) { return std::max(int64_t(1), int64_t(std::min(bases, 1e9) * 65536 + 0.5)); };
@@ -88,19 +129,26 @@ private:
     void add(const MapRecord& record, RecordsBuilder& out) {
         Alignment a;
         cigar_.clear();
-        a.flag = record.flag;
+        a.flag = record.flag & uint16_t(~MapRecord::kWideCigar);
         if (!(record.flag & kFlagUnmapped)) {
             a.mapq = uint8_t(record.mapq);
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
-            a.distance = record.distance;
+            a.distance = record.distance == MapRecord::kNoDistance ? -1 : int32_t(record.distance);
             take_cigar(record);
         }
         out.add(a, cigar_);
     }
 
     void take_cigar(const MapRecord& record) {
+        if (record.flag & MapRecord::kWideCigar) {
+            check(record.long_cigar, 1);
+            const uint32_t* operations = reinterpret_cast<const uint32_t*>(&further(record.long_cigar));
+            check(record.long_cigar, ((*operations + uint64_t(1)) * sizeof(uint32_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
+            cigar_.assign(operations + 1, operations + 1 + *operations);
+            return;
+        }
         if (record.operations <= MapRecord::kMaxOperations) {
             cigar_.assign(record.cigar, record.cigar + record.operations);
             return;
@@ -135,9 +183,9 @@ bool records_complete(Input<uint8_t> bytes, size_t reads) {
 }
 
 // Copies what the device wants of a batch to where that is staged: bases, offsets, draws, and the first read of each template, a read by
-// itself or a pair, and one past the last. Returns (templates, bases of the longest read that has at most `most`, or 1).
+// itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at most each of `most`, or 1.
 nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      const std::optional<Input<uint8_t>>& mates, int64_t most, Mutable<uint8_t> to_bases,
+                      const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& most, Mutable<uint8_t> to_bases,
                       Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
@@ -145,7 +193,7 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
     if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_draws.size() != reads || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
-    int64_t longest = 1;
+    std::vector<int64_t> longest(most.size(), 1);
     {
         nb::gil_scoped_release release;
         std::copy_n(bases.data(), bases.size(), to_bases.data());
@@ -155,7 +203,8 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
             to_draws.data()[read] = read_draw(of_names, of_bases, read);
             if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
-            if (length <= most) longest = std::max(longest, length);
+            for (size_t i = 0; i < most.size(); i++)
+                if (length <= most[i]) longest[i] = std::max(longest[i], length);
         }
         to_templates.data()[templates] = uint32_t(reads);
     }
@@ -239,6 +288,11 @@ void bind_map_device(nb::module_& m) {
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
     m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
+    m.def("thorough_workspace", &thorough_workspace, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
+          nb::arg("groups"), nb::arg("lanes"), nb::arg("most"), "(bytes of a team, of them of each group's dynamic programs).");
+    m.def("map_thoroughly_on_one_lane", &map_thoroughly_on_one_lane, nb::arg("launch"),
+          "What the kernel of the templates that map_reads leaves does, on this thread and in this process's memory; for tests.");
+    m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
@@ -247,7 +301,7 @@ void bind_map_device(nb::module_& m) {
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("most"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"), nb::arg("to_templates"),
           "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each template, pairs being one, and their end (room for "
-          "n + 1): (templates, bases of the longest read of at most so many).");
+          "n + 1): (templates, bases of the longest read of at most each of so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("chosen"), "(bases, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),

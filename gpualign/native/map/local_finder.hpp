@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "algo/map/chain/short_reads.hpp"
 #include "algo/map/thresholds.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/read_block.hpp"
@@ -14,8 +15,8 @@ namespace gpualign {
 class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
-        : params_(params), block_(block), chainer_(index, reference, chaining(params, params.seeding.w)),
-          dense_chainer_(index, reference, chaining(params, 1)), long_chainer_(index, reference, params.long_reads) {}
+        : params_(params), block_(block), chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.scores)),
+          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.scores)), long_chainer_(index, reference, params.long_reads) {}
 
     // Adds the loci of the block's reads that need it.
     void run() {
@@ -36,32 +37,6 @@ public:
     }
 
 private:
-    // Chains that are aligned next to the best one: of a read in a repeat the right one is often not among the first.
-    static constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10;
-    static constexpr int32_t kMaxHitsBeside = 4000;
-    static constexpr uint8_t kSure = 30;
-
-    static ChainRules chaining(const MapParams& params, int w) {
-        ChainRules rules{};
-        rules.k = params.seeding.k;
-        rules.w = w;
-        rules.stretch = kLongestWhole;
-        rules.max_gap = 500;
-        rules.max_difference = 200;
-        rules.min_chain_score = params.seeding.k;
-        rules.min_anchors = 1;
-        rules.suboptimal_percent = 50;
-        rules.query_gap = 30;
-        rules.scores = params.scores;
-        rules.step = 8;
-        rules.reach = 1 << 12;
-        rules.zdrop = 100;
-        rules.min_score = kMinLocalScore;
-        rules.min_split = 30;
-        rules.doubt = 10;
-        return rules;
-    }
-
     bool fits_well(size_t r) const {
         if (block_.loci(r).empty()) return false;
         const Read& read = block_.read(r);
@@ -69,11 +44,9 @@ private:
         return !chaining_may_be_better(params_.scores, read.limit, best.distance, best.seed_hits, read.failed, read.near_hits);
     }
 
-    // Where a read aligns end to end, chaining looks for a better end or a gap near by; elsewhere for the read itself.
     void ask(size_t r, std::vector<size_t>& asked) {
-        const int32_t max_hits = kDepth * params_.seeding.max_hits;
-        if (block_.loci(r).empty()) ask(r, max_hits, kMaxSuboptimal, asked);
-        else ask(r, std::min(max_hits, kMaxHitsBeside), kFewSuboptimal, asked);
+        const ChainDepth depth = chain_depth(params_.rules, !block_.loci(r).empty());
+        ask(r, depth.max_hits, depth.max_suboptimal, asked);
     }
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
@@ -81,15 +54,13 @@ private:
         asked.push_back(r);
     }
 
-    // The same with all k-mers of the reads that remain without a good alignment: where errors are many, the reference's
-    // minimizers are not always the read's, even where the bases agree.
     void run_densely() {
         queries_.clear();
         poor_.clear();
         for (const size_t r : chained_) {
-            const bool good = block_.best_local_score(r) * 2 >= block_.read(r).length * params_.scores.match;
-            const bool sure = !block_.locals(r).empty() && block_.locals(r)[0].mapq >= kSure;
-            if (!good && !sure && block_.loci(r).empty() && block_.read(r).any_hits) ask(r, poor_);
+            if (!block_.loci(r).empty() || !block_.read(r).any_hits) continue;
+            const uint8_t mapq = block_.locals(r).empty() ? uint8_t(0) : block_.locals(r)[0].mapq;
+            if (wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq)) ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < poor_.size(); i++)

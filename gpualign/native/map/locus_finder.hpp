@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algo/map/locus.hpp"
+#include "algo/map/mixed_loci.hpp"
 #include "map/local_finder.hpp"
 #include "map/mate_finder.hpp"
 #include "map/read_block.hpp"
@@ -106,15 +106,15 @@ private:
         const Read& read = block_.read(r);
         const auto search = [&](const Candidate& c) {
             add_candidate(r, c);
-            if (search_.size() < kMaxWindows) return;
+            if (search_.size() < kWindowsAtOnce) return;
             search_.run();
             search_.clear();
         };
-        if (read.length > read.limit && !seeder_.meets_every_locus(read.length, read.limit))
+        if (read.length > read.limit && !meets_every_locus(read.length, read.limit, params_.seeding.k, params_.seeding.w))
             seeder_.everywhere(read.length, read.limit, search);
         else seeder_.every_candidate(r, read.length, read.limit, search);
     }
-    static constexpr size_t kMaxWindows = 1 << 16;  // held at once
+    static constexpr size_t kWindowsAtOnce = 1 << 16;
 
     void add_candidate(size_t r, const Candidate& c) { search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end()); }
 

@@ -32,8 +32,8 @@ public:
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
-            if (!block_.loci(mate).empty() || read.length * params_.scores.match < kMinLocalScore) return;
-            if (limit_beside(read) >= 0) look_beside(r, mate, read.limit);
+            if (wants_clipped_mate(params_.rules, uint32_t(block_.loci(mate).size()), read.length, read.limit))
+                look_beside(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -94,9 +94,8 @@ private:
         const int64_t columns = search_.after(w) - search_.begin(w);
         if (columns > kWidestWindow) return;
         const int32_t length = block_.read(search_.about(w).read).length;
-        align(w, search_.begin(w) - length, (int32_t(columns) + length + 15) / 16 * 16);  // few widths, so that lanes fill
+        align(w, search_.begin(w) - length, window_band(columns, length));
     }
-    static constexpr int64_t kWidestWindow = 2000;
 
     void align(size_t w, int64_t diagonal, int32_t band) {
         const Locus& locus = search_.about(w);
@@ -109,14 +108,14 @@ private:
     void keep(size_t w, const AffineResult& found) {
         const Locus& locus = search_.about(w);
         const size_t r = locus.read;
-        if (found.score < std::max(kMinMateScore * params_.scores.match, block_.best_local_score(r) + 1)) return;
+        if (!clipped_mate_is_better(params_.scores, found.score, block_.best_local_score(r))) return;
         const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
         int32_t before = clipped(found.cigar.front()), after = clipped(found.cigar.back());
         if (locus.reverse) std::swap(before, after);
-        const int32_t length = block_.read(r).length, loss = (length - before - after) * params_.scores.match - found.score;
+        const int32_t length = block_.read(r).length;
         const int64_t position = found.begin - reference_.contig_offsets[locus.contig];
         block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, length - after, found.score,
-                             loss / (params_.scores.match + params_.scores.mismatch), 0, 0, found.cigar}};
+                             edits_of_clipped(params_.scores, length - before - after, found.score), 0, 0, found.cigar}};
         block_.loci(r).clear();
         block_.add_local(r, 0);
     }

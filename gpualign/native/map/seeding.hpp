@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "algo/map/candidates.hpp"
+#include "algo/map/every_locus.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
 #include "map/read_neighbours.hpp"
@@ -91,29 +91,24 @@ public:
         return hits_truncated;
     }
 
-    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit: of all its hits, which are taken
-    // stretch by stretch of the reference where they are many, as in low complexity.
-    //
-    // The pigeonhole principle: of the read's length / (w + k - 1) pieces at most `limit` have an edit, and each of the others
-    // has a minimizer in common with the reference, on a diagonal of the path. All of a path's diagonals lie within the limit
-    // of its leftmost one.
+    // Calls visit(Candidate) for every candidate of read r that can hold it within the limit (algo/map/every_locus.hpp).
     template <class Visit>
     void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
-        const int32_t least = std::max(1, length / (params_.w + params_.k - 1) - limit);
+        const uint32_t least = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
-        const uint64_t stretch = total > kHitsAtOnce ? kStretch : reference_.bases;
+        const uint64_t stretch = total > kHitsAtOnce ? kHitStretch : reference_.bases;
         hits_.clear();
         for (uint64_t border = 0; border < reference_.bases;) {
             border += stretch;
             for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) take_hits(seeds_[s], length, border);
             // those still to come lie on later diagonals
-            const int64_t done = border < reference_.bases ? int64_t(border) - length - 2 * limit : std::numeric_limits<int64_t>::max();
+            const int64_t done = border < reference_.bases ? diagonals_done(int64_t(border), length, limit) : std::numeric_limits<int64_t>::max();
             kept_.clear();
             cluster(limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
-                } else if (any_path(from, to, limit, size_t(least))) {
+                } else if (any_path(hits_.data(), uint32_t(hits_.size()), from, to, limit, least)) {
                     cluster_.clear();
                     add_candidates(length, limit, from, to, cluster_);
                     for (const Candidate& c : cluster_) visit(c);
@@ -123,17 +118,14 @@ public:
         }
     }
 
-    // Whether a read shares a seed with every locus within the limit: of limit + 1 pieces one has no edit.
-    bool meets_every_locus(int32_t length, int32_t limit) const { return length / (limit + 1) >= params_.w + params_.k - 1; }
-
-    // Calls visit(Candidate) for all loci that there are, for reads that have too few bases for that.
+    // Calls visit(Candidate) for all loci that there are, for reads that do not meet every locus.
     template <class Visit>
     void everywhere(int32_t length, int32_t limit, Visit&& visit) const {
         for (const bool reverse : {false, true})
             for (uint32_t contig = 0; contig < reference_.contigs; contig++) {
-                const int64_t end = reference_.contig_offsets[contig + 1] - length + limit;
-                for (int64_t first = reference_.contig_offsets[contig]; first <= end; first += limit + 1)
-                    visit(Candidate{0, first - limit, 3 * limit + length, contig, 0, reverse});
+                const int64_t begin = reference_.contig_offsets[contig], end = reference_.contig_offsets[contig + 1];
+                for (int64_t i = 0; i < windows_everywhere(begin, end, length, limit); i++)
+                    visit(Candidate{0, window_everywhere(begin, i, limit), int32_t(columns_everywhere(length, limit)), contig, 0, reverse});
             }
     }
 
@@ -151,7 +143,6 @@ private:
         uint32_t first, last;  // entries, in order of position
     };
     static constexpr int64_t kHitsAtOnce = 1 << 20;
-    static constexpr uint64_t kStretch = 1 << 14;  // bases
 
     void add_seed(const Minimizer& m) {
         __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
@@ -196,13 +187,6 @@ private:
     void cluster(int32_t limit, Visit&& visit) {
         sort_keys(hits_, sorted_);
         for_each_cluster(OneLane(), hits_.data(), uint32_t(hits_.size()), limit, visit);
-    }
-
-    // Whether one of the hits [from, to) can be a path's leftmost one: so many lie within the limit to its right.
-    bool any_path(size_t from, size_t to, int32_t limit, size_t least) const {
-        for (size_t i = from; i < to && i + least <= hits_.size(); i++)
-            if (hit_line(hits_[i + least - 1]) <= hit_line(hits_[i]) + uint64_t(limit)) return true;
-        return false;
     }
 
     void add_candidates(int32_t length, int32_t limit, uint32_t from, uint32_t to, std::vector<Candidate>& out) const {

@@ -36,7 +36,7 @@ public:
         const Read& read = block_.read(r);
         if (begin >= end || read.length == 0) return;
         windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), limit});
-        searched_.push_back({uint32_t(r), contig, reverse, seed_hits, 0, 0, 0, 0});
+        searched_.push_back({uint32_t(r), contig, reverse, seed_hits, 0, 0, 0, 0, -1});
     }
 
     size_t size() const { return windows_.size(); }
@@ -45,17 +45,12 @@ public:
     void run() {
         measure();
         for (size_t w = 0; w < windows_.size(); w++) {
-            Locus locus = searched_[w];
+            const Locus& locus = searched_[w];
             Read& read = block_.read(locus.read);
-            locus.distance = results_[w].distance;
-            if (locus.distance > limit(w) || locus.distance >= read.length) {  // or no base of it
-                read.failed = std::max(read.failed, locus.seed_hits);
-                continue;
-            }
-            locus.score = read.length * scores_.match - locus.distance * (scores_.match + scores_.mismatch);
-            locus.end = end(w);
-            locus.begin = locus.end - read.length;
-            block_.loci(locus.read).push_back(locus);
+            if (aligns_whole(read.length, results_[w].distance, limit(w)))
+                block_.loci(locus.read).push_back(whole_locus(locus.read, read.length, scores_, locus.contig, locus.reverse,
+                                                              locus.seed_hits, results_[w].distance, end(w)));
+            else read.failed = std::max(read.failed, locus.seed_hits);
         }
     }
 

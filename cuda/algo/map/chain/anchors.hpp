@@ -62,7 +62,7 @@ template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, uint32_t n, uint32_t max_hits, uint64_t* keys) {
     for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
     group.sync();
-    sort_keys(group, keys, n);
+    sort_many_keys(group, keys, n);
     uint32_t followed = 0;
     bool full = false;
     for (uint32_t rank = 0; rank < n; rank++) {
@@ -121,7 +121,7 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         done += total;
     }
     group.sync();
-    sort_keys(group, anchors, done);
+    sort_many_keys(group, anchors, done);
 }
 
 }  // namespace gpualign

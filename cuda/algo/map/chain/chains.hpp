@@ -131,7 +131,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
         ends += count_bits(mask);
     }
     group.sync();
-    sort_keys(group, nodes.keys, ends);
+    sort_many_keys(group, nodes.keys, ends);
     return ends;
 }
 

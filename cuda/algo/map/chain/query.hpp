@@ -97,9 +97,17 @@ GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #endif
     return uint64_t(first) + n <= arena.capacity ? first : kNoItem;
 }
+// Makes a number that others raise, too, at least `n`.
+GPUALIGN_HD void raise_to(uint32_t* number, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    atomicMax(number, n);
+#else
+    if (*number < n) *number = n;
+#endif
+}
 template <class Item>
 GPUALIGN_HD bool lacks_room(const Arena<Item>& arena) {
-    return arena.used && *arena.used > arena.capacity;
+    return arena.used && *static_cast<const volatile uint32_t*>(arena.used) > arena.capacity;  // others take, too
 }
 
 // Whether something did not fit in a step: then the next ones have nothing to work on.

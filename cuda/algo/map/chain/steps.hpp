@@ -26,7 +26,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& 
     const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
     const uint32_t found = group.from(group.lane() == 0 ? backtrack_chains(rules, text, nodes, ends, scatter, chains) : 0u, 0);
     group.sync();
-    sort_keys(group, nodes.keys, found);
+    sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
@@ -78,9 +78,9 @@ GPUALIGN_HOST_DEVICE void report_read(const ChainBatch& batch, uint32_t r) {
     ReadReporter(batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
 }
 
-// The first step where the memory of all reads is that of the batch; called by all lanes.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
+// Packs a read and begins its state; called by all lanes.
+template <class Group>
+GPUALIGN_HOST_DEVICE void load_read(const Group& group, const ChainBatch& batch, uint32_t r) {
     const int64_t from = batch.offsets[r], length = batch.offsets[r + 1] - from;
     const uint64_t at = first_word(batch, r);
     const int32_t words = int32_t(length / kBasesPerWord + 2);
@@ -89,9 +89,16 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1,
                                                 batch.draws[r]};
     group.sync();
-    if (length > kLongestChained) return;
+}
+
+// The first step of a read that has been loaded, where the memory of all reads is that of the batch; called by all lanes.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text,
+                                            uint32_t r, int32_t max_hits, int32_t max_suboptimal) {
     const ChainQuery query = query_of(batch, r);
-    const uint32_t room = uint32_t(max(int32_t(length), int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
+    const int32_t length = query.length();
+    if (length > kLongestChained) return;
+    const uint32_t room = uint32_t(max(length, int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
     const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, room) : 0u, 0);
     if (hashes == kNoItem) return;
     uint64_t* keys = batch.hashes.items + hashes;
@@ -99,14 +106,51 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     const uint32_t seeds = find_chain_seeds(group, query, batch.rules, index, keys, batch.seeds, first_seed);
     if (!seeds) return;
     ChainSeed* found = batch.seeds.items + first_seed;
-    const uint32_t n = follow_seeds(group, found, seeds, batch.rules, uint32_t(batch.rules.max_hits), keys);
+    const uint32_t n = follow_seeds(group, found, seeds, batch.rules, uint32_t(max_hits), keys);
     if (!n) return;
     const uint32_t capacity = power_of_two(n);
     const uint32_t words_at = group.from(group.lane() == 0 ? take(batch.anchors, kAnchorWords * capacity) : 0u, 0);
     if (words_at == kNoItem) return;
     const ChainNodes nodes = nodes_at(batch.anchors.items + words_at, capacity);
-    expand_anchors(group, found, seeds, batch.rules.k, int32_t(length), index, nodes.anchors);
-    chain_anchors(group, batch, text, query, r, nodes, n, batch.rules.max_suboptimal);
+    expand_anchors(group, found, seeds, batch.rules.k, length, index, nodes.anchors);
+    chain_anchors(group, batch, text, query, r, nodes, n, max_suboptimal);
+}
+
+// The same of a read that has not.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch, const IndexView& index, const Text& text, uint32_t r) {
+    load_read(group, batch, r);
+    if (batch.offsets[r + 1] - batch.offsets[r] < batch.min_length) return;
+    chain_loaded_read(group, batch, index, text, r, batch.rules.max_hits, batch.rules.max_suboptimal);
+}
+
+// A local alignment of a read, as its record says it.
+struct LocalAlignment {
+    int64_t position;                // 0-based, in the contig
+    int64_t span;                    // of reference bases
+    int32_t query_begin, query_end;  // on the read's forward strand
+    int32_t score, edits;            // affine, without clip penalties; of the aligned bases
+    int32_t second_score;            // of the best suboptimal alignment of this stretch of the read, 0 where there is none
+    int32_t anchors;                 // within the alignment
+    uint32_t contig;
+    uint32_t cigar, operations;      // on the reference's forward strand
+    ChainKind kind;
+    uint8_t mapq;
+    bool reverse;
+};
+
+// Number p in the order of records.
+template <class Text>
+GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, const Text& text, uint32_t r, uint32_t p) {
+    const ChainRead& state = batch.state[r];
+    const RankedAlignment& own = batch.ranked.items[state.first_ranked + p];
+    const ChainAlignment& a = batch.alignments.items[own.alignment];
+    const ChosenChain& chain = batch.chains.items[a.chain];
+    const bool flipped = state.flipped & 1;
+    const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
+    return {a.begin - text.contig_begin(chain.contig), a.end - a.begin, flipped ? length - own.end : own.begin,
+            flipped ? length - own.begin : own.end, a.score, a.columns - a.matches, own.second, a.anchors, chain.contig, a.cigar,
+            a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
 }
 
 // What is reported of a read; called by one lane.

@@ -1,0 +1,183 @@
+// Loci of a read where it aligns end to end, together with those of local alignments, which chaining found.
+#pragma once
+#include "abi/chains.hpp"
+#include "algo/common/group.hpp"
+#include "algo/map/chain/short_reads.hpp"
+#include "algo/map/locus.hpp"
+#include "algo/map/mapping_quality.hpp"
+
+namespace gpualign {
+
+struct Locus {
+    uint32_t read;      // of the block
+    uint32_t contig;
+    bool reverse;
+    int32_t seed_hits;      // seed hits on its diagonals; 0 where it was found through the mate
+    int32_t distance;   // Levenshtein, of the whole read; of a local alignment its edits
+    int32_t score;      // what an alignment with that many mismatches and no other edit scores, or the local alignment's
+    int64_t begin, end; // about the first base of the read and after its last one, on the reference
+    int32_t local;      // which of the read's local alignments, -1 where the whole read is aligned
+};
+
+// Best first; of equal ones the leftmost, then the forward strand.
+GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.end != b.end) return a.end < b.end;
+    if (a.reverse != b.reverse) return a.reverse < b.reverse;
+    if (a.seed_hits != b.seed_hits) return a.seed_hits > b.seed_hits;
+    return a.local < b.local;
+}
+
+// Of a whole read that ends at `end` with so many edits. No read is aligned of which no base need be right.
+GPUALIGN_HD bool aligns_whole(int32_t length, int32_t distance, int32_t limit) { return distance <= limit && distance < length; }
+GPUALIGN_HD Locus whole_locus(uint32_t read, int32_t length, const AffineScores& scores, uint32_t contig, bool reverse,
+                              int32_t seed_hits, int32_t distance, int64_t end) {
+    const int32_t score = length * scores.match - distance * (scores.match + scores.mismatch);
+    return {read, contig, reverse, seed_hits, distance, score, end - length, end, -1};
+}
+
+// Of local alignment `number` of a read, which spans so many bases of the reference from `begin` on.
+template <class Local>
+GPUALIGN_HD Locus local_locus(uint32_t read, int32_t length, const Local& local, int32_t number, int64_t begin, int64_t span) {
+    const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
+    const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
+    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, local.score, begin - front, begin + span + back, number};
+}
+
+// A read's loci, best first; `Locals` has its local alignments: the best one, supplementary and secondary ones.
+template <class Locals>
+struct MixedLoci {
+    const Locus* list;
+    uint32_t count;
+    int32_t length, limit, unknown;
+    bool hits_truncated;
+    const Locals* locals;
+    const MapRules* rules;
+
+    GPUALIGN_HD int32_t distance(uint32_t i) const { return list[i].distance; }
+    GPUALIGN_HD int32_t seed_hits(uint32_t i) const { return list[i].seed_hits; }
+    GPUALIGN_HD int32_t score(uint32_t i) const { return list[i].score; }
+    GPUALIGN_HD int64_t begin(uint32_t i) const { return list[i].begin; }
+    GPUALIGN_HD int64_t end(uint32_t i) const { return list[i].end; }
+    GPUALIGN_HD bool reverse(uint32_t i) const { return list[i].reverse; }
+    GPUALIGN_HD uint32_t contig(uint32_t i) const { return list[i].contig; }
+    GPUALIGN_HD bool local(uint32_t i) const { return list[i].local >= 0; }
+
+    // A read of which all split alignments together explain so little is rather one with many errors that was not found where it
+    // belongs.
+    GPUALIGN_HD uint8_t local_quality(uint32_t i) const {
+        constexpr int kMinExplained = 30;  // per cent
+        constexpr uint8_t kMaxUnexplained = 10;
+        const auto& own = (*locals)[size_t(list[i].local)];
+        if (maps_as_long(*rules, length)) return own.mapq;
+        const uint8_t quality = own.mapq < kOthersUnseen || rivals_are_seen(own) ? own.mapq : kOthersUnseen;
+        int64_t explained = 0;
+        for (size_t part = 0; part < locals->size(); part++)
+            if ((*locals)[part].kind != ChainKind::secondary) explained += (*locals)[part].score;
+        const bool enough = explained * 100 >= int64_t(kMinExplained) * length * rules->scores.match;
+        return enough || quality < kMaxUnexplained ? quality : kMaxUnexplained;
+    }
+
+    template <class Local>
+    GPUALIGN_HD bool rivals_are_seen(const Local& own) const {
+        int32_t bases = own.query_end - own.query_begin, edits = own.edits;
+        for (int end = 0; end < 2; end++) {
+            const int32_t clipped = end ? length - own.query_end : own.query_begin;
+            if (clipped >= kShortClip) continue;
+            bases += clipped;
+            edits += clipped ? 2 : 0;
+        }
+        return others_are_seen(bases, edits, rules->k, rules->w);
+    }
+};
+
+// A mate without a locus is looked for near the other with more edits, and then aligned with clipped ends as a chain would be, in the
+// whole window if need be; it is kept where that is no chance.
+GPUALIGN_HD bool wants_clipped_mate(const MapRules& rules, uint32_t loci, int32_t length, int32_t limit) {
+    return loci == 0 && length * rules.scores.match >= kMinLocalScore && limit_beside_mate(length, limit, rules.pairs.max) >= 0;
+}
+GPUALIGN_HD bool clipped_mate_is_better(const AffineScores& scores, int32_t score, int32_t best_score) {
+    return score >= kMinMateScore * scores.match && score > best_score;
+}
+// Mismatches that so many aligned bases lose.
+GPUALIGN_HD int32_t edits_of_clipped(const AffineScores& scores, int32_t bases, int32_t score) {
+    return (bases * scores.match - score) / (scores.match + scores.mismatch);
+}
+constexpr int64_t kWidestWindow = 2000;  // of a mate of which any part is looked for
+// Diagonals of such a window: few widths, so that lanes fill.
+GPUALIGN_HD int32_t window_band(int64_t columns, int32_t length) { return (int32_t(columns) + length + 15) / 16 * 16; }
+
+// Memory to settle loci in: `by_position` for a power of two of them.
+struct SettleMemory {
+    uint64_t* by_position;
+    uint32_t* rank;
+};
+
+// Sorts so that better ones come first: a bitonic network whose elements at `n` and after are missing (Batcher 1968).
+template <class Group, class Item>
+GPUALIGN_HOST_DEVICE void sort_items(const Group& group, Item* items, uint32_t n) {
+#if !defined(__CUDACC__)
+    if (Group::kLanes == 1) return std::sort(items, items + n);
+#endif
+    const uint32_t padded = power_of_two(n);
+    const auto order = [&](uint32_t low, uint32_t high) {
+        if (high >= n || !(items[high] < items[low])) return;
+        const Item other = items[low];
+        items[low] = items[high];
+        items[high] = other;
+    };
+    for (uint32_t size = 2; size <= padded; size *= 2) {
+        for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {  // each run against the next one, read backwards
+            const uint32_t run = i / (size / 2) * size, at = i % (size / 2);
+            order(run + at, run + size - 1 - at);
+        }
+        group.sync();
+        for (uint32_t stride = size / 4; stride; stride /= 2) {
+            for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
+                const uint32_t low = 2 * i - (i & (stride - 1));
+                order(low, low + stride);
+            }
+            group.sync();
+        }
+    }
+}
+
+// Best first; of one locus found twice only the better. Each locus that stays rules out its neighbours in order of position. Returns
+// how many stay.
+template <class Group>
+GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Locus* loci, uint32_t count, const SettleMemory& memory) {
+    if (count < 2) return count;
+    constexpr uint64_t kOtherStrand = uint64_t(1) << 63;
+    constexpr int kNumberBits = 29;  // positions after the end of a reference of 2^32 bases have room as well
+    constexpr uint32_t kRuledOut = ~0u;
+    sort_items(group, loci, count);
+    for (uint32_t p = group.lane(); p < count; p += Group::kLanes)
+        memory.by_position[p] = (loci[p].reverse ? kOtherStrand : 0) | uint64_t(loci[p].end) << kNumberBits | p;
+    group.sync();
+    sort_many_keys(group, memory.by_position, count);
+    const auto number = [&](uint32_t i) { return uint32_t(memory.by_position[i] & ((uint64_t(1) << kNumberBits) - 1)); };
+    for (uint32_t i = group.lane(); i < count; i += Group::kLanes) memory.rank[number(i)] = i;
+    group.sync();
+    uint32_t kept = 0;
+    if (group.lane() == 0) {
+        for (uint32_t p = 0; p < count; p++) {
+            const uint32_t own = memory.rank[p];
+            if (own == kRuledOut) continue;
+            const auto rule_out = [&](uint32_t i) {
+                const uint32_t q = number(i);
+                const bool near = same_locus(loci[q].end, loci[q].reverse, loci[p].end, loci[p].reverse, limit);
+                if (near) memory.rank[q] = kRuledOut;
+                return near;
+            };
+            for (uint32_t i = own; i > 0 && rule_out(i - 1);) i--;
+            for (uint32_t i = own + 1; i < count && rule_out(i);) i++;
+        }
+        for (uint32_t p = 0; p < count; p++)
+            if (memory.rank[p] != kRuledOut) loci[kept++] = loci[p];
+    }
+    kept = group.from(kept, 0);
+    group.sync();
+    return kept;
+}
+
+}  // namespace gpualign

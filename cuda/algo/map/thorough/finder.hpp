@@ -1,0 +1,278 @@
+// The loci of both mates of a template where they align end to end, in memory that has room for all there may be.
+#pragma once
+#include "algo/map/every_locus.hpp"
+#include "algo/map/mate_rescue.hpp"
+#include "algo/map/thorough/windows.hpp"
+
+namespace gpualign {
+
+// The local alignments of a read: those of its chains, or one with clipped ends that was found beside its mate.
+struct DeviceLocals {
+    const ChainBatch* chains;
+    TargetText text;
+    uint32_t read;
+    const LocalAlignment* clipped;  // null: those of the chains
+
+    // Operations of CIGARs.
+    GPUALIGN_HD const uint32_t* cigars() const { return chains->cigars.items; }
+    GPUALIGN_HD size_t size() const { return clipped ? 1 : chains->state[read].ranked; }
+    GPUALIGN_HD LocalAlignment operator[](size_t i) const { return clipped ? *clipped : local_alignment(*chains, text, read, uint32_t(i)); }
+};
+
+// What is known of a template; shared by all of a team.
+struct TemplateState {
+    MapRead reads[2];
+    FoundRead found[2];
+    const ChainBatch* locals[2];  // whose chains are those of the read, if it has any
+    uint8_t chained[2];
+    ChainDepth depth[2];          // of the chains to look for; no hits: none
+    LocalAlignment clipped[2];
+    MapChoice choices[2];
+    uint32_t further[2], supplementary[2], secondary[2];  // records
+    uint32_t first;               // read
+    int32_t mates;
+    uint32_t counter;             // of windows
+    uint16_t fate;                // 0: it is mapped; otherwise the flag of its records
+    uint8_t has_clipped[2];
+};
+
+template <class Group>
+class ThoroughFinder {
+public:
+    GPUALIGN_HD ThoroughFinder(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, TemplateState& state)
+        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), memory_(memory), state_(state) {}
+
+    // The loci of a mate by itself, best first.
+    GPUALIGN_HD_CALL void find(int mate) {
+        const MapRead read = state_.reads[mate];
+        FoundRead found{0, 0, 0, false, false, false};
+        const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, memory_.seeds);
+        found.any_hits = seeds > 0;
+        const uint32_t total = count_hits(group_, memory_.seeds.seeds.count, seeds);
+        set(mate, found);
+        if (launch_.full && !maps_as_long(rules_, read.length)) return find_every(mate, seeds, total);
+        for (int32_t depth = 1; found.any_hits; depth = kDepth) {
+            SeedHits hits;
+            const uint32_t candidates = candidates_at(group_, read, target_, rules_, memory_.workspace, memory_.seeds, &state_.counter, seeds,
+                                                      total, depth, hits, found);
+            if (found.too_many) break;
+            found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
+            set(mate, found);
+            search(mate, 0, candidates, read.limit, nullptr);
+            found = state_.found[mate];
+            if (depth == kDepth || !found.hits_truncated || !in_doubt(loci(mate))) break;
+        }
+        set(mate, found);
+    }
+
+    // For MateRescue.
+    GPUALIGN_HD const MapRead& read(int mate) const { return state_.reads[mate]; }
+    GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const {
+        const MapRead& read = state_.reads[mate];
+        return {memory_.loci[mate], state_.found[mate].loci, read.length, read.limit, read.unknown, state_.found[mate].hits_truncated, nullptr, &rules_};
+    }
+    GPUALIGN_HD uint32_t* counter() const { return &state_.counter; }
+    GPUALIGN_HD const MapWorkspace& workspace() const { return memory_.workspace; }
+
+    // What the windows [from, to) have within the limit is added to the loci.
+    GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
+        add_loci(mate, from, to, limit, best_of);
+        settle(mate);
+    }
+    // Adds the loci of the read's local alignments.
+    GPUALIGN_HD_CALL void add_locals(int mate, const DeviceLocals& locals) {
+        const MapRead& read = state_.reads[mate];
+        FoundRead found = state_.found[mate];
+        const uint32_t count = uint32_t(locals.size());
+        for (uint32_t base = 0; base < count; base += Group::kLanes) {
+            const uint32_t i = base + group_.lane();
+            const LocalAlignment local = i < count ? locals[i] : LocalAlignment{};
+            const bool is_locus = i < count && local.kind != ChainKind::supplementary;
+            const uint32_t mask = group_.ballot(is_locus), at = found.loci + group_.before(mask);
+            found.loci += count_bits(mask);
+            if (!is_locus || at >= launch_.max_loci) continue;
+            const int64_t begin = target_.contig_offsets[local.contig] + local.position;
+            memory_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
+        }
+        set(mate, found);
+        settle(mate);
+    }
+
+    GPUALIGN_HD void set(int mate, const FoundRead& found) {
+        group_.sync();
+        if (group_.lane() == 0) state_.found[mate] = found;
+        group_.sync();
+    }
+
+private:
+    // Adds them in no order, and counts those for which there is no room.
+    GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
+        const MapRead& read = state_.reads[mate];
+        FoundRead found = state_.found[mate];
+        uint32_t failed = 0;
+        search_long_windows(group_, read, target_, memory_.workspace, memory_.columns, from, to,
+                            [&](bool is_window, uint32_t c, const WindowBest& best) {
+                                const bool fits = is_window && aligns_whole(read.length, int32_t(best.distance), limit);
+                                const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
+                                found.loci += count_bits(mask);
+                                if (!is_window) return;
+                                const uint64_t candidate = memory_.workspace.candidates[c];
+                                const uint32_t seed_hits = candidate_seed_hits(candidate);
+                                if (best_of) best_of[c] = packed(best);
+                                if (!fits) failed = seed_hits > failed ? seed_hits : failed;
+                                else if (at < launch_.max_loci) memory_.loci[mate][at] = locus_of(read, candidate, best);
+                            });
+        failed = group_.largest(failed);
+        found.failed = failed > found.failed ? failed : found.failed;
+        set(mate, found);
+    }
+
+    GPUALIGN_HD_CALL void settle(int mate) {
+        FoundRead found = state_.found[mate];
+        if (found.loci > launch_.max_loci) {  // the host hears of it
+            if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
+            found.loci = launch_.max_loci;
+        }
+        found.loci = settle_mixed(group_, state_.reads[mate].limit, memory_.loci[mate], found.loci, memory_.settle);
+        set(mate, found);
+    }
+
+    // Every locus within the limit, of which the windows are searched as they come.
+    GPUALIGN_HD_CALL void find_every(int mate, uint32_t seeds, uint32_t total) {
+        const MapRead& read = state_.reads[mate];
+        if (read.length > read.limit && !meets_every_locus(read.length, read.limit, rules_.k, rules_.w)) search_everywhere(mate);
+        else if (seeds) follow_every_hit(mate, seeds, total);
+        settle(mate);
+    }
+
+    GPUALIGN_HD uint32_t windows_at_once() const {
+        return memory_.workspace.max_hits < kMaxWindows ? memory_.workspace.max_hits : kMaxWindows;
+    }
+    GPUALIGN_HD void clear_windows() {
+        group_.sync();
+        if (group_.lane() == 0) state_.counter = 0;
+        group_.sync();
+    }
+    GPUALIGN_HOST_DEVICE void search_added(int mate) {
+        group_.sync();
+        add_loci(mate, 0, state_.counter, state_.reads[mate].limit, nullptr);
+        clear_windows();
+    }
+
+    GPUALIGN_HOST_DEVICE void search_everywhere(int mate) {
+        const MapRead& read = state_.reads[mate];
+        const int64_t columns = columns_everywhere(read.length, read.limit), at_once = windows_at_once();
+        clear_windows();
+        for (int strand = 0; strand < 2; strand++)
+            for (uint32_t contig = 0; contig < uint32_t(target_.contigs); contig++) {
+                const int64_t left = target_.contig_offsets[contig];
+                const int64_t count = windows_everywhere(left, target_.contig_offsets[contig + 1], read.length, read.limit);
+                for (int64_t first = 0; first < count; first += at_once) {
+                    for (int64_t i = first + group_.lane(); i < count && i < first + at_once; i += Group::kLanes) {
+                        const int64_t begin = window_everywhere(left, i, read.limit);
+                        add_window(group_, target_, memory_.workspace, &state_.counter, contig, strand != 0, 0, 0, begin, begin + columns);
+                    }
+                    search_added(mate);
+                }
+            }
+    }
+
+    // seeds.start: how many hits of each seed have been taken.
+    GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
+        const MapRead& read = state_.reads[mate];
+        uint64_t* const hits = memory_.workspace.hits;
+        const uint32_t room = memory_.workspace.max_hits, least = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
+        const int64_t bases = target_.contig_offsets[target_.contigs];
+        for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) memory_.seeds.seeds.start[s] = 0;
+        clear_windows();
+        int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitStretch);
+        uint32_t count = 0;
+        for (int64_t border = 0; border < bases;) {
+            const int64_t next = border + stretch < bases ? border + stretch : bases;
+            const uint32_t taken = take_hits(read, seeds, next, count, room);
+            if (taken > room) {
+                if (stretch == 1) {
+                    if (group_.lane() == 0) raise_to(launch_.wanted_hits, taken);
+                    return;
+                }
+                stretch /= 2;
+                continue;
+            }
+            border = next;
+            sort_many_keys(group_, hits, taken);
+            const int64_t done = border < bases ? diagonals_done(border, read.length, read.limit) : int64_t(1) << 62;
+            count = leave_hits(read, taken, done, least);
+            search_added(mate);
+        }
+    }
+
+    // Adds the hits in front of a position to those that there are, if there is room; returns their number, or how many there would be.
+    GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t room) {
+        const SeedMemory& memory = memory_.seeds;
+        const auto hits_before = [&](uint32_t s) {  // the border
+            uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
+            const uint64_t* entries = target_.index.entries + memory.seeds.first[s];
+            while (low < high) {
+                const uint32_t middle = low + (high - low) / 2;
+                if (int64_t(entry_position(entries[middle])) < border) low = middle + 1;
+                else high = middle;
+            }
+            return low;
+        };
+        uint32_t all = count;
+        for (uint32_t base = 0; base < seeds && all <= room; base += Group::kLanes) {
+            const uint32_t s = base + group_.lane();
+            const uint32_t more = s < seeds ? hits_before(s) - memory.seeds.start[s] : 0;
+            all += group_.sum(more < room ? more : room + 1);
+        }
+        if (all > room) return all;
+        for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
+            const uint32_t s = base + group_.lane();
+            const uint32_t begin = s < seeds ? memory.seeds.start[s] : 0, end = s < seeds ? hits_before(s) : 0;
+            uint32_t together;
+            uint64_t* out = memory_.workspace.hits + count + group_.sum_before(end - begin, together);
+            for (uint32_t i = begin; i < end; i++)
+                *out++ = hit_of(target_.index.entries[memory.seeds.first[s] + i], int32_t(memory.seed_at[s] >> 1), memory.seed_at[s] & 1,
+                                read.length, rules_.k);
+            if (s < seeds) memory.seeds.start[s] = end;
+            count += together;
+        }
+        group_.sync();
+        return count;
+    }
+
+    // Windows for the clusters of sorted hits whose diagonals are done; the others' hits stay. Returns how many.
+    GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t least) {
+        uint64_t* const hits = memory_.workspace.hits;
+        uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // of those, on each strand
+        for_each_cluster(group_, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
+            const bool reverse = hit_reverse(hits[from]);
+            if (hit_diagonal(hits[from]) >= done) {
+                if (hit_line(hits[from]) < first_line[reverse]) first_line[reverse] = hit_line(hits[from]);
+            } else if (any_path(hits, count, from, to, read.limit, least)) {
+                for_each_candidate(target_, read.length, read.limit, hits, from, to,
+                                   [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
+                                       add_window(group_, target_, memory_.workspace, &state_.counter, contig, reverse, seed_hits,
+                                                  diagonal, begin, end);
+                                   });
+            }
+        });
+        for (uint64_t& line : first_line) line = ~group_.largest(~line);
+        return keep_keys(group_, hits, count, [&](uint64_t hit) { return hit_line(hit) >= first_line[hit_reverse(hit)]; });
+    }
+
+    GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
+        const int64_t begin = memory_.workspace.window_begin[candidate_window(candidate)];
+        return whole_locus(0, read.length, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
+                           int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
+    }
+
+    const Group& group_;
+    const ThoroughLaunch& launch_;
+    const MapTarget& target_;
+    const MapRules& rules_;
+    const ThoroughMemory& memory_;
+    TemplateState& state_;
+};
+
+}  // namespace gpualign

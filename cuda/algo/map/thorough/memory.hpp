@@ -1,0 +1,85 @@
+// Memory of a team, the groups of lanes that map a template thoroughly: for reads of any length, so none of it is quick to reach.
+#pragma once
+#include "abi/thorough.hpp"
+#include "algo/map/mixed_loci.hpp"
+#include "algo/map/types.hpp"
+
+namespace gpualign {
+
+// As MapShared, of a group.
+struct SeedMemory {
+    static constexpr uint32_t kFewHits = 0;  // all are in the workspace
+
+    uint64_t *hashes, *hits;
+    struct {
+        uint32_t *first, *count, *start;
+    } seeds;
+    uint32_t *seed_at, *seed_order;
+};
+
+// Columns of Myers' dynamic programs: lanes side by side, a word of 32 rows after the other.
+struct ColumnMemory {
+    uint32_t* profile;  // strand, base (4: none), word
+    uint32_t *up, *down;
+};
+
+struct ThoroughMemory {
+    SeedMemory seeds;
+    MapWorkspace workspace;
+    ColumnMemory columns;
+    Locus* loci[2];         // max_loci each
+    uint32_t* secondary[2];  // numbers of loci
+    SettleMemory settle;
+    uint8_t* bands;  // of all groups
+};
+
+// Takes arrays out of a block of memory, one after the other.
+class MemoryCursor {
+public:
+    GPUALIGN_HD explicit MemoryCursor(uint8_t* memory) : at_(memory) {}
+
+    template <class Item>
+    GPUALIGN_HD Item* take(uint64_t count) {
+        Item* const items = reinterpret_cast<Item*>(at_);
+        at_ += (count * sizeof(Item) + 15) / 16 * 16;
+        return items;
+    }
+    GPUALIGN_HD uint8_t* end() const { return at_; }
+
+private:
+    uint8_t* at_;
+};
+
+GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
+
+// The memory that begins at an address; `end` is where it ends.
+GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes,
+                                                uint32_t groups, uint32_t lanes, uint8_t*& end) {
+    MemoryCursor cursor(address);
+    ThoroughMemory memory{};
+    memory.seeds.hashes = cursor.take<uint64_t>(longest);
+    memory.seeds.seeds.first = cursor.take<uint32_t>(longest);
+    memory.seeds.seeds.count = cursor.take<uint32_t>(longest);
+    memory.seeds.seeds.start = cursor.take<uint32_t>(longest);
+    memory.seeds.seed_at = cursor.take<uint32_t>(longest);
+    memory.seeds.seed_order = cursor.take<uint32_t>(longest);
+    memory.workspace.hits = cursor.take<uint64_t>(max_hits);
+    memory.workspace.candidates = cursor.take<uint64_t>(max_hits);
+    memory.workspace.window_begin = cursor.take<uint32_t>(max_hits);
+    memory.workspace.window_columns = cursor.take<uint32_t>(max_hits);
+    memory.workspace.max_hits = max_hits;
+    memory.columns.profile = cursor.take<uint32_t>(10 * uint64_t(words_of(longest)));
+    memory.columns.up = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
+    memory.columns.down = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
+    for (int mate = 0; mate < 2; mate++) {
+        memory.loci[mate] = cursor.take<Locus>(max_loci);
+        memory.secondary[mate] = cursor.take<uint32_t>(max_loci);
+    }
+    memory.settle.by_position = cursor.take<uint64_t>(max_loci);
+    memory.settle.rank = cursor.take<uint32_t>(max_loci);
+    memory.bands = cursor.take<uint8_t>(groups * band_bytes);
+    end = cursor.end();
+    return memory;
+}
+
+}  // namespace gpualign

@@ -1,0 +1,81 @@
+// Windows of the reference searched for whole reads of any length, a lane a window: Myers' algorithm by words of 32 rows (Myers 1999,
+// J. ACM 46:395; Hyyrö 2003).
+#pragma once
+#include "algo/map/loci.hpp"
+#include "algo/map/thorough/memory.hpp"
+
+namespace gpualign {
+
+// The rows of both strands that hold each base.
+template <class Group>
+GPUALIGN_HOST_DEVICE void make_long_profile(const Group& group, const MapRead& read, uint32_t* profile) {
+    const uint32_t words = words_of(uint32_t(read.length));
+    for (uint32_t i = group.lane(); i < 2 * words; i += Group::kLanes) {
+        const bool reverse = i >= words;
+        const uint32_t w = reverse ? i - words : i;
+        uint32_t rows[5] = {0, 0, 0, 0, 0};
+        for (int32_t j = 0; j < kBasesPerWord && int32_t(w) * kBasesPerWord + j < read.length; j++) {
+            const uint8_t code = read.code(int32_t(w) * kBasesPerWord + j, reverse);
+            for (uint8_t base = 0; base < 4; base++) rows[base] |= uint32_t(code == base) << j;
+        }
+        for (int base = 0; base < 5; base++) profile[(reverse * 5 + base) * words + w] = rows[base];
+    }
+    group.sync();
+}
+
+// Called by one lane: as search_window.
+template <class Group>
+GPUALIGN_HOST_DEVICE WindowBest search_long_window(const Group& group, const MapTarget& target, int32_t length, uint32_t begin,
+                                               uint32_t columns, const uint32_t* profile, const ColumnMemory& memory) {
+    const uint32_t words = words_of(uint32_t(length)), last = uint32_t(length - 1) % kBasesPerWord;
+    uint32_t *up = memory.up + group.lane(), *down = memory.down + group.lane();
+    for (uint32_t w = 0; w < words; w++) {
+        up[w * Group::kLanes] = ~0u;
+        down[w * Group::kLanes] = 0;
+    }
+    uint32_t score = uint32_t(length);
+    WindowBest best{score, 0};
+    for (uint32_t c = 0; c < columns; c++) {
+        const uint32_t* rows = profile + code_at(target, int64_t(begin) + c) * words;
+        uint32_t plus = 0, minus = 0;  // the horizontal differences above the word
+        for (uint32_t w = 0; w < words; w++) {
+            const uint32_t vp = up[w * Group::kLanes], vn = down[w * Group::kLanes], eq = rows[w], met = eq | minus;
+            const uint32_t across = (((met & vp) + vp) ^ vp) | met, vertical = eq | vn;
+            uint32_t hp = vn | ~(across | vp), hn = vp & across;
+            const uint32_t at = w + 1 == words ? last : 31;
+            const uint32_t next_plus = hp >> at & 1, next_minus = hn >> at & 1;
+            hp = hp << 1 | plus;
+            hn = hn << 1 | minus;
+            up[w * Group::kLanes] = hn | ~(vertical | hp);
+            down[w * Group::kLanes] = hp & vertical;
+            plus = next_plus;
+            minus = next_minus;
+        }
+        score += plus - minus;
+        if (score < best.distance) best = {score, c + 1};
+    }
+    return best;
+}
+
+// found(window, best) for the windows [from, to), each by a lane; lanes without one call it with an empty window.
+template <class Group, class Found>
+GPUALIGN_HOST_DEVICE void search_long_windows(const Group& group, const MapRead& read, const MapTarget& target,
+                                          const MapWorkspace& workspace, const ColumnMemory& memory, uint32_t from, uint32_t to, Found&& found) {
+    make_long_profile(group, read, memory.profile);
+    const uint32_t words = words_of(uint32_t(read.length));
+    for (uint32_t base = from; base < to; base += Group::kLanes) {
+        const uint32_t c = base + group.lane();
+        WindowBest best{uint32_t(read.length), 0};
+        if (c < to) {
+            const uint64_t candidate = workspace.candidates[c];
+            const uint32_t window = candidate_window(candidate);
+            best = search_long_window(group, target, read.length, workspace.window_begin[window],
+                                      workspace.window_columns[window] & ~kClippedWindow,
+                                      memory.profile + candidate_reverse(candidate) * 5 * words, memory);
+        }
+        found(c < to, c, best);
+    }
+    group.sync();
+}
+
+}  // namespace gpualign
