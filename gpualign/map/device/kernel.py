@@ -22,7 +22,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_on_one_lane, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
-from gpualign.map.device.target import resident_target, target_of
+from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.device.thorough import THOROUGH_COUNTERS, Capacity, TeamShape, Thorough, all_templates, power_of_two
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -289,14 +289,11 @@ def map_on_one_lane(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> DeviceRecords:
     """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
-    reference, model = index.reference, pairs or PairModel()
-    item = MapBatch.of(batch, pairs is not None)
+    model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
     workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, TeamShape(1, 1))
-    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     limits = _limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
-    held = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
-    target = target_of(index, *_addresses(*held))
+    target, _held = host_target(index)
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
     further = workspace.further_records(params, len(batch))
     while True:
