@@ -76,4 +76,6 @@ def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool) -> Work:
     work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
     if chained:
         return replace(work, modules=(("map_chains", chain_defines(True)),))
-    return replace(work, modules=(("map", map_shape(longest).defines),) if longest else ())
+    if not longest:
+        return replace(work, modules=())
+    return replace(work, modules=(("map", map_shape(longest).defines), ("map_thorough", thorough_defines(False))))

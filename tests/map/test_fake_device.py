@@ -66,6 +66,31 @@ def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tup
     assert driver.contexts == []
 
 
+@pytest.mark.parametrize("sensitivity", ["default", "full"])
+def test_nothing_is_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sensitivity: str) -> None:
+    """Not split, clipped or long reads, nor mates that are noise."""
+    genome = GENOMES.read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
+    rng = np.random.default_rng(12)
+    noise = "".join(rng.choice(list("ACGT"), 100))
+    wholes = [genome[at : at + size] for at, size in ((100, 600), (2000, 1000), (5000, 1200))]
+    split = genome[300:380] + reverse_complement(genome[9000:9080])
+    reads = [*wholes, split, noise[:40] + genome[7000:7080], noise, genome[8000:8100], "N" * 50, ""]
+    mates = [reverse_complement(genome[at : at + 100]) for at in (700, 2300, 5400, 600, 7300)]
+    mates += [reverse_complement(genome[8000:8100]), noise[:60] + reverse_complement(genome[8250:8300]), noise, noise]
+    paths = []
+    for number, ends in enumerate((reads, mates)):
+        paths.append(tmp_path / f"{number}.fa")
+        paths[-1].write_text("".join(f">r{i}\n{letters}\n" for i, letters in enumerate(ends)))
+    options = ("--sensitivity", sensitivity, "-I", "400,80")
+    report = tmp_path / "report.json"
+    for files in (paths, paths[:1]):
+        use(FakeDriver())
+        expected = sam_of(cli, *files, *options, "--device", "cpu")
+        assert sam_of(cli, *files, *options, "--device", "cuda", "--json", report) == expected
+        found = json.loads(report.read_text())
+        assert (found["gpu_items"], found["cpu_items"]) == (len(reads) * len(files), 0)
+
+
 def test_host_threads_stage_the_batches(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But those of the first batches, for which no page-locked memory has been made yet."""
     in_place: list[bool] = []

@@ -266,8 +266,7 @@ def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapPar
     room, (target, _held) = Room(), host_target(index)
     while True:
         capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
-        rules, secondary = chain_rules(index, params), params.reporting.secondary
-        at = int(counters.ctypes.data)
+        rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
         batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
         launch = filled("ChainLaunch", target=target, batch=batch, next=at + 4 * ARENA_COUNTERS)
         _native.map_chains_on_one_lane(launch.tobytes())

@@ -342,6 +342,7 @@ _TESTED_LENGTH = 150
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("map", tuning.map_shape(_TESTED_LENGTH).defines),
+    ("map_thorough", tuning.thorough_defines(False)),
     ("map_chains", tuning.chain_defines(long_gaps=True)),
 )
 

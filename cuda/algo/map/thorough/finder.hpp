@@ -31,7 +31,7 @@ struct TemplateState {
     uint32_t further[2], supplementary[2], secondary[2];  // records
     uint32_t first;               // read
     int32_t mates;
-    uint32_t counter;             // of windows
+    uint32_t counters[2];         // of each finder's windows
     uint16_t fate;                // 0: it is mapped; otherwise the flag of its records
     uint8_t has_clipped[2];
 };
@@ -39,21 +39,24 @@ struct TemplateState {
 template <class Group>
 class ThoroughFinder {
 public:
-    GPUALIGN_HD ThoroughFinder(const Group& group, const ThoroughLaunch& launch, const ThoroughMemory& memory, TemplateState& state)
-        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), memory_(memory), state_(state) {}
+    // `number`: of the group; only the first two find.
+    GPUALIGN_HD ThoroughFinder(const Group& group, uint32_t number, const ThoroughLaunch& launch, const ThoroughMemory& memory,
+                               TemplateState& state)
+        : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), number_(number & 1), lists_(memory),
+          own_(memory.finders[number_]), state_(state) {}
 
     // The loci of a mate by itself, best first.
     GPUALIGN_HD_CALL void find(int mate) {
         const MapRead read = state_.reads[mate];
         FoundRead found{0, 0, 0, false, false, false};
-        const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, memory_.seeds);
+        const uint32_t seeds = maps_as_long(rules_, read.length) ? 0 : find_seeds(group_, read, target_, rules_, own_.seeds);
         found.any_hits = seeds > 0;
-        const uint32_t total = count_hits(group_, memory_.seeds.seeds.count, seeds);
+        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds);
         set(mate, found);
         if (launch_.full && !maps_as_long(rules_, read.length)) return find_every(mate, seeds, total);
         for (int32_t depth = 1; found.any_hits; depth = kDepth) {
             SeedHits hits;
-            const uint32_t candidates = candidates_at(group_, read, target_, rules_, memory_.workspace, memory_.seeds, &state_.counter, seeds,
+            const uint32_t candidates = candidates_at(group_, read, target_, rules_, own_.workspace, own_.seeds, &state_.counters[number_], seeds,
                                                       total, depth, hits, found);
             if (found.too_many) break;
             found.near_hits = candidates > 1 ? max_near_hits(group_, hits.list, hits.count) : 0;
@@ -69,10 +72,12 @@ public:
     GPUALIGN_HD const MapRead& read(int mate) const { return state_.reads[mate]; }
     GPUALIGN_HD MixedLoci<DeviceLocals> loci(int mate) const {
         const MapRead& read = state_.reads[mate];
-        return {memory_.loci[mate], state_.found[mate].loci, read.length, read.limit, read.unknown, state_.found[mate].hits_truncated, nullptr, &rules_};
+        return {lists_.loci[mate], state_.found[mate].loci, read.length, read.limit, read.unknown, state_.found[mate].hits_truncated, nullptr,
+                &rules_};
     }
-    GPUALIGN_HD uint32_t* counter() const { return &state_.counter; }
-    GPUALIGN_HD const MapWorkspace& workspace() const { return memory_.workspace; }
+    GPUALIGN_HD uint32_t* counter() const { return &state_.counters[number_]; }
+    GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
+    GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }
 
     // What the windows [from, to) have within the limit is added to the loci.
     GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
@@ -92,7 +97,7 @@ public:
             found.loci += count_bits(mask);
             if (!is_locus || at >= launch_.max_loci) continue;
             const int64_t begin = target_.contig_offsets[local.contig] + local.position;
-            memory_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
+            lists_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
         }
         set(mate, found);
         settle(mate);
@@ -110,17 +115,17 @@ private:
         const MapRead& read = state_.reads[mate];
         FoundRead found = state_.found[mate];
         uint32_t failed = 0;
-        search_long_windows(group_, read, target_, memory_.workspace, memory_.columns, from, to,
+        search_long_windows(group_, read, target_, own_.workspace, own_.columns, from, to,
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
                                 const bool fits = is_window && aligns_whole(read.length, int32_t(best.distance), limit);
                                 const uint32_t mask = group_.ballot(fits), at = found.loci + group_.before(mask);
                                 found.loci += count_bits(mask);
                                 if (!is_window) return;
-                                const uint64_t candidate = memory_.workspace.candidates[c];
+                                const uint64_t candidate = own_.workspace.candidates[c];
                                 const uint32_t seed_hits = candidate_seed_hits(candidate);
                                 if (best_of) best_of[c] = packed(best);
                                 if (!fits) failed = seed_hits > failed ? seed_hits : failed;
-                                else if (at < launch_.max_loci) memory_.loci[mate][at] = locus_of(read, candidate, best);
+                                else if (at < launch_.max_loci) lists_.loci[mate][at] = locus_of(read, candidate, best);
                             });
         failed = group_.largest(failed);
         found.failed = failed > found.failed ? failed : found.failed;
@@ -133,7 +138,7 @@ private:
             if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
             found.loci = launch_.max_loci;
         }
-        found.loci = settle_mixed(group_, state_.reads[mate].limit, memory_.loci[mate], found.loci, memory_.settle);
+        found.loci = settle_mixed(group_, state_.reads[mate].limit, lists_.loci[mate], found.loci, own_.settle);
         set(mate, found);
     }
 
@@ -146,16 +151,16 @@ private:
     }
 
     GPUALIGN_HD uint32_t windows_at_once() const {
-        return memory_.workspace.max_hits < kMaxWindows ? memory_.workspace.max_hits : kMaxWindows;
+        return own_.workspace.max_hits < kMaxWindows ? own_.workspace.max_hits : kMaxWindows;
     }
     GPUALIGN_HD void clear_windows() {
         group_.sync();
-        if (group_.lane() == 0) state_.counter = 0;
+        if (group_.lane() == 0) state_.counters[number_] = 0;
         group_.sync();
     }
     GPUALIGN_HOST_DEVICE void search_added(int mate) {
         group_.sync();
-        add_loci(mate, 0, state_.counter, state_.reads[mate].limit, nullptr);
+        add_loci(mate, 0, state_.counters[number_], state_.reads[mate].limit, nullptr);
         clear_windows();
     }
 
@@ -170,7 +175,7 @@ private:
                 for (int64_t first = 0; first < count; first += at_once) {
                     for (int64_t i = first + group_.lane(); i < count && i < first + at_once; i += Group::kLanes) {
                         const int64_t begin = window_everywhere(left, i, read.limit);
-                        add_window(group_, target_, memory_.workspace, &state_.counter, contig, strand != 0, 0, 0, begin, begin + columns);
+                        add_window(group_, target_, own_.workspace, &state_.counters[number_], contig, strand != 0, 0, 0, begin, begin + columns);
                     }
                     search_added(mate);
                 }
@@ -180,10 +185,10 @@ private:
     // seeds.start: how many hits of each seed have been taken.
     GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
         const MapRead& read = state_.reads[mate];
-        uint64_t* const hits = memory_.workspace.hits;
-        const uint32_t room = memory_.workspace.max_hits, least = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
+        uint64_t* const hits = own_.workspace.hits;
+        const uint32_t room = own_.workspace.max_hits, least = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
         const int64_t bases = target_.contig_offsets[target_.contigs];
-        for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) memory_.seeds.seeds.start[s] = 0;
+        for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
         int64_t stretch = total <= windows_at_once() ? bases : int64_t(kHitStretch);
         uint32_t count = 0;
@@ -208,7 +213,7 @@ private:
 
     // Adds the hits in front of a position to those that there are, if there is room; returns their number, or how many there would be.
     GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t room) {
-        const SeedMemory& memory = memory_.seeds;
+        const SeedMemory& memory = own_.seeds;
         const auto hits_before = [&](uint32_t s) {  // the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
             const uint64_t* entries = target_.index.entries + memory.seeds.first[s];
@@ -230,7 +235,7 @@ private:
             const uint32_t s = base + group_.lane();
             const uint32_t begin = s < seeds ? memory.seeds.start[s] : 0, end = s < seeds ? hits_before(s) : 0;
             uint32_t together;
-            uint64_t* out = memory_.workspace.hits + count + group_.sum_before(end - begin, together);
+            uint64_t* out = own_.workspace.hits + count + group_.sum_before(end - begin, together);
             for (uint32_t i = begin; i < end; i++)
                 *out++ = hit_of(target_.index.entries[memory.seeds.first[s] + i], int32_t(memory.seed_at[s] >> 1), memory.seed_at[s] & 1,
                                 read.length, rules_.k);
@@ -243,7 +248,7 @@ private:
 
     // Windows for the clusters of sorted hits whose diagonals are done; the others' hits stay. Returns how many.
     GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t least) {
-        uint64_t* const hits = memory_.workspace.hits;
+        uint64_t* const hits = own_.workspace.hits;
         uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // of those, on each strand
         for_each_cluster(group_, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
             const bool reverse = hit_reverse(hits[from]);
@@ -252,7 +257,7 @@ private:
             } else if (any_path(hits, count, from, to, read.limit, least)) {
                 for_each_candidate(target_, read.length, read.limit, hits, from, to,
                                    [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
-                                       add_window(group_, target_, memory_.workspace, &state_.counter, contig, reverse, seed_hits,
+                                       add_window(group_, target_, own_.workspace, &state_.counters[number_], contig, reverse, seed_hits,
                                                   diagonal, begin, end);
                                    });
             }
@@ -262,7 +267,7 @@ private:
     }
 
     GPUALIGN_HD Locus locus_of(const MapRead& read, uint64_t candidate, const WindowBest& best) const {
-        const int64_t begin = memory_.workspace.window_begin[candidate_window(candidate)];
+        const int64_t begin = own_.workspace.window_begin[candidate_window(candidate)];
         return whole_locus(0, read.length, rules_.scores, contig_of(target_, begin), candidate_reverse(candidate),
                            int32_t(candidate_seed_hits(candidate)), int32_t(best.distance), begin + best.end);
     }
@@ -271,7 +276,9 @@ private:
     const ThoroughLaunch& launch_;
     const MapTarget& target_;
     const MapRules& rules_;
-    const ThoroughMemory& memory_;
+    const uint32_t number_;
+    const ThoroughMemory& lists_;
+    const FinderMemory& own_;
     TemplateState& state_;
 };
 

@@ -4,10 +4,8 @@
 //
 // A Team has group(), the lanes that work as one; number(), which of kGroups it is; and sync(), until which all groups come.
 #pragma once
-#include "algo/map/chain/band.hpp"
-#include "algo/map/chain/steps.hpp"
 #include "algo/map/pairing.hpp"
-#include "algo/map/thorough/finder.hpp"
+#include "algo/map/thorough/aligner.hpp"
 
 namespace gpualign {
 
@@ -19,10 +17,12 @@ class ThoroughMapper {
 public:
     GPUALIGN_HD ThoroughMapper(const Team& team, const ThoroughLaunch& launch, const ThoroughMemory& memory, TemplateState& state)
         : team_(team), group_(team.group()), launch_(launch), batch_(launch.batch), text_{launch.batch.target}, memory_(memory),
-          state_(state), finder_(group_, launch, memory, state) {}
+          state_(state), finder_(group_, team.number(), launch, memory, state), aligner_(team, launch, memory, state) {}
 
     GPUALIGN_HOST_DEVICE void map(uint32_t number) {
         if (decides()) begin(number);
+        team_.sync();
+        for (int mate = int(team_.number()); mate < state_.mates; mate += int(Team::kGroups)) find(mate);
         team_.sync();
         for (int round = 0; round < 2; round++) chain(round);
         if (decides()) choose();
@@ -36,15 +36,10 @@ public:
 private:
     GPUALIGN_HD bool decides() const { return team_.number() == 0; }
     GPUALIGN_HD bool first_lane() const { return group_.lane() == 0; }
-    GPUALIGN_HD void set_fate(uint16_t flag) {
-        if (first_lane()) state_.fate = flag;
-        group_.sync();
-    }
-    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
-    // first lane asks for all.
-    GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || lacks_room(launch_.chains[0]))) != 0; }
+    GPUALIGN_HD void set_fate(uint16_t flag) { aligner_.set_fate(flag); }
+    GPUALIGN_HD bool ended() const { return aligner_.ended(); }
 
-    GPUALIGN_HD_CALL void begin(uint32_t number) {
+    GPUALIGN_HD void begin(uint32_t number) {
         const uint32_t first = batch_.templates[number];
         const int32_t mates = int32_t(batch_.templates[number + 1] - first);
         if (first_lane()) {
@@ -52,13 +47,6 @@ private:
             state_.mates = mates;
             state_.fate = 0;
             for (int mate = 0; mate < mates; mate++) begin_read(mate);
-        }
-        group_.sync();
-        for (int mate = 0; mate < mates; mate++) load(mate);
-        for (int mate = 0; mate < mates; mate++) {
-            finder_.find(mate);
-            if (state_.found[mate].too_many || wants_neighbours(mate)) set_fate(MapRecord::kOnHost);
-            plan(mate);
         }
         group_.sync();
     }
@@ -93,6 +81,15 @@ private:
         group_.sync();
     }
 
+    // The loci of a mate by itself.
+    GPUALIGN_HOST_DEVICE void find(int mate) {
+        load(mate);
+        finder_.find(mate);
+        if (state_.found[mate].too_many || wants_neighbours(mate)) set_fate(MapRecord::kOnHost);
+        plan(mate);
+        group_.sync();
+    }
+
     // Which chains to look for.
     GPUALIGN_HD void plan(int mate) {
         const FoundRead& found = state_.found[mate];
@@ -118,7 +115,7 @@ private:
         for (int mate = 0; mate < state_.mates; mate++) {
             if (!wants_chains(mate)) continue;
             const ChainRead& read = chains.state[state_.first + uint32_t(mate)];
-            for (uint32_t c = team_.number(); c < read.chosen; c += Team::kGroups) complete_chain(chains, read.first_chosen + c);
+            for (uint32_t c = team_.number(); c < read.chosen; c += Team::kGroups) aligner_.complete_chain(chains, read.first_chosen + c);
         }
         team_.sync();
         if (decides())
@@ -127,39 +124,6 @@ private:
         team_.sync();
     }
     GPUALIGN_HD bool wants_chains(int mate) const { return state_.depth[mate].max_hits != 0; }
-
-    // The dynamic programs of a chain, its cuts, theirs, and its alignments.
-    GPUALIGN_HD_CALL void complete_chain(const ChainBatch& chains, uint32_t number) {
-        if (ended()) return;
-        const ChosenChain& chain = chains.chains.items[number];
-        const ChainPoint* points = chains.points.items + chain.first_point;
-        align(chains, 0, chain.left);
-        for (uint32_t p = 0; p + 1 < chain.points; p++) align(chains, 0, points[p].after.task);
-        align(chains, 0, chain.right);
-        if (ended()) return;
-        if (first_lane()) cut_chain(chains, number);
-        group_.sync();
-        if (ended()) return;
-        for (uint32_t r = 0; r < chain.runs; r++) {
-            const ChainRun& run = chains.runs.items[chain.first_run + r];
-            if (run.left_round) align(chains, 1, run.left);
-            if (run.right_round) align(chains, 1, run.right);
-        }
-        if (ended()) return;
-        if (first_lane()) finish_chain(chains, text_, number);
-        group_.sync();
-    }
-
-    // A task that has not been done.
-    GPUALIGN_HD_CALL void align(const ChainBatch& chains, int round, uint32_t number) {
-        if (number >= kBrokenSegment || number == kNoItem) return;
-        BandTask& task = chains.tasks[round].items[number];
-        if (task.operations) return;
-        if (BandWorkspace::bytes(uint64_t(task.rows), uint64_t(task.band)) > launch_.band_bytes) return set_fate(MapRecord::kOnHost);
-        uint8_t* const memory = memory_.bands + team_.number() * launch_.band_bytes;
-        const BandWorkspace workspace = BandWorkspace::at(memory, uint64_t(task.rows), uint64_t(task.band));
-        BandAligner<LongGaps, Group, TargetText>(group_, chains, text_, task, workspace).run();
-    }
 
     // Ranks a mate's alignments, and tells whether to look for more.
     GPUALIGN_HOST_DEVICE void end_chains(int round, int mate) {
@@ -218,21 +182,22 @@ private:
     GPUALIGN_HD_CALL void find_clipped(int mate, uint32_t windows) {
         const MapRead& read = state_.reads[mate];
         const int32_t limit = 2 * read.limit;
-        uint64_t* const best_of = memory_.workspace.hits;
-        search_long_windows(group_, read, batch_.target, memory_.workspace, memory_.columns, 0, windows,
+        uint64_t* const best_of = finder_.workspace().hits;
+        search_long_windows(group_, read, batch_.target, finder_.workspace(), finder_.columns(), 0, windows,
                             [&](bool is_window, uint32_t c, const WindowBest& best) {
                                 if (is_window) best_of[c] = packed(best);
                             });
         for (uint32_t w = 0; w < windows && !ended(); w++) {
             const WindowBest best = unpacked(best_of[w]);
-            const uint64_t candidate = memory_.workspace.candidates[w];
-            const int64_t begin = memory_.workspace.window_begin[candidate_window(candidate)];
-            const int64_t columns = memory_.workspace.window_columns[candidate_window(candidate)] & ~kClippedWindow;
+            const uint64_t candidate = finder_.workspace().candidates[w];
+            const int64_t begin = finder_.workspace().window_begin[candidate_window(candidate)];
+            const int64_t columns = finder_.workspace().window_columns[candidate_window(candidate)] & ~kClippedWindow;
             const bool whole = best.distance <= uint32_t(limit), reverse = candidate_reverse(candidate);
             if (!whole && columns > kWidestWindow) continue;
             const uint32_t contig = contig_of(batch_.target, begin);
-            const uint32_t task = whole ? align_whole(mate, reverse, contig, begin + best.end, limit)
-                                        : align_diagonals(mate, reverse, contig, begin - read.length, window_band(columns, read.length));
+            const uint32_t task =
+                whole ? aligner_.align_whole(mate, reverse, contig, begin + best.end, limit)
+                      : aligner_.align_diagonals(mate, reverse, contig, begin - read.length, window_band(columns, read.length));
             if (task != kNoItem) keep_clipped(mate, launch_.chains[0].tasks[0].items[task], contig, reverse);
         }
         if (state_.has_clipped[mate]) finder_.add_locals(mate, locals(mate));
@@ -262,28 +227,6 @@ private:
             state_.has_clipped[mate] = 1;
         }
         group_.sync();
-    }
-
-    // The read from end to end within `limit` diagonals of the one that ends there; the number of the task that is done, or kNoItem.
-    GPUALIGN_HD uint32_t align_whole(int mate, bool reverse, uint32_t contig, int64_t end, int32_t limit) {
-        return align_diagonals(mate, reverse, contig, end - state_.reads[mate].length - limit, 2 * limit + 1);
-    }
-    GPUALIGN_HD_CALL uint32_t align_diagonals(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) {
-        const ChainBatch& chains = launch_.chains[0];
-        const uint32_t r = state_.first + uint32_t(mate);
-        BandTask task{};
-        task.rows = state_.reads[mate].length;
-        task.band = band;
-        task.diagonal = diagonal;
-        task.begin_pin = task.end_pin = kFreeEnd;
-        task.read = r;
-        task.contig = contig;
-        task.reverse = reverse != ((chains.state[r].flipped & 1) != 0);
-        const uint32_t number = group_.from(first_lane() ? add_task(chains.tasks[0], task) : 0u, 0);
-        group_.sync();
-        if (number == kNoItem) return kNoItem;
-        align(chains, 0, number);
-        return ended() ? kNoItem : number;
     }
 
     // How many records a read has, and where they lie.
@@ -378,7 +321,7 @@ private:
             facts.score = read.length * batch_.rules.scores.match;
             return put(to, facts, &all, 1);
         }
-        const uint32_t number = align_whole(mate, locus.reverse, locus.contig, locus.end, read.limit);
+        const uint32_t number = aligner_.align_whole(mate, locus.reverse, locus.contig, locus.end, read.limit);
         if (number == kNoItem) return;
         const BandTask& task = launch_.chains[0].tasks[0].items[number];
         facts.position = uint32_t(task.begin - left);
@@ -423,6 +366,7 @@ private:
     const ThoroughMemory& memory_;
     TemplateState& state_;
     ThoroughFinder<Group> finder_;
+    ThoroughAligner<LongGaps, Team> aligner_;
 };
 
 // A lane by itself.

@@ -23,14 +23,19 @@ struct ColumnMemory {
     uint32_t *up, *down;
 };
 
-struct ThoroughMemory {
+// Of a group that looks for a mate's loci.
+struct FinderMemory {
     SeedMemory seeds;
     MapWorkspace workspace;
     ColumnMemory columns;
-    Locus* loci[2];         // max_loci each
-    uint32_t* secondary[2];  // numbers of loci
     SettleMemory settle;
-    uint8_t* bands;  // of all groups
+};
+
+struct ThoroughMemory {
+    FinderMemory finders[2];  // of the first groups
+    Locus* loci[2];           // of each mate, max_loci
+    uint32_t* secondary[2];   // numbers of loci
+    uint8_t* bands;           // of all groups
 };
 
 // Takes arrays out of a block of memory, one after the other.
@@ -52,11 +57,8 @@ private:
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
 
-// The memory that begins at an address; `end` is where it ends.
-GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes,
-                                                uint32_t groups, uint32_t lanes, uint8_t*& end) {
-    MemoryCursor cursor(address);
-    ThoroughMemory memory{};
+GPUALIGN_HOST_DEVICE FinderMemory finder_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint32_t lanes) {
+    FinderMemory memory{};
     memory.seeds.hashes = cursor.take<uint64_t>(longest);
     memory.seeds.seeds.first = cursor.take<uint32_t>(longest);
     memory.seeds.seeds.count = cursor.take<uint32_t>(longest);
@@ -71,12 +73,22 @@ GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t l
     memory.columns.profile = cursor.take<uint32_t>(10 * uint64_t(words_of(longest)));
     memory.columns.up = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
     memory.columns.down = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
+    memory.settle.by_position = cursor.take<uint64_t>(max_loci);
+    memory.settle.rank = cursor.take<uint32_t>(max_loci);
+    return memory;
+}
+
+// The memory that begins at an address; `end` is where it ends.
+GPUALIGN_HOST_DEVICE ThoroughMemory thorough_memory(uint8_t* address, uint32_t longest, uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes,
+                                                uint32_t groups, uint32_t lanes, uint8_t*& end) {
+    MemoryCursor cursor(address);
+    ThoroughMemory memory{};
+    for (int finder = 0; finder < (groups > 1 ? 2 : 1); finder++)
+        memory.finders[finder] = finder_memory(cursor, longest, max_hits, max_loci, lanes);
     for (int mate = 0; mate < 2; mate++) {
         memory.loci[mate] = cursor.take<Locus>(max_loci);
         memory.secondary[mate] = cursor.take<uint32_t>(max_loci);
     }
-    memory.settle.by_position = cursor.take<uint64_t>(max_loci);
-    memory.settle.rank = cursor.take<uint32_t>(max_loci);
     memory.bands = cursor.take<uint8_t>(groups * band_bytes);
     end = cursor.end();
     return memory;

@@ -1,0 +1,92 @@
+// The dynamic programs of a template, each by one group of a team.
+#pragma once
+#include "algo/map/chain/band.hpp"
+#include "algo/map/chain/steps.hpp"
+#include "algo/map/thorough/finder.hpp"
+
+namespace gpualign {
+
+template <bool LongGaps, class Team>
+class ThoroughAligner {
+    using Group = typename Team::Group;
+
+public:
+    GPUALIGN_HD ThoroughAligner(const Team& team, const ThoroughLaunch& launch, const ThoroughMemory& memory, TemplateState& state)
+        : team_(team), group_(team.group()), launch_(launch), text_{launch.batch.target}, memory_(memory), state_(state) {}
+
+    GPUALIGN_HD void set_fate(uint16_t flag) {
+        if (first_lane()) state_.fate = flag;
+        group_.sync();
+    }
+    // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
+    // first lane asks for all.
+    GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || lacks_room(launch_.chains[0]))) != 0; }
+
+    // The dynamic programs of a chain, its cuts, theirs, and its alignments.
+    GPUALIGN_HD_CALL void complete_chain(const ChainBatch& chains, uint32_t number) {
+        if (ended()) return;
+        const ChosenChain& chain = chains.chains.items[number];
+        const ChainPoint* points = chains.points.items + chain.first_point;
+        align(chains, 0, chain.left);
+        for (uint32_t p = 0; p + 1 < chain.points; p++) align(chains, 0, points[p].after.task);
+        align(chains, 0, chain.right);
+        if (ended()) return;
+        if (first_lane()) cut_chain(chains, number);
+        group_.sync();
+        if (ended()) return;
+        for (uint32_t r = 0; r < chain.runs; r++) {
+            const ChainRun& run = chains.runs.items[chain.first_run + r];
+            if (run.left_round) align(chains, 1, run.left);
+            if (run.right_round) align(chains, 1, run.right);
+        }
+        if (ended()) return;
+        if (first_lane()) finish_chain(chains, text_, number);
+        group_.sync();
+    }
+
+    // The read from end to end within `limit` diagonals of the one that ends there; the number of the task that is done, or kNoItem.
+    GPUALIGN_HD uint32_t align_whole(int mate, bool reverse, uint32_t contig, int64_t end, int32_t limit) {
+        return align_diagonals(mate, reverse, contig, end - state_.reads[mate].length - limit, 2 * limit + 1);
+    }
+    // Any part of the read, on so many diagonals.
+    GPUALIGN_HD_CALL uint32_t align_diagonals(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) {
+        const ChainBatch& chains = launch_.chains[0];
+        const uint32_t r = state_.first + uint32_t(mate);
+        BandTask task{};
+        task.rows = state_.reads[mate].length;
+        task.band = band;
+        task.diagonal = diagonal;
+        task.begin_pin = task.end_pin = kFreeEnd;
+        task.read = r;
+        task.contig = contig;
+        task.reverse = reverse != ((chains.state[r].flipped & 1) != 0);
+        const uint32_t number = group_.from(first_lane() ? add_task(chains.tasks[0], task) : 0u, 0);
+        group_.sync();
+        if (number == kNoItem) return kNoItem;
+        align(chains, 0, number);
+        return ended() ? kNoItem : number;
+    }
+
+private:
+    GPUALIGN_HD bool first_lane() const { return group_.lane() == 0; }
+
+    // A task that has not been done.
+    GPUALIGN_HD_CALL void align(const ChainBatch& chains, int round, uint32_t number) {
+        if (number >= kBrokenSegment || number == kNoItem) return;
+        BandTask& task = chains.tasks[round].items[number];
+        if (task.operations) return;
+        if (BandWorkspace::bytes(uint64_t(task.rows), uint64_t(task.band)) > launch_.band_bytes) return set_fate(MapRecord::kOnHost);
+        uint8_t* const memory = memory_.bands + team_.number() * launch_.band_bytes;
+        const BandWorkspace workspace = BandWorkspace::at(memory, uint64_t(task.rows), uint64_t(task.band));
+        BandAligner<LongGaps, Group, TargetText>(group_, chains, text_, task, workspace).run();
+    }
+
+    const Team& team_;
+    const Group group_;
+    const ThoroughLaunch& launch_;
+    const TargetText text_;
+    const ThoroughMemory& memory_;
+    TemplateState& state_;
+};
+
+}  // namespace gpualign
