@@ -50,6 +50,19 @@ def assert_same(
         assert np.array_equal(getattr(merged, field.name), getattr(expected, field.name)), field.name
 
 
+def assert_left_are_neighbours(found: DeviceRecords, batch: SequenceBatch, index: MinimizerIndex) -> None:
+    """Only templates are left to the CPU that have a read which may want its neighbours: a short one, or one with N."""
+    window = index.params.k + index.params.w - 1
+
+    def may_want(i: int) -> bool:
+        read = batch.sequence(i)
+        return len(read) < 3 * window or b"N" in read
+
+    for i in np.flatnonzero(found.left).tolist():
+        mate = 0 if batch.mates is None else {0: 0, 1: 1, 2: -1}[int(batch.mates[i])]
+        assert may_want(i) or may_want(i + mate)
+
+
 def pair(genome: str, start: int, insert: int, name: str, length: int = 100) -> tuple[Record, Record]:
     """Ends of the fragment [start, start + insert), facing each other."""
     left = genome[start : start + length]
