@@ -195,9 +195,8 @@ private:
             const bool whole = best.distance <= uint32_t(limit), reverse = candidate_reverse(candidate);
             if (!whole && columns > kWidestWindow) continue;
             const uint32_t contig = contig_of(batch_.target, begin);
-            const uint32_t task =
-                whole ? aligner_.align_whole(mate, reverse, contig, begin + best.end, limit)
-                      : aligner_.align_diagonals(mate, reverse, contig, begin - read.length, window_band(columns, read.length));
+            if (!whole) return set_fate(MapRecord::kOnHost);  // the host looks for any part of it
+            const uint32_t task = aligner_.align_whole(mate, reverse, contig, begin + best.end, limit);
             if (task != kNoItem) keep_clipped(mate, launch_.chains[0].tasks[0].items[task], contig, reverse);
         }
         if (state_.has_clipped[mate]) finder_.add_locals(mate, locals(mate));
