@@ -8,10 +8,10 @@
 #define LONG_GAPS 0
 #endif
 #ifndef WARPS
-#define WARPS 4
+#define WARPS 16
 #endif
 #ifndef BLOCKS
-#define BLOCKS 4
+#define BLOCKS 2
 #endif
 
 using namespace gpualign;

@@ -40,8 +40,8 @@ def map_shape(longest: int) -> MapShape:
 
 
 #: of the kernel that maps templates thoroughly: warps a block, which is a team, and blocks a multiprocessor
-THOROUGH_WARPS = 4
-THOROUGH_BLOCKS = 4
+THOROUGH_WARPS = 16
+THOROUGH_BLOCKS = 2
 
 
 def thorough_defines(long_gaps: bool) -> dict[str, str]:

@@ -62,7 +62,7 @@ class MapThoroughly:
 
     def __call__(self, launch, grid, block, shared=0, stream=None):
         assert grid[0] > 0
-        assert block == (128, 1, 1)
+        assert block == (512, 1, 1)
         _native.map_thoroughly_on_one_lane(launch.tobytes())
 
 

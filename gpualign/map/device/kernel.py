@@ -219,14 +219,14 @@ class MapKernel:
         """
         if item.templates == 0:
             return DeviceRecords(((np.zeros(0, np.uint8), 0),))
-        slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
-        records = slot.part_with("records")
-        assert records is not None
-        records = records[: self._records_bytes(item)]
         while self._thorough.lacking(slot.pinned("counters", THOROUGH_COUNTERS, np.uint32), self._capacity[id(slot)]):
             self.submit(slot, item)
             slot.submitted()
             slot.wait()
+        slot.part_with("batch")  # where the block had to be staged here: a host thread may fill it with the next batch
+        records = slot.part_with("records")
+        assert records is not None
+        records = records[: self._records_bytes(item)]
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come

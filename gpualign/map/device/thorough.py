@@ -22,10 +22,10 @@ from gpualign.map.params import MapParams
 
 #: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
 _ROOM: Mapping[str, tuple[float, float]] = {
-    "hashes": (0.1, 40),
+    "hashes": (0.1, 20),
     "seeds": (0.0, 2),
-    "anchors": (0.0, 60),
-    "candidates": (0.0, 10),
+    "anchors": (0.0, 200),
+    "candidates": (0.0, 20),
     "chains": (0.0, 1),
     "points": (0.0, 2),
     "tasks": (0.0, 3),
