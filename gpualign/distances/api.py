@@ -330,9 +330,8 @@ def _lcs_scores(
 
 
 def _score_rows(problem: PairProblem, options: RunOptions) -> Iterator[Rows]:
-    both = min(problem.query_lengths.min(initial=0), problem.target_lengths.min(initial=0))
-    longest = max(problem.query_lengths.max(initial=0), problem.target_lengths.max(initial=0))
-    if options.device != "cpu" and both > 0 and longest <= tuning.LONGEST:
+    lengths = np.concatenate([problem.query_lengths, problem.target_lengths])
+    if options.device != "cpu" and lengths.all() and lengths.max(initial=0) <= tuning.LONGEST:
         cells = float(len(problem.queries[0].codes)) * float(len(problem.targets.codes))
         backend = backend_for(options, work_of(cells, problem.gap_open > problem.gap_extend, traced=False))
         if isinstance(backend, CudaBackend):

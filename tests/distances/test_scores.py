@@ -11,6 +11,8 @@ from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
 from gpualign import scores
+from gpualign.distances import api
+from gpualign.engine.cuda import CudaBackend
 from gpualign.errors import InputError, UsageError
 from tests.helpers.distance_cases import CODE_POINTS, DNA, related_sets
 
@@ -70,6 +72,21 @@ def test_a_set_with_itself_pairs_each_once(device: str) -> None:
     assert list(zip(pairs.query.tolist(), pairs.target.tolist(), pairs.value.tolist(), strict=True)) == [(0, 1, 11)]
     best: Any = scores(["ACGT", "ACGA", "TTTT"], nearest=1, device=device)
     assert best.target.tolist() == [[1], [0], [0]]
+
+
+def test_a_device_that_is_asked_for_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def rows(problem: Any, devices: Any) -> Any:
+        asked.append((len(problem.query_lengths), len(problem.target_lengths)))
+        yield 0, np.full(asked[-1], 7, np.int32)
+
+    backend = CudaBackend.__new__(CudaBackend)
+    backend.devices = []
+    monkeypatch.setattr(api, "backend_for", lambda options, work: backend)
+    monkeypatch.setattr(api, "score_rows_on_devices", rows)
+    assert np.asarray(scores(["ACGT"], ["A", "CC"], device="cuda:0")).tolist() == [[7, 7]]
+    assert asked == [(1, 2)]
 
 
 def test_what_cannot_be_scored_is_refused() -> None:
