@@ -13,6 +13,7 @@ void bind_bgzf(nanobind::module_& m);
 void bind_cpu(nanobind::module_& m);
 void bind_duplicates(nanobind::module_& m);
 void bind_distances(nanobind::module_& m);
+void bind_scores(nanobind::module_& m);
 void bind_fastx(nanobind::module_& m);
 void bind_mems(nanobind::module_& m);
 void bind_pairwise(nanobind::module_& m);

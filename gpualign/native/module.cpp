@@ -17,6 +17,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_cpu(m);
     gpualign::bind_duplicates(m);
     gpualign::bind_distances(m);
+    gpualign::bind_scores(m);
     gpualign::bind_fastx(m);
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);

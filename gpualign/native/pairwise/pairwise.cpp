@@ -4,82 +4,11 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "pairwise/lanes.hpp"
-#include "pairwise/long.hpp"
+#include "pairwise/engines.hpp"
 
 namespace gpualign {
 namespace nw {
 namespace {
-
-struct Sequences {
-    const uint8_t* codes;
-    const int64_t* offsets;
-    int64_t count;
-
-    const uint8_t* begin(int64_t i) const { return codes + offsets[i]; }
-    int32_t length(int64_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
-};
-
-enum Width { narrow, middle, wide, single, widths };
-
-// One engine of each kind, made when first needed; a caller owns one set.
-struct Engines {
-    template <class Word>
-    struct Three {
-        Engine<Word, false, false> linear;
-        Engine<Word, true, false> affine;
-        Engine<Word, true, true> local;
-    };
-    Three<Vec<int8_t>> narrow_words;
-    Three<Vec<int16_t>> middle_words;
-    Three<Vec<int32_t>> wide_words;
-    Three<int32_t> single_words;
-
-    template <class Word>
-    static void run(Three<Word>& engines, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced,
-                    int64_t table_bytes) {
-        if (scheme.local) engines.local.run(scheme, pairs, count, shared, traced, table_bytes);
-        else if (scheme.affine()) engines.affine.run(scheme, pairs, count, shared, traced, table_bytes);
-        else engines.linear.run(scheme, pairs, count, shared, traced, table_bytes);
-    }
-    void run(Width width, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t bytes) {
-        switch (width) {
-            case narrow: return run(narrow_words, scheme, pairs, count, shared, traced, bytes);
-            case middle: return run(middle_words, scheme, pairs, count, shared, traced, bytes);
-            case wide: return run(wide_words, scheme, pairs, count, shared, traced, bytes);
-            default: return run(single_words, scheme, pairs, count, shared, traced, bytes);
-        }
-    }
-};
-
-int lanes_of(Width width) {
-    const int lanes[] = {Vec<int8_t>::lanes, Vec<int16_t>::lanes, Vec<int32_t>::lanes, 1};
-    return lanes[width];
-}
-
-Width width_of(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
-    // a group of lanes keeps at least two borders of all its rows
-    if (traced && int64_t(pair.n) * 8 * GPUALIGN_VECTOR_BYTES > table_bytes) return single;
-    if (fits<int8_t>(scheme, pair.n, pair.m)) return narrow;
-    if (fits<int16_t>(scheme, pair.n, pair.m)) return middle;
-    return wide;
-}
-
-// One sequence is empty: nothing to compute.
-void align_empty(const Scheme& scheme, Pair& pair) {
-    const bool of_target = pair.n == 0;
-    const int64_t length = of_target ? pair.m : pair.n;
-    const bool free_start = of_target ? scheme.free_target_start : scheme.free_query_start;
-    const bool free_end = of_target ? scheme.free_target_end : scheme.free_query_end;
-    pair.score = pair.start_i = pair.start_j = pair.end_i = pair.end_j = 0;
-    pair.cigar.clear();
-    if (scheme.local || length == 0 || free_start || free_end) return;
-    const EndGap start = of_target ? scheme.ends.target_start : scheme.ends.query_start;
-    const EndGap end = of_target ? scheme.ends.target_end : scheme.ends.query_end;
-    pair.score = int32_t(-std::min(start.cost(length), end.cost(length)));
-    (of_target ? pair.end_j : pair.end_i) = int32_t(length);
-    pair.cigar.push_back(uint32_t(length) << 4 | (of_target ? op_delete : op_insert));
-}
 
 struct Results {
     bool traced;
@@ -163,18 +92,11 @@ private:
         if (width == wide && traced_ && int(list.size()) * 2 > lanes_of(width)) return;
         const auto aligned = [&](uint32_t p) {
             Pair pair = load(p);
-            const bool done = scheme_.affine() ? align_long<true>(pair) : align_long<false>(pair);
+            const bool done = align_with_all_lanes(scheme_, pair, traced_, table_bytes_, pair_threads_);
             if (done) results.take(p, pair, identical_);
             return done;
         };
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
-    }
-
-    template <bool Affine>
-    bool align_long(Pair& pair) {
-        if (!LongPair<Affine>::suits(scheme_, pair, traced_, table_bytes_)) return false;
-        LongPair<Affine>(scheme_, pair_threads_).run(pair, traced_, table_bytes_);
-        return true;
     }
 
     // Full groups of one query first; what is left over shares lanes with other queries.
@@ -233,13 +155,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
             target.data()[p] >= targets.count)
             throw nb::value_error("a pair names no sequence");
     }
-    const auto gap = [&](int end) { return EndGap{end_gaps.data()[2 * end], end_gaps.data()[2 * end + 1]}; };
-    const Scheme scheme{scores.data(),      symbols,
-                        open,               extend,
-                        local,              bool(free_ends & 1),
-                        bool(free_ends & 2), bool(free_ends & 4),
-                        bool(free_ends & 8), EndGaps{gap(0), gap(1), gap(2), gap(3)},
-                        match_mismatch};
+    const Scheme scheme = scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};

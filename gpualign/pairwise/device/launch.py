@@ -36,10 +36,7 @@ class PairwiseLauncher:
         self.device, self.problem = device, problem
         self.strands = [self._sequences(strand) for strand in problem.queries]
         self.targets = self._sequences(problem.targets)
-        scoring = problem.scoring
-        (self._scores,) = device.resident(
-            f"scores {id(scoring)}", lambda: DeviceArrays(device, scoring.scores, owner=scoring)
-        ).addresses
+        self._scores = self._table_of_scores()
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         if problem.traced and problem.from_corners:
@@ -66,6 +63,14 @@ class PairwiseLauncher:
         resident = self.device.resident(f"sequences {id(sequences)}", copy)
         codes, offsets = resident.addresses
         return filled("DeviceSequences", codes=codes, offsets=offsets)
+
+    def _table_of_scores(self) -> int:
+        """The address of the scoring's table, copied once a device."""
+        scoring = self.problem.scoring
+        key = f"scores {id(scoring)}"
+        resident = self.device.resident(key, lambda: DeviceArrays(self.device, scoring.scores, owner=scoring))
+        address: int = resident.addresses[0]
+        return address
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""
@@ -128,7 +133,7 @@ class PairwiseLauncher:
         queries, targets = block.queries, block.targets
         if order is not None:
             queries, targets = queries[order], targets[order]
-        name, shared = self._lazy_kernel(words)
+        name, shared = self.lazy_kernel(words)
         function, blocks = self.function(name, shared)
         work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
         blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
@@ -178,7 +183,7 @@ class PairwiseLauncher:
         slot.wait()
         return found
 
-    def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
+    def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""
         scoring, affine = self.problem.scoring, self._gaps == "affine"
         ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"
