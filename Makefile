@@ -127,9 +127,10 @@ man: $(VENV)/installed
 	$(PIP_INSTALL) click-man
 	$(BIN)/python packaging/make_man.py build/man
 
-# Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device.
+# Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device. With
+# WHEEL=FILE.whl those of a wheel that are of these sources, in a second.
 kernels:
-	$(PYTHON) -m gpualign.cli.prebuild
+	$(PYTHON) -m gpualign.cli.prebuild $(if $(WHEEL),--wheel $(WHEEL))
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .

@@ -33,6 +33,8 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 #: extensions of outputs that are compressed, as bgzf is gzip
 _PACKED_AS = (".gz", ".bgz")
+#: an empty block of bgzf
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
@@ -65,12 +67,13 @@ class InputFile:
         self.path = path
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
-            head = _read_fully(self._file, _HEAD_SIZE)
+            head = read_fully(self._file, _HEAD_SIZE)
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
             raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
-        self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
+        self._rewound = Rewound(head, self._file)
+        self._raw = io.BufferedReader(self._rewound, _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
@@ -118,7 +121,7 @@ class InputFile:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end of the input."""
-        return self._checked(_read_fully, size)
+        return self._checked(read_fully, size)
 
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
@@ -134,8 +137,14 @@ class InputFile:
         while (piece := self._checked(_next_piece, pieces)) is not None:
             yield piece
 
+    def marked_end(self) -> bool:
+        """Whether bgzf ends in the empty block that every BAM file ends in; True of what is no bgzf."""
+        return not self.bgzf or self.tail(len(BGZF_END)) == BGZF_END
+
     def tail(self, size: int) -> bytes:
-        """The last bytes of a file on disk as it is stored."""
+        """The last bytes as they are stored, up to 64: of a file, or of a pipe that has been read to its end."""
+        if not self.regular:
+            return self._rewound.last[-size:]
         descriptor = self._file.fileno()
         return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
 
@@ -268,7 +277,7 @@ def _raw_standard_input() -> Any:
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
-def _read_fully(stream: Any, size: int) -> bytes:
+def read_fully(stream: Any, size: int) -> bytes:
     """``size`` bytes, fewer only at the end: a pipe gives what its writer has written so far."""
     parts: list[bytes] = []
     missing = size
