@@ -12,6 +12,7 @@ from gpualign.io.bam_reads import BamChunk, BamReads
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2
@@ -136,6 +137,7 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     return header
 
 
+@STEPS.at("parse")
 def to_batch(item: Chunk | BamChunk | SequenceBatch) -> SequenceBatch:
     """Parse a chunk; a batch stays as it is."""
     if isinstance(item, BamChunk):
