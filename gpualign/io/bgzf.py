@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
@@ -101,10 +102,14 @@ class BgzfReader(io.RawIOBase):
         self._texts.close()  # type: ignore[attr-defined]
         super().close()
 
+    @STEPS.at("read")
+    def _read(self) -> bytes:
+        return self._stream.read(_GROUP_BYTES)
+
     def _groups(self) -> Iterator[bytes]:
         """Whole blocks, about a MiB at a time, to the end or to the first member that is no block."""
         rest = b""
-        while data := self._stream.read(_GROUP_BYTES):
+        while data := self._read():
             data = rest + data
             end = 0
             while len(data) >= end + _HEADER_BYTES and is_bgzf(data[end : end + _HEADER_BYTES]):
@@ -134,6 +139,7 @@ def _isal() -> Any:
     return _native.IsalLibrary(*addresses)
 
 
+@STEPS.at("inflate")
 def _inflated(group: bytes) -> Inflated:
     if (isal := _isal()) is not None:
         try:
@@ -198,6 +204,13 @@ class BgzfWriter:
         self._rest = bytes(view[end:])
         return len(data)
 
+    def write_blocks(self, blocks: bytes | memoryview) -> None:
+        """Hand on whole blocks as they are."""
+        if self._rest:
+            self._submit(self._rest)
+            self._rest = b""
+        self._out.write(blocks)
+
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
@@ -228,6 +241,7 @@ def bgzf_writer(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@STEPS.at("deflate")
 def _blocks(content: bytes | memoryview) -> bytes | memoryview:
     if (isal := _isal()) is not None:
         return memoryview(isal.compress(np.frombuffer(content, np.uint8)))

@@ -22,6 +22,7 @@ from gpualign.errors import GpualignError, InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
+from gpualign.streaming.clock import STEPS
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
@@ -157,8 +158,9 @@ class InputFile:
         text = np.empty(size, np.uint8)
         read = 0
         try:
-            while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
-                read += count
+            with STEPS.at("read"):
+                while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
+                    read += count
         except OSError as error:
             raise InputError(os_reason(error), self.path) from error
         if read < size:
@@ -167,7 +169,8 @@ class InputFile:
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         try:
-            return read(self._stream, argument)
+            with self._step():
+                return read(self._stream, argument)
         except EOFError as error:
             raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:
@@ -176,6 +179,12 @@ class InputFile:
             # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
             what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
             raise InputError(what, self.path) from error
+
+    def _step(self) -> contextlib.AbstractContextManager[None]:
+        """What a thread does that reads: where others inflate they say so themselves."""
+        if self.in_pieces:
+            return contextlib.nullcontext()
+        return STEPS.at("read" if self._stream is self._raw else "inflate")
 
     def close(self) -> None:
         if self._stream is not self._raw:
@@ -206,8 +215,9 @@ class OutputFile:
     def write(self, data: bytes | memoryview) -> None:
         rest = memoryview(data).cast("B")
         try:
-            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
-                rest = rest[self._stream.write(rest) :]
+            with STEPS.at("write"):
+                while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+                    rest = rest[self._stream.write(rest) :]
         except BrokenPipeError:
             raise
         except OSError as error:

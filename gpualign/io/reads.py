@@ -13,6 +13,7 @@ from gpualign.io.cram_input import CramInput
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2
@@ -148,6 +149,7 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     return header
 
 
+@STEPS.at("parse")
 def to_batch(item: Chunk | BamChunk | SequenceBatch) -> SequenceBatch:
     """Parse a chunk; a batch stays as it is."""
     if isinstance(item, BamChunk):

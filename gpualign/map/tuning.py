@@ -51,9 +51,16 @@ def chain_defines(long_gaps: bool) -> dict[str, str]:
     return {"LONG_GAPS": str(int(long_gaps))}
 
 
+def text_defines(bam: bool) -> dict[str, str]:
+    """Of the kernels that write records, as SAM lines or BAM's bytes."""
+    return {"FORM": "BamForm" if bam else "SamForm"}
+
+
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_text", text_defines(bam)) for bam in (False, True)),
+    ("bgzf", {}),
 )
 
 #: a core's rate is of bases of reads

@@ -30,6 +30,7 @@ void bind_chain_device(nanobind::module_& m);
 void bind_long_reads(nanobind::module_& m);
 void bind_lcs(nanobind::module_& m);
 void bind_sam(nanobind::module_& m);
+void bind_text_device(nanobind::module_& m);
 void bind_record_changes(nanobind::module_& m);
 void bind_alt_records(nanobind::module_& m);
 void bind_split_index(nanobind::module_& m);

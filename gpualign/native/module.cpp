@@ -34,6 +34,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_chain_device(m);
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
+    gpualign::bind_text_device(m);
     gpualign::bind_record_changes(m);
     gpualign::bind_alt_records(m);
     gpualign::bind_split_index(m);

@@ -6,11 +6,16 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from gpualign.map.device import text as device_text_module
+from gpualign.map.device.text import TextBatch, text_on_one_lane
+from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
@@ -73,14 +78,61 @@ class MapChains(NoKernel):
         _native.map_chains_on_one_lane(launch.tobytes())
 
 
+class WriteRecords(NoKernel):
+    """All kernels of map_text.cu in place of the last one."""
+
+    def __init__(self, bam=False):
+        self.bam = bam
+
+    def of(self, code):
+        return WriteRecords(b"BamForm" in code)
+
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.write_records_on_one_lane(batch.tobytes(), self.bam)
+
+
+class SetTasks(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.set_bgzf_tasks_on_one_lane(batch.tobytes())
+
+
+class WriteBlocks(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.write_bgzf_on_one_lane(batch.tobytes())
+
+
+@pytest.fixture(autouse=True)
+def device_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test formats, the device's code writes as well: the same bytes."""
+    of_host = RecordFormatter.records
+
+    def both(self: RecordFormatter, job: RecordsJob) -> NDArray[np.uint8]:
+        records = of_host(self, job)
+        if self.for_device(job):
+            item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options)
+            text, count = text_on_one_lane(self.index.reference, item, self.layout.records == "bam")
+            assert text == records.tobytes()
+            assert count == job.count
+        return records
+
+    monkeypatch.setattr(RecordFormatter, "records", both)
+
+
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: repr(defines).encode())
 
     def install(driver: FakeDriver) -> FakeDriver:
         chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
-        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), **dict.fromkeys(chains, NoKernel())}
+        others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
+        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
+        driver.functions |= {"set_tasks": SetTasks(), "write_blocks": WriteBlocks()}
+        driver.functions |= dict.fromkeys(chains + others, NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+        monkeypatch.setattr(device_text_module, "load_nvcomp", lambda: None)
         return driver
 
     return install

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 Interval = tuple[float, float]
 
@@ -23,6 +24,7 @@ class Timeline:
         load_s: time in which what stays on the device was copied there, before the first kernel needs it.
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
+        steps: seconds of kernels and copies by what they were for, one beside the other as often as they ran so.
     """
 
     bytes_to_device: int = 0
@@ -34,6 +36,7 @@ class Timeline:
     origin: float = 0.0
     load_s: float = 0.0
     wait_s: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict)
     first: float | None = None
     last: float = 0.0
     items: int = 0
@@ -42,8 +45,9 @@ class Timeline:
     _waits: list[Interval] = field(default_factory=list)
     _noted_waits: deque[Interval] = field(default_factory=deque)
 
-    def add(self, kind: str, start: float, end: float) -> None:
-        """Note an interval of kind "kernel" or "copy"."""
+    def add(self, kind: str, start: float, end: float, step: str | None = None) -> None:
+        """Note an interval of kind "kernel" or "copy"; ``step``: what it was for."""
+        self.steps[step or kind] = self.steps.get(step or kind, 0.0) + end - start
         (self._kernels if kind == "kernel" else self._copies).append((start, end))
         self.first = start if self.first is None else min(self.first, start)
         self.last = max(self.last, end)
@@ -74,7 +78,7 @@ class Timeline:
         """Share of the copying that cost no time: a kernel ran as well, or the host had work of its own to do."""
         return 1 - self.exposed_copy_s / self.copy_s if self.copy_s > 0 else 1.0
 
-    def summary(self) -> dict[str, float | int]:
+    def summary(self) -> dict[str, Any]:
         """The JSON report's fields for this device."""
         self.fold()
         busy = self.last - self.first if self.first is not None else 0.0
@@ -89,6 +93,7 @@ class Timeline:
             "wait_s": round(self.wait_s, 6),
             "copies_hidden": round(self.copies_hidden, 4),
             "wall_s": round(busy, 6),
+            "steps": {step: round(seconds, 6) for step, seconds in self.steps.items()},
         }
 
 

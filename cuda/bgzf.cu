@@ -1,0 +1,38 @@
+// Text to BGZF blocks, but for the deflating, which nvCOMP does between set_tasks and the other two (algo/text/bgzf.hpp).
+#include "algo/text/bgzf.hpp"
+#include "device/block_scan.cuh"
+
+using namespace gpualign;
+
+constexpr uint32_t kThreads = 256;
+
+extern "C" __global__ void __launch_bounds__(kThreads) set_tasks(const __grid_constant__ BgzfBatch batch) {
+    const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+    if (i < batch.count) set_bgzf_task(batch, i);
+}
+
+// Where each block goes; one block of threads.
+extern "C" __global__ void __launch_bounds__(BgzfBatch::kMost) place_blocks(const __grid_constant__ BgzfBatch batch) {
+    const uint32_t i = threadIdx.x;
+    uint64_t total;
+    const uint64_t before = sum_before_in_block(i < batch.count ? bgzf_bytes(batch, i) : 0, total), first = *batch.out_bytes;
+    if (i < batch.count) batch.places[i] = first + before;
+    __syncthreads();
+    if (i == 0) *batch.out_bytes = first + total;
+}
+
+// A block of threads a block: each has the checksum of some of the content.
+extern "C" __global__ void __launch_bounds__(kThreads) write_blocks(const __grid_constant__ BgzfBatch batch) {
+    __shared__ uint32_t table[256], sum;
+    const uint32_t i = blockIdx.x, thread = threadIdx.x;
+    const uint32_t content = bgzf_content(batch, batch.first + i), share = BgzfBatch::kContent / (kThreads - 1);
+    if (content == 0) return;
+    table[thread] = crc32_entry(thread);
+    if (thread == 0) sum = 0;
+    __syncthreads();
+    const uint32_t begin = min(thread * share, content), end = min(begin + share, content);
+    const uint8_t* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
+    if (begin < end) atomicXor(&sum, crc32_before(crc32(table, text + begin, end - begin), content - end));
+    __syncthreads();
+    write_bgzf(batch, i, sum, thread, kThreads);
+}
