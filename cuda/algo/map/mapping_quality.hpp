@@ -22,6 +22,13 @@ GPUALIGN_HD int64_t information(int32_t length, int32_t distance) {
     return distance ? copy - distance * (kOfKind + log2_fixed(uint64_t(length)) - log2_fixed(uint64_t(distance))) : copy;
 }
 
+// The same from below without a logarithm, in whole bits: enough to tell that most reads say more than enough.
+GPUALIGN_HD int64_t least_information(int32_t length, int32_t distance) {
+    if (!distance) return information(length, distance);
+    const int64_t ratio = leading_zeros(uint64_t(distance)) - leading_zeros(uint64_t(length)) + 1;
+    return 2 * int64_t(length) * kLogOne - distance * (4 + ratio) * kLogOne;
+}
+
 // What it takes to name one of so many positions on either strand of a reference.
 GPUALIGN_HD int32_t bits_of_locus(uint64_t bases) { return log2_fixed(2 * bases + 1); }
 
@@ -64,7 +71,9 @@ public:
     // Of a read by itself. A lead of half an edit is none, as in chaining.
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
         if (suboptimal.least >= 0 && 2 * suboptimal.least <= edit_) return 0;
-        return bounded(of(chosen, suboptimal), information(chosen.length, chosen.distance) - locus_bits_);
+        const int32_t quality = of(chosen, suboptimal);
+        if (least_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits) return uint8_t(quality);
+        return bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
     }
 
     // Of a mate of a proper pair: `alone` are the other loci of the read, null where the locus is not the best of them; `pairs`

@@ -1,13 +1,13 @@
-// Alignments that need no dynamic program: a read at a locus of no edit, or one or two that are substitutions, where nothing
-// else in the band of the locus can be as good.
+// Alignments that need no dynamic program: a read at a locus whose edits are substitutions, where nothing else in the band of
+// the locus loses as little.
 //
-// Measured is what an alignment loses against a read that fits: a substitution match + mismatch, a gap at least gap_open +
-// gap_extend, a clipped end at least clip + match. Where each of the latter two is more than the first, then
+// Measured is what an alignment loses against a read that fits: a substitution match + mismatch, a deleted base gap_extend, an
+// inserted or clipped one match more, each gap gap_open and each clipped end clip_penalty besides. All alignments but the one
+// without gaps, up to its loss: how far each diagonal of the band is reached with a loss of 0, 1, 2, ..., a lane a diagonal
+// (Marco-Sola et al. 2021, Bioinformatics 37:456). Where none of them reaches the end of the read, it is the only best one.
 //
-// - nothing but other loci without gaps loses as little as one substitution, and the locus is the best of them;
-// - as little as two lose one gap alone or one clipped end alone, or up to two substitutions on another diagonal. In all of
-//   them the read's head up to some base, and its tail from there on, each lie on a diagonal of the band without an edit:
-//   all lanes together compare the read with each diagonal and tell its heads and tails.
+// A single substitution needs not even that where it loses less than any gap or clipped end: nothing but other loci without gaps
+// loses as little, and the locus is the best of them.
 #pragma once
 #include "algo/map/locus.hpp"
 #include "algo/map/seeds.hpp"
@@ -20,55 +20,113 @@ GPUALIGN_HD bool substitution_loses_least(const AffineScores& scores) {
     return substitution < scores.gap_open + scores.gap_extend && substitution < scores.clip_penalty + scores.match;
 }
 
-// The read against the reference, both without gaps: how many bases differ, and how many there are before the first and after
-// the last of these.
-struct Diagonal {
-    uint32_t differ;
-    int32_t head, tail;
-    bool all_acgt;  // all of the reference are bases
-};
-
-// Called by one lane; the read is clean.
-GPUALIGN_HD Diagonal compare_diagonal(const MapRead& read, bool reverse, const MapTarget& target, int64_t begin) {
-    Diagonal found{0, read.length, read.length, true};
-    for (int32_t i = 0; i < read.length; i += kBasesPerWord) {
-        const uint64_t at = uint64_t(begin + i);
-        const int32_t beyond = i + kBasesPerWord > read.length ? i + kBasesPerWord - read.length : 0;
-        const uint64_t all = differing_bases(read.window(i, reverse), packed_window(target.text, at));
-        const uint64_t bits = all << (2 * beyond) >> (2 * beyond);
-        found.all_acgt = found.all_acgt && uint32_t(~acgt_window(target, at) << beyond) == 0;
-        if (!bits) continue;
-        if (!found.differ) found.head = i + trailing_zeros(bits) / 2;
-        found.tail = read.length - 1 - i - (63 - leading_zeros(bits)) / 2;
-        found.differ += count_bits(uint32_t(bits)) + count_bits(uint32_t(bits >> 32));
+// Bases of the read in front of the first one from `row` on that differs from the reference, which base 0 meets at `begin`.
+GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const MapTarget& target, int64_t begin, int32_t row) {
+    while (row < read.length) {
+        const uint64_t differ = differing_bases(read.window(row, reverse), packed_window(target.text, uint64_t(begin + row)));
+        row += trailing_zeros(differ) / 2;
+        if (differ) return min(row, read.length);
     }
-    return found;
+    return read.length;
 }
 
-// Whether two substitutions at `begin` lose less than anything else in the band: see above. `heads` and `tails` have room for a
-// number for each of its diagonals.
+// What a read at a locus loses in other ways than without gaps.
 template <class Group>
-GPUALIGN_HD bool two_substitutions(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
-                                   int64_t left, int64_t right, const AffineScores& scores, int32_t* heads, int32_t* tails) {
-    const int32_t band = 2 * read.limit + 1, lost = 2 * (scores.match + scores.mismatch);
-    if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
-    const auto clipped = [&](int32_t kept) { return scores.clip_penalty + scores.match * (read.length - kept) <= lost; };
-    bool suboptimal = false;
-    for (int32_t b = int32_t(group.lane()); b < band; b += int32_t(Group::kLanes)) {
-        const Diagonal found = compare_diagonal(read, reverse, target, begin - read.limit + b);
-        const bool enough = b == read.limit ? found.differ == 2 : found.differ > 2;
-        suboptimal = suboptimal || !enough || !found.all_acgt || clipped(found.head) || clipped(found.tail);
-        heads[b] = found.head;
-        tails[b] = found.tail;
+class OtherAlignments {
+public:
+    // `memory` has room for kNumbers for each of `band` diagonals and one more.
+    GPUALIGN_HD OtherAlignments(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
+                                const AffineScores& scores, int16_t* memory)
+        : group_(group), read_(read), reverse_(reverse), target_(target), first_(begin - read.limit), scores_(scores),
+          band_(2 * read.limit + 1), reached_(memory), insertion_(memory + kLevels * (band_ + 1)),
+          deletion_(insertion_ + kGapLevels * (band_ + 1)) {}
+
+    static constexpr int32_t kLevels = 16, kGapLevels = 4, kNumbers = kLevels + 2 * kGapLevels;
+
+    // Whether there is memory of enough losses.
+    GPUALIGN_HD bool possible() const {
+        return max(substitution(), scores_.gap_open + scores_.gap_extend + scores_.match) < kLevels &&
+               scores_.gap_extend + scores_.match < kGapLevels;
     }
-    group.sync();
-    for (int32_t b = int32_t(group.lane()); b < band; b += int32_t(Group::kLanes))
-        for (int32_t gap = 1; scores.gap_open + gap * scores.gap_extend <= lost && gap < band; gap++) {
-            const bool deletion = b + gap < band && heads[b] + tails[b + gap] >= read.length;
-            const bool insertion = b >= gap && heads[b] + tails[b - gap] >= read.length - gap;
-            suboptimal = suboptimal || deletion || insertion;
+
+    // Whether there are `substitutions` on the locus' own diagonal, and nothing else loses as little.
+    GPUALIGN_HD bool all_lose_more(int32_t substitutions) {
+        const int32_t lost = substitutions * substitution();
+        int32_t own = follow(read_.limit, 0);  // how far the alignment without gaps is with as many substitutions
+        for (int32_t loss = 0; loss <= lost; loss++) {
+            const bool at_substitution = loss % substitution() == 0;
+            if (loss && at_substitution) own = own < read_.length ? follow(read_.limit, own + 1) : own + 1;
+            if (at_substitution && (own >= read_.length) != (loss == lost)) return false;
+            bool ends = at_substitution && loss < lost && loss + clipped(read_.length - own) <= lost;
+            for (int32_t b = int32_t(group_.lane()); b <= band_; b += int32_t(Group::kLanes))
+                ends = ends || (b < band_ ? reach(b, loss, lost) : set_own(at_substitution ? own : kNever, loss));
+            if (group_.ballot(ends)) return false;
+            group_.sync();
         }
-    return group.ballot(suboptimal) == 0;
+        return true;
+    }
+
+private:
+    static constexpr int16_t kNever = -1;
+
+    GPUALIGN_HD int32_t substitution() const { return scores_.match + scores_.mismatch; }
+    GPUALIGN_HD int32_t clipped(int32_t bases) const { return scores_.clip_penalty + scores_.match * bases; }
+    GPUALIGN_HD int32_t follow(int32_t b, int32_t row) const { return follow_diagonal(read_, reverse_, target_, first_ + b, row); }
+
+    GPUALIGN_HD int16_t& reached(int32_t b, int32_t loss) const { return reached_[(loss % kLevels) * (band_ + 1) + b]; }
+    GPUALIGN_HD int16_t& insertion(int32_t b, int32_t loss) const { return insertion_[(loss % kGapLevels) * (band_ + 1) + b]; }
+    GPUALIGN_HD int16_t& deletion(int32_t b, int32_t loss) const { return deletion_[(loss % kGapLevels) * (band_ + 1) + b]; }
+
+    // The alignment without gaps, of which others may branch off, lies behind the last diagonal.
+    GPUALIGN_HD bool set_own(int32_t row, int32_t loss) const {
+        reached(band_, loss) = int16_t(row);
+        return false;
+    }
+    // The row that a gap may begin after on a diagonal.
+    GPUALIGN_HD int32_t from(int32_t b, int32_t loss) const {
+        if (loss < 0 || b < 0 || b >= band_) return kNever;
+        const int32_t row = reached(b, loss);
+        return b == read_.limit ? max(row, int32_t(reached(band_, loss))) : row;
+    }
+
+    // How far diagonal b is reached with a loss; tells whether the read's end can be reached with no more than is lost without gaps.
+    GPUALIGN_HD bool reach(int32_t b, int32_t loss, int32_t lost) const {
+        const int32_t extend = scores_.gap_extend, open = scores_.gap_open + extend, inserted = scores_.match;
+        int32_t in = from(b + 1, loss - open - inserted), gap = from(b - 1, loss - open);
+        if (b + 1 < band_ && loss >= extend + inserted) in = max(in, int32_t(insertion(b + 1, loss - extend - inserted)));
+        if (b > 0 && loss >= extend) gap = max(gap, int32_t(deletion(b - 1, loss - extend)));
+        in = in == kNever || in >= read_.length ? kNever : in + 1;
+        int32_t row = max(in, gap);
+        if (loss >= substitution() && reached(b, loss - substitution()) != kNever)
+            row = max(row, reached(b, loss - substitution()) + 1);
+        if (loss == 0 && b != read_.limit) row = 0;
+        if (loss > scores_.clip_penalty) row = max(row, (loss - scores_.clip_penalty) / scores_.match);
+        if (row != kNever) row = follow(b, row);
+        insertion(b, loss) = int16_t(in);
+        deletion(b, loss) = int16_t(gap);
+        reached(b, loss) = int16_t(row);
+        return row != kNever && (row >= read_.length || loss + clipped(read_.length - row) <= lost);
+    }
+
+    const Group& group_;
+    const MapRead& read_;
+    const bool reverse_;
+    const MapTarget& target_;
+    const int64_t first_;  // where base 0 of the read lies on the first diagonal
+    const AffineScores& scores_;
+    const int32_t band_;
+    int16_t *reached_, *insertion_, *deletion_;
+};
+
+// Whether the read, which is clean, is all bases on all diagonals of the band.
+template <class Group>
+GPUALIGN_HD bool band_is_acgt(const Group& group, const MapTarget& target, int64_t begin, int64_t end) {
+    bool other = false;
+    for (int64_t at = begin + kBasesPerWord * int64_t(group.lane()); at < end; at += kBasesPerWord * int64_t(Group::kLanes)) {
+        const int64_t beyond = at + kBasesPerWord - end;
+        other = other || uint32_t(~acgt_window(target, uint64_t(at)) << (beyond > 0 ? beyond : 0)) != 0;
+    }
+    return group.ballot(other) == 0;
 }
 
 // Whether the read is aligned at its locus without gaps or clips.
@@ -76,14 +134,20 @@ template <int Words, class Group>
 GPUALIGN_HD bool is_ungapped(const Group& group, const MapRead& read, uint64_t locus, const MapTarget& target, int64_t left,
                           int64_t right, const AffineScores& scores, MapShared<Words>& shared) {
     const int64_t begin = locus_end(locus) - read.length;
-    const uint32_t distance = locus_distance(locus);
+    const bool reverse = locus_reverse(locus);
+    const int32_t distance = int32_t(locus_distance(locus));
     if (distance == 0) return true;
-    if (distance > 2 || !read.clean || begin < left || !substitution_loses_least(scores)) return false;
-    if (distance == 2)
-        return two_substitutions(group, read, locus_reverse(locus), target, begin, left, right, scores, shared.reach,
-                                 shared.reach + MapShared<Words>::kRows);
-    const Diagonal found = compare_diagonal(read, locus_reverse(locus), target, begin);
-    return found.all_acgt && found.differ == 1;
+    if (!read.clean) return false;
+    if (distance == 1 && substitution_loses_least(scores)) {
+        if (begin < left || !band_is_acgt(group, target, begin, begin + read.length)) return false;
+        const int32_t first = follow_diagonal(read, reverse, target, begin, 0);
+        return first < read.length && follow_diagonal(read, reverse, target, begin, first + 1) == read.length;
+    }
+    using Others = OtherAlignments<Group>;
+    Others others(group, read, reverse, target, begin, scores, reinterpret_cast<int16_t*>(shared.bases));
+    if (Others::kNumbers * sizeof(int16_t) * (2 * size_t(read.limit) + 2) > sizeof shared.bases || !others.possible()) return false;
+    if (begin - read.limit < left || begin + read.limit + read.length > right) return false;
+    return band_is_acgt(group, target, begin - read.limit, begin + read.limit + read.length) && others.all_lose_more(distance);
 }
 
 }  // namespace gpualign
