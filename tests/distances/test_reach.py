@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Indel, Levenshtein
 
-from tests.helpers.native import native_tests
+from tests.helpers import native as native_tests
 from tests.helpers.sequences import mutate
 
 DISTANCES = {2: native_tests.reach_distance_2, 8: native_tests.reach_distance_8}
