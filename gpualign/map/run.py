@@ -54,7 +54,10 @@ def run_map(
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
     run = RunContext(command, options, (files.reference, *files.files), files.written)
     report = run.report
-    with run.opening(work_of(files.read_files, files.mate_files, params.long_reads)) as opening, ExitStack() as stack:
+    with (
+        run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
+        ExitStack() as stack,
+    ):
         lanes = Lanes(sample, stack, opening.workers_see)
         if lanes.paired:
             params.check_pairs()

@@ -14,7 +14,9 @@ import pysam
 import pytest
 
 from gpualign import _native
+from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
+from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
 from gpualign.map.device.text import TextBatch, text_on_one_lane
 from gpualign.map.inputs import RecordOptions, TagOptions
@@ -22,7 +24,7 @@ from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver
-from tests.helpers.paths import GENOMES
+from tests.helpers.paths import GENOMES, TESTS
 
 Cli = Callable[..., tuple[int, bytes, str]]
 MATES, SECONDARY, SUPPLEMENTARY = 0x1, 0x100, 0x800
@@ -179,7 +181,7 @@ def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     if compiler is None:
         pytest.skip("no C compiler")
     source, folder, numbers = (
-        Path(__file__).with_name("fake_nvcomp.c"),
+        TESTS / "native" / "fake_nvcomp.c",
         tmp_path_factory.mktemp("nvcomp"),
         itertools.count(),
     )
@@ -260,3 +262,15 @@ def test_a_gpu_writes_the_same(
         assert cli("map", GENOMES, some_reads, "-q", *options, "--device", device, "-o", path)[0] == 0
     bodies = [[str(record) for record in pysam.AlignmentFile(str(path))] for path in paths]
     assert bodies[0] == bodies[1]
+
+
+def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeDriver())
+    for load in (lambda: None, lambda: Nvcomp(fake_nvcomp())):
+        monkeypatch.setattr(device_text, "load_nvcomp", load)
+        with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
+            device_text.self_test(device)
+            monkeypatch.setattr(device_text, "text_on_one_lane", lambda *_: (b"", 0))
+            with pytest.raises(DeviceError, match="records as SAM differ"):
+                device_text.self_test(device)
+            monkeypatch.setattr(device_text, "text_on_one_lane", text_on_one_lane)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,16 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
 from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError, load_nvcomp
+from gpualign.engine.gpu.runner import run_alone
 from gpualign.engine.stage import Lend
-from gpualign.errors import GpualignError
+from gpualign.errors import DeviceError, GpualignError
 from gpualign.map import tuning
 from gpualign.map.device.batch import nothing_lent
+from gpualign.map.inputs import RecordOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -28,13 +33,12 @@ _ALIGNMENT = 16
 #: bytes of a record besides letters, qualities and names: a first guess; and the room for texts in times of the largest
 _USUAL_FIELDS = 192
 _GROWTH = 1.25
+_LEAST_BYTES = 1 << 12
 #: threads of the blocks of ``cuda/map_text.cu``, a warp a read, and of ``cuda/bgzf.cu``
 _WARPS = 4
 _THREADS = 256
 #: bytes of a BGZF block around content that is stored as it is
 _AROUND = 31
-#: what a deflating function is tried on
-_TRIAL = b"gpualign" * 100
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,7 @@ class TextKernel:
         self._bam, self._form = bam, tuning.text_defines(bam)
         self._nvcomp = load_nvcomp() if bam and deflate else None
         self._room = 1.0  # times the usual bytes
+        self._capacity: dict[int, int] = {}  # of the batches in flight
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         reads = len(item.batch)
@@ -172,7 +177,8 @@ class TextKernel:
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block))
-        capacity = self._capacity(item)
+        capacity = int(self._room * item.usual_bytes(self._bam)) + _LEAST_BYTES
+        self._capacity[id(slot)] = capacity
         scanned = -(-reads // int(_native.TEXT_READS_SCANNED))
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity))
@@ -210,8 +216,8 @@ class TextKernel:
             return DeviceRecordsText((), deflated, 0)
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.part_with("text block")
-        if size > self._capacity(item):
-            self._room = _GROWTH * size / item.usual_bytes(self._bam)  # of the batches to come
+        if size > self._capacity.pop(id(slot)):
+            self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was room for")
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         slot.download(key, nbytes, np.uint8)
@@ -229,9 +235,6 @@ class TextKernel:
         """The parts' results."""
         parts = tuple(part for result in results for part in result.parts)
         return DeviceRecordsText(parts, results[0].deflated, sum(result.records for result in results))
-
-    def _capacity(self, item: TextBatch) -> int:
-        return int(self._room * item.usual_bytes(self._bam)) + 4096
 
     def _deflate(self, slot: Slot, nvcomp: Nvcomp, text: int, totals: int, capacity: int) -> None:
         """Enqueue the blocks of a text whose bytes the device alone knows."""
@@ -368,3 +371,52 @@ def text_on_one_lane(reference: Reference, item: TextBatch, bam: bool) -> tuple[
         if int(totals[0]) <= len(out):
             return out[: int(totals[0])].tobytes(), int(totals[1])
         out = np.zeros(int(totals[0]), np.uint8)
+
+
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    *(("map_text", tuning.text_defines(bam)) for bam in (False, True)),
+    ("bgzf", {}),
+)
+
+
+def self_test(device: Device) -> None:
+    """Write records of reads with errors on the device and on the CPU, as lines and as blocks of BAM.
+
+    Raises:
+        DeviceError: the text differs.
+    """
+    rng = np.random.default_rng(3)
+    count, length = 2000, 150
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    letters[20_000:20_300] = ord("N")
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    position = rng.integers(0, len(letters) - length, count)
+    bases = np.concatenate([letters[at : at + length] for at in position])
+    bases[rng.random(len(bases)) < 0.02] = ord("C")
+    offsets = np.arange(count + 1, dtype=np.int64)
+    names = np.frombuffer(b"read" * count, np.uint8)
+    mates = np.tile(np.array([1, 2], np.uint8), count // 2)
+    batch = SequenceBatch(names, 4 * offsets, bases, length * offsets, qualities=bases, mates=mates)
+    columns = rng.integers(0, 60, (3, count))
+    alignments = Alignments(
+        flag=np.where(np.arange(count) % 8 == 0, 0x51, 0x41).astype(np.uint16),
+        contig=np.zeros(count, np.int32),
+        position=position,
+        mapq=columns[0].astype(np.uint8),
+        score=columns[1].astype(np.int32),
+        distance=columns[2].astype(np.int32),
+        cigar=np.full(count, length << 4, np.uint32),
+        cigar_offsets=offsets,
+        record_offsets=offsets,
+    )
+    item = TextBatch.of(batch, alignments, None, RecordOptions().native("group"))
+    for bam in (False, True):
+        found = run_alone(device, partial(TextKernel, reference=reference, bam=bam, deflate=True), item)
+        text = found.joined().tobytes()
+        if found.deflated:
+            text = gzip.decompress(text)
+        if (text, found.records) != text_on_one_lane(reference, item, bam):
+            raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")
