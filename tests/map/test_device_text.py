@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +21,7 @@ from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver
-from tests.helpers.paths import GENOMES, TESTS
+from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]
 MATES, SECONDARY, SUPPLEMENTARY = 0x1, 0x100, 0x800
@@ -172,27 +169,6 @@ def test_parts_of_a_batch() -> None:
         assert b"".join(text_on_one_lane(reference, part, False)[0] for part in parts) == whole
         item = parts[0]
         whole, _ = text_on_one_lane(reference, item, False)
-
-
-@pytest.fixture(scope="module")
-def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """(macro=value) -> path of a library in nvCOMP's place."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    source, folder, numbers = (
-        TESTS / "native" / "fake_nvcomp.c",
-        tmp_path_factory.mktemp("nvcomp"),
-        itertools.count(),
-    )
-
-    def build(**macros: int) -> str:
-        path = folder / f"libnvcomp{next(numbers)}.so"
-        defines = [f"-D{name}={value}" for name, value in macros.items()]
-        subprocess.run([compiler, "-shared", "-fPIC", *defines, "-o", path, source], check=True)
-        return str(path)
-
-    return build
 
 
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])

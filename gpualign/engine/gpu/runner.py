@@ -214,7 +214,7 @@ def _drive(
 
 
 def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
-    """Finish the oldest batch that is done, else the oldest; where memory is short for that, finish all others and run it
+    """Finish the oldest batch that is done, else the oldest; where memory is short, finish all others and run it
     again alone.
     """
     taken = next((task for task in busy if task[0].is_done), busy[0])

@@ -17,6 +17,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError, load_nvcomp
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.engine.stage import Lend
@@ -291,12 +292,14 @@ class TextKernel:
 
 
 class MapAndTextKernel:
-    """Maps batches and writes what was found (see ``gpu.runner.Kernel``)."""
+    """Maps batches, writes what was found, and inflates input (see ``gpu.runner.Kernel``)."""
 
-    def __init__(self, mapper: Any, text: TextKernel) -> None:
-        self._mapper, self._text = mapper, text
+    def __init__(self, mapper: Any, text: TextKernel, inflate: InflateKernel | None) -> None:
+        self._mapper, self._text, self._inflate = mapper, text, inflate
 
     def _of(self, item: Any) -> Any:
+        if isinstance(item, BlockGroup):
+            return self._inflate
         return self._text if isinstance(item, (TextBatch, DeviceRecordsText)) else self._mapper
 
     def submit(self, slot: Slot, item: Any) -> None:
