@@ -15,6 +15,7 @@ from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.inflate import BlockGroup
+from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
 from gpualign.errors import GpualignError
@@ -123,7 +124,11 @@ class CudaBackend:
             try:
                 text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self._lend))
                 return text
-            except (ValueError, GpualignError):  # what is wrong with them is said by who inflates them without a device
+            except (
+                ValueError,
+                GpualignError,
+                NvcompError,
+            ):  # what is wrong with them is said by who inflates them without a device
                 return None
             finally:
                 room.release()

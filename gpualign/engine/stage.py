@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import Kernel
 
 Item = TypeVar("Item")
@@ -42,10 +43,12 @@ class Again(Generic[Result]):
     Attributes:
         item: to be staged, for the same kernel.
         after: the kernel's result -> result.
+        otherwise: gives the result where nvCOMP fails.
     """
 
     item: Any
     after: Callable[[Any], Result | Again[Result]]
+    otherwise: Callable[[], Result]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,12 @@ class HostedStage(Stage[Item, Result]):
         kept, prepared = self.before(item)
         result = self.after(kept, run(prepared))
         while isinstance(result, Again):
-            result = result.after(run(result.item))
+            try:
+                found = run(result.item)
+            except NvcompError:
+                result = result.otherwise()
+            else:
+                result = result.after(found)
         return result
 
 

@@ -115,7 +115,7 @@ class Mapping:
             return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
 
         parsed.clock.ended("format")
-        return Again(job, after)
+        return Again(job, after, lambda: self._written(parsed, job, statistics, self.formatter.records(job)))
 
     def _alignments(
         self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords

@@ -18,7 +18,8 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
 from gpualign.map.device import text as device_text_module
-from gpualign.map.device.text import TextBatch, text_on_one_lane
+from gpualign.map.device.text import TextBatch
+from gpualign.map.device.text_check import text_on_one_lane
 from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq

@@ -12,8 +12,7 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
-from gpualign.errors import GpualignError
+from gpualign.engine.gpu.nvcomp import Nvcomp
 
 _ALIGNMENT = 16
 _THREADS = 256
@@ -85,6 +84,10 @@ class InflateKernel:
         self.device, self._nvcomp = device, nvcomp
 
     def submit(self, slot: Slot, item: BlockGroup) -> None:
+        """
+        Raises:
+            NvcompError: nvCOMP failed.
+        """
         if item.count == 0:
             return
         slot.step = "inflate"
@@ -96,20 +99,17 @@ class InflateKernel:
         inflated_bytes = int(slot.device_array("inflated bytes", 8 * item.count))
         status = int(slot.device_array("inflate status", 4 * item.count))
         damaged = int(slot.clear("damaged", 4))
-        try:
-            scratch_bytes = self._nvcomp.inflate_scratch(item.count, item.text_bytes)
-            scratch = int(slot.device_array("inflate scratch", scratch_bytes))
-            self._nvcomp.inflate(
-                item.count,
-                (payloads, payload_bytes),
-                (texts, text_bytes),
-                (scratch, scratch_bytes),
-                inflated_bytes,
-                status,
-                int(slot.stream.handle),
-            )
-        except NvcompError as error:
-            raise GpualignError(f"{self.device.name}: {error}") from error
+        scratch_bytes = self._nvcomp.inflate_scratch(item.count, item.text_bytes)
+        scratch = int(slot.device_array("inflate scratch", scratch_bytes))
+        self._nvcomp.inflate(
+            item.count,
+            (payloads, payload_bytes),
+            (texts, text_bytes),
+            (scratch, scratch_bytes),
+            inflated_bytes,
+            status,
+            int(slot.stream.handle),
+        )
         batch = filled(
             "InflateBatch",
             deflated=payloads,
