@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
 from gpualign.engine.gpu.inflate import InflateKernel
@@ -108,3 +109,14 @@ def test_text_in_pieces() -> None:
     assert b"".join(piece.text.tobytes() for piece in pieces) == text.tobytes()
     assert [piece.newlines for piece in pieces] == [int((piece.text == 10).sum()) for piece in pieces]
     assert len(pieces) == 4
+
+
+@pytest.mark.gpu
+def test_a_gpu_inflates_what_htslib_wrote(cli: Cli, some_reads: Path, tmp_path: Path) -> None:
+    path = tmp_path / "reads.fq.gz"
+    opener = gzip.open if some_reads.suffix == ".gz" else open
+    with opener(some_reads, "rb") as file, pysam.BGZFile(str(path), "wb") as packed:
+        packed.write(file.read())
+    expected = run(cli, path, "cpu")
+    assert expected[0] == 0
+    assert run(cli, path, "cuda") == expected
