@@ -21,18 +21,30 @@ extern "C" __global__ void __launch_bounds__(BgzfBatch::kMost) place_blocks(cons
     if (i == 0) *batch.out_bytes = first + total;
 }
 
-// A block of threads a block: each has the checksum of some of the content.
-extern "C" __global__ void __launch_bounds__(kThreads) write_blocks(const __grid_constant__ BgzfBatch batch) {
+// The checksum of a text, of which each thread of a block has some; on all of them.
+__device__ uint32_t checksum(const uint8_t* text, uint32_t bytes) {
     __shared__ uint32_t table[256], sum;
-    const uint32_t i = blockIdx.x, thread = threadIdx.x;
-    const uint32_t content = bgzf_content(batch, batch.first + i), share = BgzfBatch::kContent / (kThreads - 1);
-    if (content == 0) return;
+    const uint32_t thread = threadIdx.x, share = (bytes + kThreads - 1) / kThreads;
     table[thread] = crc32_entry(thread);
     if (thread == 0) sum = 0;
     __syncthreads();
-    const uint32_t begin = min(thread * share, content), end = min(begin + share, content);
-    const uint8_t* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
-    if (begin < end) atomicXor(&sum, crc32_before(crc32(table, text + begin, end - begin), content - end));
+    const uint32_t begin = min(thread * share, bytes), end = min(begin + share, bytes);
+    if (begin < end) atomicXor(&sum, crc32_before(crc32(table, text + begin, end - begin), bytes - end));
     __syncthreads();
-    write_bgzf(batch, i, sum, thread, kThreads);
+    return sum;
+}
+
+// A block of threads a block.
+extern "C" __global__ void __launch_bounds__(kThreads) write_blocks(const __grid_constant__ BgzfBatch batch) {
+    const uint32_t i = blockIdx.x, content = bgzf_content(batch, batch.first + i);
+    if (content == 0) return;
+    const uint32_t crc = checksum(reinterpret_cast<const uint8_t*>(batch.given[i]), content);
+    write_bgzf(batch, i, crc, threadIdx.x, kThreads);
+}
+
+// The same of blocks that have been inflated.
+extern "C" __global__ void __launch_bounds__(kThreads) check_texts(const __grid_constant__ InflateBatch batch) {
+    const uint32_t i = blockIdx.x;
+    const uint32_t crc = checksum(batch.texts[i], uint32_t(batch.text_bytes[i]));
+    if (threadIdx.x == 0 && !was_inflated(batch, i, crc)) *batch.damaged = 1;
 }

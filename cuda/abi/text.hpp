@@ -99,8 +99,22 @@ struct BgzfBatch {
     static constexpr uint32_t kMost = 1024;  // blocks at once
 };
 
+// Blocks of a BGZF file on their way to text; nvCOMP inflates them. Of each: where what was deflated lies, at a multiple of 16, and
+// its bytes; where its text goes, and the bytes and the checksum that it should have.
+struct InflateBatch {
+    const uint8_t* const* deflated;
+    const uint64_t* deflated_bytes;
+    uint8_t* const* texts;
+    const uint64_t* text_bytes;
+    const uint32_t* checksums;
+    const uint64_t* inflated_bytes;  // as nvCOMP says, and 0 where it could
+    const int32_t* status;
+    uint32_t* damaged;  // not 0: a block is not what it should be
+    uint32_t count, reserved;
+};
+
 static_assert(sizeof(SamOptions) == 80 && sizeof(ReadColumns) == 64 && sizeof(RecordColumns) == 72 && sizeof(TextTarget) == 72 &&
-                  sizeof(TextBatch) == 352 && sizeof(BgzfBatch) == 112,
+                  sizeof(TextBatch) == 352 && sizeof(BgzfBatch) == 112 && sizeof(InflateBatch) == 72,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import Kernel
 
 Item = TypeVar("Item")
@@ -42,10 +43,12 @@ class Again(Generic[Result]):
     Attributes:
         item: to be staged, for the same kernel.
         after: the kernel's result -> result.
+        otherwise: gives the result where nvCOMP fails.
     """
 
     item: Any
     after: Callable[[Any], Result | Again[Result]]
+    otherwise: Callable[[], Result]
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class HostedStage(Stage[Item, Result]):
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
         after: (what ``before`` left for it, the kernel's result) -> result, or what must be computed for that.
+        inflates: the kernel takes :class:`BlockGroup`, too, for the stage's input.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 
@@ -67,6 +71,7 @@ class HostedStage(Stage[Item, Result]):
     cpu_kernel: Callable[[Any], Any]
     after: Callable[[Any, Any], Result | Again[Result]]
     staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
+    inflates: bool = field(default=False, kw_only=True)
     slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:
@@ -74,7 +79,12 @@ class HostedStage(Stage[Item, Result]):
         kept, prepared = self.before(item)
         result = self.after(kept, run(prepared))
         while isinstance(result, Again):
-            result = result.after(run(result.item))
+            try:
+                found = run(result.item)
+            except NvcompError:
+                result = result.otherwise()
+            else:
+                result = result.after(found)
         return result
 
 

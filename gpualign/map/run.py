@@ -32,6 +32,8 @@ from gpualign.streaming.clock import STEPS
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 2
 _LONG_READ_BATCH = 8
+#: where the device deflates: it is the faster the more blocks it has at once
+_DEFLATED_BATCH = 4
 
 
 def run_map(
@@ -54,7 +56,10 @@ def run_map(
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
     run = RunContext(command, options, (files.reference, *files.files), files.written)
     report = run.report
-    with run.opening(work_of(files.read_files, files.mate_files, params.long_reads)) as opening, ExitStack() as stack:
+    with (
+        run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
+        ExitStack() as stack,
+    ):
         lanes = Lanes(sample, stack, opening.workers_see)
         if lanes.paired:
             params.check_pairs()
@@ -71,7 +76,8 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            larger = _LONG_READ_BATCH if params.long_reads else DEVICE_BATCH
+            short = _DEFLATED_BATCH if sample.layout.format == "bam" else DEVICE_BATCH
+            larger = _LONG_READ_BATCH if params.long_reads else short
             reads = lanes.items(options.batch_size * (larger if backend.on_gpu else 1))
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")

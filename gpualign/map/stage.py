@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.io.mates import LaneReads, Reads, to_reads
@@ -54,6 +56,7 @@ class Mapping:
             staged=self.staged,
             cpu_kernel=self.map_staged,
             after=self.write_on_device,
+            inflates=load_nvcomp() is not None,
         )
 
     def map_chunk(self, item: Reads) -> Mapped:
@@ -78,7 +81,9 @@ class Mapping:
         formatter, layout = self.formatter, self.formatter.layout
         mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
         deflate = layout.format == "bam" and not layout.held
-        return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference, layout.records == "bam", deflate))
+        text = TextKernel(device, formatter.index.reference, layout.records == "bam", deflate)
+        nvcomp = load_nvcomp()
+        return MapAndTextKernel(mapper, text, None if nvcomp is None else InflateKernel(device, nvcomp))
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
@@ -110,7 +115,7 @@ class Mapping:
             return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
 
         parsed.clock.ended("format")
-        return Again(job, after)
+        return Again(job, after, lambda: self._written(parsed, job, statistics, self.formatter.records(job)))
 
     def _alignments(
         self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords

@@ -7,7 +7,7 @@ from typing import Any
 
 #: in the order in which a read meets them, on the host and on devices
 HOST_STEPS = ("read", "inflate", "parse", "copy", "map", "format", "deflate", "write")
-DEVICE_STEPS = ("copy to device", "map", "format", "deflate", "copy from device")
+DEVICE_STEPS = ("copy to device", "inflate", "map", "format", "deflate", "copy from device")
 #: of steps that one thread does at a time
 _ALONE = ("write",)
 

@@ -67,9 +67,12 @@ VARIANTS: tuple[Variant, ...] = (
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool) -> Work:
-    """The work on files of reads, which are mapped by chaining or not."""
+def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf") -> Work:
+    """The work on files of reads, which are mapped by chaining or not and written as "sam", "bam" or "paf"."""
     work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
+    writing: tuple[Variant, ...] = (
+        () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
+    )
     if chained:
-        return replace(work, modules=(("map_chains", chain_defines(True)),))
-    return replace(work, modules=(("map", map_shape(longest).defines),) if longest else ())
+        return replace(work, modules=(("map_chains", chain_defines(True)), *writing))
+    return replace(work, modules=(("map", map_shape(longest).defines), *writing) if longest else ())

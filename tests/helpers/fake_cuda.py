@@ -147,6 +147,9 @@ class FakeDriver:
         class Stream:
             handle = 0
 
+            def is_done(self):
+                return True
+
             def synchronize(self):
                 driver.check_sound()
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +16,15 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from gpualign.map import stage as stage_module
 from gpualign.map.device import text as device_text_module
-from gpualign.map.device.text import TextBatch, text_on_one_lane
+from gpualign.map.device.text import TextBatch
+from gpualign.map.device.text_check import text_on_one_lane
 from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
+from tests.helpers.paths import TESTS
 from tests.helpers.sequences import random_genome
 
 
@@ -98,6 +104,12 @@ class SetTasks(NoKernel):
         _native.set_bgzf_tasks_on_one_lane(batch.tobytes())
 
 
+class CheckTexts(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.check_texts_on_one_lane(batch.tobytes())
+
+
 class WriteBlocks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
@@ -129,10 +141,32 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
         chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
         driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
-        driver.functions |= {"set_tasks": SetTasks(), "write_blocks": WriteBlocks()}
+        driver.functions |= {"set_tasks": SetTasks(), "write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
         driver.functions |= dict.fromkeys(chains + others, NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
-        monkeypatch.setattr(device_text_module, "load_nvcomp", lambda: None)
+        for module in (device_text_module, stage_module):
+            monkeypatch.setattr(module, "load_nvcomp", lambda: None)
         return driver
 
     return install
+
+
+@pytest.fixture(scope="session")
+def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """(macro=value) -> path of a library in nvCOMP's place."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, folder, numbers = (
+        TESTS / "native" / "fake_nvcomp.c",
+        tmp_path_factory.mktemp("nvcomp"),
+        itertools.count(),
+    )
+
+    def build(**macros: int) -> str:
+        path = folder / f"libnvcomp{next(numbers)}.so"
+        defines = [f"-D{name}={value}" for name, value in macros.items()]
+        subprocess.run([compiler, "-shared", "-fPIC", *defines, "-o", path, source], check=True)
+        return str(path)
+
+    return build

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +11,15 @@ import pysam
 import pytest
 
 from gpualign import _native
+from gpualign.engine.gpu import deflate
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
+from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
-from gpualign.map.device.text import TextBatch, text_on_one_lane
+from gpualign.map.device import text_check
+from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.device.text_check import text_on_one_lane
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -172,27 +175,6 @@ def test_parts_of_a_batch() -> None:
         whole, _ = text_on_one_lane(reference, item, False)
 
 
-@pytest.fixture(scope="module")
-def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """(macro=value) -> path of a library in nvCOMP's place."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    source, folder, numbers = (
-        Path(__file__).with_name("fake_nvcomp.c"),
-        tmp_path_factory.mktemp("nvcomp"),
-        itertools.count(),
-    )
-
-    def build(**macros: int) -> str:
-        path = folder / f"libnvcomp{next(numbers)}.so"
-        defines = [f"-D{name}={value}" for name, value in macros.items()]
-        subprocess.run([compiler, "-shared", "-fPIC", *defines, "-o", path, source], check=True)
-        return str(path)
-
-    return build
-
-
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])
 @pytest.mark.parametrize("form", ["sam", "bam", "cram"])
 def test_a_run_gives_the_same_records(
@@ -238,15 +220,21 @@ def test_other_versions_and_broken_libraries(fake_nvcomp: Callable[..., str], tm
         Nvcomp(str(tmp_path / "absent.so"))
 
 
-def test_a_library_that_fails_ends_the_command(
+def test_a_library_that_fails(
     cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The CPU compresses then."""
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "64K")
+    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp(RESULT=10)))
-    status, _, errors = cli("map", GENOMES, some_reads, "-q", "--device", "cuda", "-o", tmp_path / "o.bam")
-    assert status == 1
-    assert "nvCOMP failed" in errors
-    assert not (tmp_path / "o.bam").exists()
+    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
+    with (
+        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
+        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
+    ):
+        assert [str(record) for record in found] == [str(record) for record in right]
+    assert (tmp_path / "cuda.bam").stat().st_size < 1.01 * (tmp_path / "cpu.bam").stat().st_size
 
 
 @pytest.mark.gpu
@@ -260,3 +248,42 @@ def test_a_gpu_writes_the_same(
         assert cli("map", GENOMES, some_reads, "-q", *options, "--device", device, "-o", path)[0] == 0
     bodies = [[str(record) for record in pysam.AlignmentFile(str(path))] for path in paths]
     assert bodies[0] == bodies[1]
+
+
+def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeDriver())
+    for load in (lambda: None, lambda: Nvcomp(fake_nvcomp())):
+        monkeypatch.setattr(device_text, "load_nvcomp", load)
+        with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
+            text_check.self_test(device)
+            monkeypatch.setattr(text_check, "text_on_one_lane", lambda *_: (b"", 0))
+            with pytest.raises(DeviceError, match="records as SAM differ"):
+                text_check.self_test(device)
+            monkeypatch.setattr(text_check, "text_on_one_lane", text_on_one_lane)
+
+
+def test_little_memory_and_little_room(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few blocks at a time, a text that is longer than was thought, and a batch that is written in parts."""
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "1M")
+    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
+    use(FakeDriver())
+    monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
+    monkeypatch.setattr(deflate, "_SCRATCH_SHARE", 1e-6)
+    monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
+    monkeypatch.setattr(device_text, "_LEAST_BYTES", 16)
+    submit = TextKernel.submit
+
+    def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> None:
+        if len(item.batch) > 500:
+            raise DeviceMemoryExceeded("a test")
+        submit(self, slot, item)
+
+    monkeypatch.setattr(TextKernel, "submit", scarce)
+    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
+    with (
+        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
+        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
+    ):
+        assert [str(record) for record in found] == [str(record) for record in right]

@@ -96,4 +96,9 @@ GPUALIGN_HD void write_bgzf(const BgzfBatch& batch, uint32_t i, uint32_t crc, ui
     for (uint32_t at = lane; at < BgzfBatch::kTrailer; at += lanes) payload[payload_bytes + at] = char(trailer >> (8 * at));
 }
 
+// Whether block i was inflated to what it should be, which then has this checksum.
+GPUALIGN_HD bool was_inflated(const InflateBatch& batch, uint32_t i, uint32_t crc) {
+    return batch.status[i] == 0 && batch.inflated_bytes[i] == batch.text_bytes[i] && crc == batch.checksums[i];
+}
+
 }  // namespace gpualign

@@ -35,6 +35,7 @@ struct ReadsView : ReadColumns {
     GPUALIGN_HD void put_name(uint64_t read, Out& out) const {
         const uint8_t* p = names + name_offsets[read];
         const int64_t n = name_size(read);
+        out.reserve(32);
         if (n == 0) return out.put("*");
         out.fill(n, [p](int64_t c) { return p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_'; });
     }

@@ -187,6 +187,11 @@ class Slot:
         """Mark the end of a batch's work (the runner calls it after the kernel object's ``submit``)."""
         self._mark("end")
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all work of this slot has ended."""
+        return bool(self.stream.is_done())
+
     def wait(self) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline."""
         start = time.perf_counter()

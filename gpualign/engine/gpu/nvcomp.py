@@ -14,12 +14,17 @@ _MAJOR_VERSION = 6
 _PACKAGE = "nvidia.libnvcomp"
 #: of 0, the fastest, to 5: files as large as by ISA-L or a little smaller
 _ALGORITHM = 2
+_LARGEST_TEXT = 1 << 16
 _SIZE = ctypes.c_size_t
 _POINTER = ctypes.c_void_p
 
 
 class _Options(ctypes.Structure):
     _fields_ = (("algorithm", ctypes.c_int), ("reserved", ctypes.c_char * 60))
+
+
+class _InflateOptions(ctypes.Structure):
+    _fields_ = (("backend", ctypes.c_int), ("sorted", ctypes.c_int), ("reserved", ctypes.c_char * 56))
 
 
 class _Properties(ctypes.Structure):
@@ -31,7 +36,7 @@ class NvcompError(Exception):
 
 
 class Nvcomp:
-    """The functions that deflate.
+    """The functions that deflate and inflate.
 
     Args:
         path: of the library.
@@ -49,7 +54,7 @@ class Nvcomp:
             raise NvcompError(f"nvCOMP cannot be loaded: {error}") from error
         if properties.version // 1000 != _MAJOR_VERSION:
             raise NvcompError(f"nvCOMP {properties.version // 1000} is there, not {_MAJOR_VERSION}")
-        self._options = _Options(algorithm=_ALGORITHM)
+        self._options, self._inflate_options = _Options(algorithm=_ALGORITHM), _InflateOptions()
 
     def sizes(self, count: int, largest: int) -> tuple[int, int]:
         """Bytes of scratch memory to deflate ``count`` texts of up to ``largest`` bytes, and of room for each."""
@@ -86,6 +91,41 @@ class Nvcomp:
             *(_POINTER(texts[0]), _POINTER(texts[1]), _SIZE(largest), _SIZE(count)),
             *(_POINTER(scratch[0]), _SIZE(scratch[1]), _POINTER(deflated[0]), _POINTER(deflated[1])),
             *(self._options, _POINTER(status), _POINTER(stream)),
+        )
+
+    def inflate_scratch(self, count: int, total: int) -> int:
+        """Bytes of scratch memory to inflate ``count`` texts of ``total`` bytes, none of more than 64 KiB."""
+        scratch = _SIZE()
+        self._call(
+            "nvcompBatchedDeflateDecompressGetTempSize",
+            *(_SIZE(count), _SIZE(_LARGEST_TEXT), self._inflate_options, ctypes.byref(scratch), _SIZE(total), None),
+        )
+        return int(scratch.value)
+
+    def inflate(
+        self,
+        count: int,
+        deflated: tuple[int, int],
+        texts: tuple[int, int],
+        scratch: tuple[int, int],
+        inflated_bytes: int,
+        status: int,
+        stream: int,
+    ) -> None:
+        """Enqueue inflating on a stream, all by addresses on the device.
+
+        Args:
+            deflated: of the arrays of addresses, multiples of 4, and of sizes.
+            texts: of the arrays of the addresses of room and of its sizes.
+            scratch: memory and its bytes.
+            inflated_bytes: of the array that will hold the size of each text.
+            status: of the array that will hold a number for each, 0 where it was inflated.
+        """
+        self._call(
+            "nvcompBatchedDeflateDecompressAsync",
+            *(_POINTER(deflated[0]), _POINTER(deflated[1]), _POINTER(texts[1]), _POINTER(inflated_bytes), _SIZE(count)),
+            *(_POINTER(scratch[0]), _SIZE(scratch[1]), _POINTER(texts[0]), self._inflate_options),
+            *(_POINTER(status), _POINTER(stream)),
         )
 
     def _call(self, name: str, *arguments: Any) -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
-from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError, load_nvcomp
+from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
+from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.stage import Lend
-from gpualign.errors import GpualignError
 from gpualign.map import tuning
 from gpualign.map.device.batch import nothing_lent
 from gpualign.map.records import Alignments
@@ -28,13 +29,9 @@ _ALIGNMENT = 16
 #: bytes of a record besides letters, qualities and names: a first guess; and the room for texts in times of the largest
 _USUAL_FIELDS = 192
 _GROWTH = 1.25
-#: threads of the blocks of ``cuda/map_text.cu``, a warp a read, and of ``cuda/bgzf.cu``
+_LEAST_BYTES = 1 << 12
+#: warps of the blocks of ``cuda/map_text.cu``, each for a read
 _WARPS = 4
-_THREADS = 256
-#: bytes of a BGZF block around content that is stored as it is
-_AROUND = 31
-#: what a deflating function is tried on
-_TRIAL = b"gpualign" * 100
 
 
 @dataclass(frozen=True)
@@ -162,17 +159,24 @@ class TextKernel:
     def __init__(self, device: Device, reference: Reference, bam: bool, deflate: bool) -> None:
         self.device, self.reference = device, reference
         self._bam, self._form = bam, tuning.text_defines(bam)
-        self._nvcomp = load_nvcomp() if bam and deflate else None
+        nvcomp = load_nvcomp() if bam and deflate else None
+        self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._room = 1.0  # times the usual bytes
+        self._in_flight: dict[int, tuple[int, bool]] = {}  # room of each batch, and whether it is deflated
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
+        """
+        Raises:
+            NvcompError: the batch cannot be deflated; later ones come as they are.
+        """
         reads = len(item.batch)
         if reads == 0:
             return
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block))
-        capacity = self._capacity(item)
+        capacity = int(self._room * item.usual_bytes(self._bam)) + _LEAST_BYTES
+        self._in_flight[id(slot)] = capacity, self._deflater is not None
         scanned = -(-reads // int(_native.TEXT_READS_SCANNED))
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity))
@@ -195,9 +199,12 @@ class TextKernel:
             ("write_records", warps, 32 * _WARPS),
         ):
             slot.launch(self.device.function("map_text", name, self._form), blocks, threads, batch)
-        if self._nvcomp is not None:
-            slot.step = "deflate"
-            self._deflate(slot, self._nvcomp, out, totals, capacity)
+        if self._deflater is not None:
+            try:
+                self._deflater.submit(slot, out, totals, capacity)
+            except NvcompError:
+                self._deflater = None  # of the batches to come
+                raise
         slot.download("totals", 3, np.uint64)
 
     def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
@@ -205,13 +212,13 @@ class TextKernel:
         Raises:
             DeviceMemoryExceeded: the text is longer than there was room for.
         """
-        deflated = self._nvcomp is not None
         if len(item.batch) == 0:
-            return DeviceRecordsText((), deflated, 0)
+            return DeviceRecordsText((), False, 0)
+        capacity, deflated = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.part_with("text block")
-        if size > self._capacity(item):
-            self._room = _GROWTH * size / item.usual_bytes(self._bam)  # of the batches to come
+        if size > capacity:
+            self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was room for")
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         slot.download(key, nbytes, np.uint8)
@@ -228,72 +235,20 @@ class TextKernel:
     def join(self, results: Sequence[DeviceRecordsText]) -> DeviceRecordsText:
         """The parts' results."""
         parts = tuple(part for result in results for part in result.parts)
+        if len({result.deflated for result in results}) > 1:
+            raise NvcompError("nvCOMP deflated some parts of a batch")
         return DeviceRecordsText(parts, results[0].deflated, sum(result.records for result in results))
-
-    def _capacity(self, item: TextBatch) -> int:
-        return int(self._room * item.usual_bytes(self._bam)) + 4096
-
-    def _deflate(self, slot: Slot, nvcomp: Nvcomp, text: int, totals: int, capacity: int) -> None:
-        """Enqueue the blocks of a text whose bytes the device alone knows."""
-        content, most = int(_native.BGZF_CONTENT), int(_native.BGZF_MOST_BLOCKS)
-        blocks = -(-capacity // content)
-        at_once = min(blocks, most)
-        try:
-            scratch_bytes, room_bytes = nvcomp.sizes(at_once, content)
-        except NvcompError as error:
-            raise GpualignError(str(error)) from error
-        room_bytes = -(-room_bytes // _ALIGNMENT) * _ALIGNMENT
-        scratch = int(slot.device_array("deflate scratch", scratch_bytes))
-
-        def numbers(name: str, nbytes: int = 8) -> int:
-            return int(slot.device_array(f"deflate {name}", nbytes * at_once))
-
-        batch = filled(
-            "BgzfBatch",
-            content=text,
-            totals=totals,
-            capacity=capacity,
-            given=numbers("given"),
-            given_bytes=numbers("given bytes"),
-            deflated=numbers("deflated"),
-            deflated_bytes=numbers("deflated bytes"),
-            status=numbers("status", 4),
-            room=numbers("room", room_bytes),
-            room_bytes=room_bytes,
-            places=numbers("places"),
-            out=int(slot.device_array("blocks", capacity + _AROUND * blocks)),
-            out_bytes=totals + 16,
-        )
-        for first in range(0, blocks, at_once):
-            count = min(at_once, blocks - first)
-            batch["first"], batch["count"] = first, count
-            self._run(slot, "set_tasks", -(-count // _THREADS), _THREADS, batch)
-            try:
-                nvcomp.deflate(
-                    count,
-                    content,
-                    (int(batch["given"]), int(batch["given_bytes"])),
-                    (scratch, scratch_bytes),
-                    (int(batch["deflated"]), int(batch["deflated_bytes"])),
-                    int(batch["status"]),
-                    int(slot.stream.handle),
-                )
-            except NvcompError as error:
-                raise GpualignError(f"{self.device.name}: {error}") from error
-            self._run(slot, "place_blocks", 1, most, batch)
-            self._run(slot, "write_blocks", count, _THREADS, batch)
-
-    def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
-        slot.launch(self.device.function("bgzf", name), blocks, threads, batch.copy())
 
 
 class MapAndTextKernel:
-    """Maps batches and writes what was found (see ``gpu.runner.Kernel``)."""
+    """Maps batches, writes what was found, and inflates input (see ``gpu.runner.Kernel``)."""
 
-    def __init__(self, mapper: Any, text: TextKernel) -> None:
-        self._mapper, self._text = mapper, text
+    def __init__(self, mapper: Any, text: TextKernel, inflate: InflateKernel | None) -> None:
+        self._mapper, self._text, self._inflate = mapper, text, inflate
 
     def _of(self, item: Any) -> Any:
+        if isinstance(item, BlockGroup):
+            return self._inflate
         return self._text if isinstance(item, (TextBatch, DeviceRecordsText)) else self._mapper
 
     def submit(self, slot: Slot, item: Any) -> None:
@@ -318,12 +273,12 @@ def resident_text_target(device: Device, reference: Reference) -> np.void:
     text = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
     arrays = device.resident(
         f"letters {id(reference)}",
-        lambda: DeviceArrays(device, *_letter_arrays(reference), beyond=True, owner=reference),
+        lambda: DeviceArrays(device, *letter_arrays(reference), beyond=True, owner=reference),
     )
-    return _target(reference, text.text, text.known, *arrays.addresses)
+    return text_target(reference, text.text, text.known, *arrays.addresses)
 
 
-def _letter_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
+def letter_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
     return (
         reference.contig_offsets,
         *(reference.run_starts, reference.run_ends, reference.run_letters),
@@ -331,7 +286,7 @@ def _letter_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
     )
 
 
-def _target(reference: Reference, words: int, known: int, *arrays: int) -> np.void:
+def text_target(reference: Reference, words: int, known: int, *arrays: int) -> np.void:
     contig_offsets, run_starts, run_ends, run_letters, names, name_offsets = arrays
     return filled(
         "TextTarget",
@@ -344,27 +299,3 @@ def _target(reference: Reference, words: int, known: int, *arrays: int) -> np.vo
         runs=len(reference.run_starts),
         names=filled("ContigColumns", names=names, offsets=name_offsets),
     )
-
-
-def text_on_one_lane(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
-    """What the kernels write, and the number of records, by the same code on one lane of the CPU: a test."""
-    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-    arrays = (reference.words, known, *_letter_arrays(reference))
-    held = tuple(np.ascontiguousarray(array) for array in arrays)
-    reads = len(item.batch)
-    edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
-    totals, out = np.zeros(3, np.uint64), np.zeros(0, np.uint8)
-    while True:
-        batch = item.native(
-            int(item.block.ctypes.data),
-            target=_target(reference, *(int(array.ctypes.data) for array in held)),
-            edits=int(edits.ctypes.data),
-            sizes=int(sizes.ctypes.data),
-            totals=int(totals.ctypes.data),
-            out=int(out.ctypes.data),
-            capacity=len(out),
-        )
-        _native.write_records_on_one_lane(batch.tobytes(), bam)
-        if int(totals[0]) <= len(out):
-            return out[: int(totals[0])].tobytes(), int(totals[1])
-        out = np.zeros(int(totals[0]), np.uint8)

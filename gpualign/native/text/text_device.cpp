@@ -63,6 +63,17 @@ void write_bgzf_on_one_lane(const nb::bytes& bytes) {
     }
 }
 
+// What the kernel does after the inflating.
+void check_texts_on_one_lane(const nb::bytes& bytes) {
+    InflateBatch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
+    uint32_t table[256];
+    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
+    for (uint32_t i = 0; i < batch.count; i++)
+        if (!was_inflated(batch, i, crc32(table, batch.texts[i], batch.text_bytes[i]))) *batch.damaged = 1;
+}
+
 }  // namespace
 
 #define OPTION(field) GPUALIGN_FIELD(SamOptions, field)
@@ -70,6 +81,7 @@ void write_bgzf_on_one_lane(const nb::bytes& bytes) {
 #define RECORDS(field) GPUALIGN_FIELD(RecordColumns, field)
 #define TARGET(field) GPUALIGN_FIELD(TextTarget, field)
 #define BATCH(field) GPUALIGN_FIELD(TextBatch, field)
+#define INFLATE(field) GPUALIGN_FIELD(InflateBatch, field)
 #define BGZF(field) GPUALIGN_FIELD(BgzfBatch, field)
 
 std::vector<AbiStruct> text_abi() {
@@ -101,7 +113,11 @@ std::vector<AbiStruct> text_abi() {
             {"BgzfBatch",
              sizeof(BgzfBatch),
              {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),
-              BGZF(status), BGZF(room), BGZF(room_bytes), BGZF(places), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}}};
+              BGZF(status), BGZF(room), BGZF(room_bytes), BGZF(places), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
+            {"InflateBatch",
+             sizeof(InflateBatch),
+             {INFLATE(deflated), INFLATE(deflated_bytes), INFLATE(texts), INFLATE(text_bytes), INFLATE(checksums),
+              INFLATE(inflated_bytes), INFLATE(status), INFLATE(damaged), INFLATE(count), INFLATE(reserved)}}};
 }
 
 void bind_text_device(nb::module_& m) {
@@ -112,6 +128,7 @@ void bind_text_device(nb::module_& m) {
     m.attr("BGZF_MOST_BLOCKS") = uint32_t(BgzfBatch::kMost);
     m.def("set_bgzf_tasks_on_one_lane", &set_bgzf_tasks_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, before the deflating.");
     m.def("write_bgzf_on_one_lane", &write_bgzf_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, after the deflating.");
+    m.def("check_texts_on_one_lane", &check_texts_on_one_lane, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
 }
 
 }  // namespace gpualign
