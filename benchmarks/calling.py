@@ -1,8 +1,11 @@
-"""Variant calling written around bwa mem (calling.smk), run unchanged with either mapper: part of pipelines.py.
+"""Variant calling written around bwa mem (calling.smk), run unchanged with either mapper.
+
+    python benchmarks/calling.py
 
 With gpualign a file called bwa comes first on PATH, which hands `bwa mem` to `gpualign mem`. 200 SNPs and 100 indels
 are planted in 1 Mbp of human chromosome 20 (variants.py), with 500 kb on both sides for a reference; 30x in two lanes,
-and a twentieth of the pairs twice.
+and a twentieth of the pairs twice. Result: benchmarks/results/calling-<machine>.json. Needs Debian's bwa, samtools,
+bcftools and picard-tools, and snakemake (PyPI).
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import data
+import harness
 import numpy as np
 import variants
 
@@ -59,7 +64,7 @@ def run(mapper: str, inputs: Path, folder: Path, bwa: str) -> tuple[set[tuple[in
 
 
 def compare(folder: Path) -> dict[str, Any]:
-    """A row of pipelines.py's table, with recall and precision of either."""
+    """Of either mapper: recall and precision (variants.py), and counts of records."""
     chromosome = data.read_fasta(data.genome("chr20"))["20"].decode()[_BEGIN : _BEGIN + LENGTH + 2 * FLANK]
     inputs, fasta = folder / "inputs", folder / "inputs" / "ref.fa"
     inputs.mkdir()
@@ -70,13 +75,24 @@ def compare(folder: Path) -> dict[str, Any]:
     planted = variants.plant(chromosome, np.random.default_rng(variants.SEED), FLANK, FLANK + LENGTH)
     lanes(chromosome, planted, inputs)
     truth = variants.truth_of(planted, len(chromosome), folder, fasta)
-    found, counts = {}, {}
+    rows, found = {}, {}
     for mapper in ("gpualign", "bwa"):
-        found[mapper], counts[mapper] = run(mapper, inputs, folder / mapper, bwa)
-    return {
-        "counted": f"true calls, of {len(truth)} variants",
-        **{mapper: len(calls & truth) for mapper, calls in found.items()},
-        "both": len(found["gpualign"] & found["bwa"] & truth),
-        "variants": {mapper: variants.compared(calls, truth) for mapper, calls in found.items()},
-        "records": counts,
-    }
+        found[mapper], counts = run(mapper, inputs, folder / mapper, bwa)
+        row = variants.compared(found[mapper], truth)
+        rows[mapper] = {
+            "records": counts,
+            **row["all"],
+            **{key: row[key] for key in ("snps", "indels", "missed", "false")},
+        }
+    return {"same_calls": len(found["gpualign"] & found["bwa"]), "calling": rows}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(dir=data.folder()) as name:
+        figures = compare(Path(name))
+    print(figures)
+    harness.save("calling", harness.machine(["bwa", "samtools", "bcftools"], ["snakemake"]), figures)
+
+
+if __name__ == "__main__":
+    main()

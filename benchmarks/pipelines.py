@@ -4,9 +4,8 @@
 
 Hi-C: pairs of 100 bases across ligations of two random places of E. coli, `mem -5SP`, pairtools parse; counted are the
 lines that are the same. Duplicates: pairs of E. coli, a tenth of them twice, `mem`, samtools fixmate, sort and markdup;
-counted are the reads that are duplicates by both. Variants: calling.py. Result:
-benchmarks/results/pipelines-<machine>.json. Needs Debian's bwa, samtools, bcftools and picard-tools, and pairtools and
-snakemake (PyPI).
+counted are the reads that are duplicates by both. Result: benchmarks/results/pipelines-<machine>.json. Needs Debian's
+bwa and samtools, and pairtools (PyPI).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import calling
 import data
 import harness
 import numpy as np
@@ -105,7 +103,6 @@ def main() -> None:
             again[::4] = [b"@again" + line[1:] for line in again[::4]]
             path.write_bytes(b"".join(lines + again))
         found = {tool: hi_c(mapper, genome, across, folder) for tool, mapper in mappers.items()}
-        called = calling.compare(folder)
         marked = {tool: duplicates(mapper, genome, plain, folder) for tool, mapper in mappers.items()}
     table = {
         "Hi-C: mem -5SP, pairtools parse": {
@@ -120,12 +117,9 @@ def main() -> None:
             **{tool: len(names) for tool, names in marked.items()},
             "both": len(marked["gpualign"] & marked["bwa"]),
         },
-        "Snakemake: mem, sort, Picard MarkDuplicates, bcftools call": called,
     }
     print(table)
-    harness.save(
-        "pipelines", harness.machine(["bwa", "samtools", "bcftools"], ["pairtools", "snakemake"]), {"pipelines": table}
-    )
+    harness.save("pipelines", harness.machine(["bwa", "samtools"], ["pairtools"]), {"pipelines": table})
 
 
 if __name__ == "__main__":
