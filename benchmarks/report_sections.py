@@ -151,7 +151,7 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
         Table(
             "calling",
             "mapper",
-            "true | called | recall | precision | properly paired = records.proper | duplicates = records.duplicates",
+            "true | called | recall | precision | properly paired = records/proper | duplicates = records/duplicates",
             "calling",
             "A pipeline as GATK's and sarek's begin, run unchanged by Snakemake (benchmarks/calling.smk): bwa mem, "
             "sort, Picard MarkDuplicates, bcftools call.",
