@@ -31,7 +31,7 @@ $(VENV)/developing: $(NATIVE) | $(BIN)/python
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu'
+	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m 'not gpu'
 
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
 # The pairs once more on a GPU where there is one.

@@ -148,6 +148,14 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "pipelines",
             "Of 4,000 reads that are copies bwa mem places some, in repeats, elsewhere than the first.",
         ),
+        Table(
+            "calling",
+            "mapper",
+            "true | called | recall | precision | properly paired = records/proper | duplicates = records/duplicates",
+            "calling",
+            "A pipeline as GATK's and sarek's begin, run unchanged by Snakemake (benchmarks/calling.smk): bwa mem, "
+            "sort, Picard MarkDuplicates, bcftools call.",
+        ),
         Table("variants", "variants called after | kind", "true | called | recall | precision", "variants"),
         Table(
             "validity",

@@ -112,6 +112,11 @@ BENCHMARKS = {
         cpu=("",),
         quick="--pairs 2000",
     ),
+    "calling": Benchmark(
+        "mem in a pipeline from lanes to variants: Snakemake, Picard, bcftools",
+        "calling.py",
+        cpu=("",),
+    ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",
         "long_reads.py",

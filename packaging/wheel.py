@@ -104,8 +104,8 @@ def build(tools: Tools, libraries: Path, target: str, folder: Path, wanted: dict
         defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": target}
         environment["_PYTHON_HOST_PLATFORM"] = f"linux-{target}"
     defines |= wanted
-    settings = [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
-    settings.append(f"-Cbuild-dir={folder / 'native'}")
+    settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()]
+    settings.append(f"--config-settings=build-dir={folder / 'native'}")
     wheels = folder / "raw"
     shutil.rmtree(wheels, ignore_errors=True)
     tools.pip("wheel", "--no-deps", "--no-build-isolation", "-w", wheels, *settings, ROOT, **environment)
