@@ -177,15 +177,10 @@ BENCHMARKS = {
         "edit distances and Needleman-Wunsch scores on a GPU, compared with StringZillas", "gpu_peers.py", cuda=("",)
     ),
     "distances": Benchmark(
-        "distances of all pairs and of one long pair on the CPU, compared with RapidFuzz and edlib",
+        "distances and scores of all pairs, and long pairs, compared with RapidFuzz, edlib, parasail and StringZillas",
         "distances.py",
         cpu=("",),
-        quick="--rounds 1",
-    ),
-    "distances-devices": Benchmark(
-        "distances and scores of all pairs on a GPU, whole calls, compared with StringZillas",
-        "distances_devices.py",
-        cuda=("",),
+        cuda=("--device {device}",),
         quick="--rounds 1",
     ),
     "pairwise": Benchmark(

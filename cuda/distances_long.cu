@@ -24,7 +24,7 @@ struct Rows {
 
 // Symbols of a set as codes of BITS each; one sequence a blockIdx.x, its words shared out over blockIdx.y.
 extern "C" __global__ void pack(const uint8_t* symbols, const int64_t* offsets, const uint8_t* table, uint32_t* words) {
-    constexpr int32_t each = Packed<BITS>::kPerWord;
+    constexpr int32_t each = int32_t(Packed<BITS>::kPerWord);
     const int64_t begin = offsets[blockIdx.x], length = offsets[blockIdx.x + 1] - begin;
     uint32_t* const out = words + first_word<BITS>(begin, blockIdx.x);
     const int64_t count = (length + each - 1) / each;

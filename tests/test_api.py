@@ -70,7 +70,11 @@ def test_verify_against_edlib() -> None:
 
 def test_verify_candidates_keep_their_order() -> None:
     rows = gpualign.verify(
-        ["ACGT", "TTTT"], ["ACGTAAAA", "CC"], [[1, 0, 4, 8], [0, 0, 0, 99], [0, 1, 0, 2]], strand="both"
+        ["ACGT", "TTTT"],
+        ["ACGTAAAA", "CC"],
+        [[1, 0, 4, 8], [0, 0, 0, 99], [0, 1, 0, 2]],
+        strand="both",
+        error_rate=0.1,
     )
     assert rows["distance"].tolist() == [0, 0, -1]
     assert rows["strand"].tolist() == ["-", "+", "+"]

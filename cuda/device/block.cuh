@@ -10,6 +10,7 @@ struct Block {
 
     __device__ __forceinline__ uint32_t lane() const { return threadIdx.x; }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
+    __device__ __forceinline__ bool sync_any(bool mine) const { return __syncthreads_or(mine); }
 };
 
 }  // namespace gpualign

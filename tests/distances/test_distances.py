@@ -145,3 +145,17 @@ def test_a_pair_longer_than_a_thread_s(device: str) -> None:
     changed = mutate(rng, text, 0.03, DNA)
     expected_distance = edlib.align(text, changed, task="distance")["editDistance"]
     assert np.asarray(distances([text], [changed], device=device)).tolist() == [[expected_distance]]
+
+
+@pytest.mark.parametrize("alphabet", [DNA, CODE_POINTS])
+@pytest.mark.parametrize("rate", [0.0, 0.001, 0.01, 0.02])
+def test_long_pairs_with_few_errors(alphabet: str, rate: float) -> None:
+    rng = random.Random(int(1e4 * rate))
+    text = "".join(rng.choices(alphabet, k=12_000))
+    changed = mutate(rng, text, rate, alphabet)
+    for pair in ((text, changed), (changed + alphabet[0] * 20, text), (text, text[40:] + text[:40])):
+        wanted = Levenshtein.distance(*pair)
+        ours = [distances([pair[0]], [pair[1]], max_errors=most, device="cpu")[0, 0] for most in (None, wanted)]
+        assert ours == [wanted, wanted]
+        if wanted:
+            assert distances([pair[0]], [pair[1]], max_errors=wanted - 1, device="cpu")[0, 0] == -1

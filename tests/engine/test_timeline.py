@@ -17,6 +17,17 @@ def test_intervals():
     assert total([(0, 2), (3, 4)]) == 3
 
 
+def test_many_short_intervals_are_not_summed_up_with_each_one(monkeypatch):
+    folds = []
+    fold = Timeline.fold
+    monkeypatch.setattr(Timeline, "fold", lambda self, until=float("inf"): (folds.append(until), fold(self, until)))
+    timeline = Timeline()
+    for i in range(20_000):
+        timeline.add("kernel", i * 1e-5, i * 1e-5 + 5e-6)
+    assert len(folds) < 10
+    assert timeline.summary()["kernel_s"] == pytest.approx(0.1)
+
+
 def test_timeline_tells_hidden_copies():
     timeline = Timeline()
     timeline.add("copy", 0.0, 1.0)  # nothing to hide behind

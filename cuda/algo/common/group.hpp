@@ -16,6 +16,8 @@ struct OneLane {
 
     GPUALIGN_HD uint32_t lane() const { return 0; }
     GPUALIGN_HD void sync() const {}
+    // sync(), and whether any lane says yes.
+    GPUALIGN_HD bool sync_any(bool mine) const { return mine; }
     // Bit i: lane i's predicate.
     GPUALIGN_HD uint32_t ballot(bool predicate) const { return predicate; }
     // Differs between lanes: the lanes before this one that said yes.

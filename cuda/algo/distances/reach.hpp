@@ -25,47 +25,65 @@ constexpr int32_t kOwned = kWidth - 2 * kSteps;     // diagonals that it keeps
 constexpr int32_t kUnreached = INT32_MIN / 2;
 constexpr int32_t kNone = -1;                       // no distance yet, or one beyond the limit
 
+// Zero bits below the lowest one; 32 of 0.
+GPUALIGN_HD int32_t zeros_below(uint32_t x) {
+#if defined(__CUDA_ARCH__)
+    return __clz(int(__brev(x)));
+#else
+    return x ? __builtin_ctz(x) : 32;
+#endif
+}
+
 // Texts of Bits a symbol, packed from the lowest bits of each word; reads go up to two words beyond the last symbol.
 template <int Bits>
 struct Packed {
-    static constexpr int32_t kPerWord = 32 / Bits;
+    static constexpr uint32_t kPerWord = 32 / Bits;
     const uint32_t* words;
 
-    // kPerWord symbols from number i on.
-    GPUALIGN_HD uint32_t from(int32_t i) const {
-        const uint32_t* at = words + i / kPerWord;
-        const uint32_t shift = uint32_t(i % kPerWord * Bits);
+    // The words of kPerWord symbols from number i on, and these symbols in one word.
+    struct Two {
+        uint32_t low, high;
+    };
+    GPUALIGN_HD Two load(uint32_t i) const { return {words[i / kPerWord], words[i / kPerWord + 1]}; }
+    static GPUALIGN_HD uint32_t joined(Two two, uint32_t i) {
 #if defined(__CUDA_ARCH__)
-        return __funnelshift_r(at[0], at[1], shift);
+        return __funnelshift_r(two.low, two.high, i * Bits);  // by so many bits modulo 32
 #else
-        return uint32_t((uint64_t(at[1]) << 32 | at[0]) >> shift);
+        return uint32_t((uint64_t(two.high) << 32 | two.low) >> (i * Bits % 32));
 #endif
     }
 };
 
 // The word where sequence `number` of a set begins, whose symbols begin at `offset`: each has two words to spare.
 template <int Bits>
-GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) { return offset / Packed<Bits>::kPerWord + 2 * number; }
+GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) { return offset / int64_t(Packed<Bits>::kPerWord) + 2 * number; }
 
 template <int Bits>
 struct Pair {
     Packed<Bits> query, target;
     int32_t n, m;
     bool substitutions;
+};
 
-    // Equal symbols from (i, j) on.
-    GPUALIGN_HD int32_t run(int32_t i, int32_t j) const {
-        const int32_t most = min(n - i, m - j);
-        int32_t equal = 0;
-        while (equal < most) {
-            const uint32_t differ = query.from(i + equal) ^ target.from(j + equal);
-            if (differ) {
-                equal += trailing_zeros(differ) / Bits;
-                break;
-            }
-            equal += Packed<Bits>::kPerWord;
+// A diagonal of the matrix.
+struct Diagonal {
+    int32_t k, first_row, last_row;
+    int32_t errors;  // with which it is reached: as many as it is away from the main one; never, where there is none
+
+    GPUALIGN_HD Diagonal(int32_t k_, int32_t n, int32_t m)
+        : k(k_), first_row(k_ < 0 ? -k_ : 0), last_row(min(n, m - k_)), errors(k_ < -n || k_ > m ? INT32_MAX : k_ < 0 ? -k_ : k_) {}
+
+    // The row that equal symbols lead to.
+    template <int Bits>
+    GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
+        using Text = Packed<Bits>;
+        for (;;) {
+            const typename Text::Two q = pair.query.load(uint32_t(row)), t = pair.target.load(uint32_t(row + k));  // both at once
+            const uint32_t differ = Text::joined(q, uint32_t(row)) ^ Text::joined(t, uint32_t(row + k));
+            const int32_t equal = zeros_below(differ) / Bits;
+            row += equal;
+            if (equal < int32_t(Text::kPerWord) || row >= last_row) return min(row, last_row);
         }
-        return min(equal, most);
     }
 };
 
@@ -104,10 +122,9 @@ struct Turn {
     }
 };
 
-// What the lanes of a tile share.
+// Rows of a tile's diagonals with some number of errors and with one more, in turn; one beyond either end.
 struct Shared {
-    int32_t cells[2][kWidth + 2];  // one beyond either end
-    int32_t found;
+    int32_t rows[2][kWidth + 2];
 };
 
 // One tile of a phase. `rows.get(k)` are the rows that the phase before left, `rows.put(k, row)` takes those of this one.
@@ -115,41 +132,46 @@ struct Shared {
 template <int Bits, class Group, class Rows>
 GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, int32_t phase, int32_t tile, int32_t limit, const Rows& rows,
                              Shared& shared) {
-    const int32_t errors = phase * kSteps, first = tile * kOwned - kOwned / 2 - kSteps;  // diagonal of cell 0
-    const int32_t lowest = -pair.n, highest = pair.m, end = pair.m - pair.n;
-    int32_t *now = shared.cells[0], *next = shared.cells[1];
-    for (int32_t c = int32_t(group.lane()); c < kWidth + 2; c += int32_t(Group::kLanes)) {
-        const int32_t k = first + c - 1;
-        const bool known = phase && k >= -errors && k <= errors && k >= lowest && k <= highest && c > 0 && c <= kWidth;
-        now[c] = known ? rows.get(k) : kUnreached;
-        next[c] = kUnreached;
+    constexpr int32_t lanes = int32_t(Group::kLanes), each = kWidth / lanes;
+    const int32_t errors = phase * kSteps, last = min(limit, errors + kSteps);
+    const int32_t first = tile * kOwned - kOwned / 2 - kSteps;  // diagonal of the first lane
+    const int32_t lane = int32_t(group.lane()), substitution = pair.substitutions;
+    const auto diagonal = [&](int32_t i) { return Diagonal(first + i * lanes + lane, pair.n, pair.m); };
+    int32_t *now = shared.rows[0] + 1 + lane, *next = shared.rows[1] + 1 + lane;
+    GPUALIGN_UNROLL
+    for (int32_t i = 0; i < each; i++) {
+        const Diagonal mine = diagonal(i);
+        now[i * lanes] = phase && mine.errors <= errors ? rows.get(mine.k) : kUnreached;
+        next[i * lanes] = kUnreached;
     }
-    if (group.lane() == 0) shared.found = kNone;
+    if (lane < 2) shared.rows[lane][0] = shared.rows[lane][kWidth + 1] = kUnreached;
+    if (lanes == 1) shared.rows[1][0] = shared.rows[1][kWidth + 1] = kUnreached;
     group.sync();
-    const int32_t last = min(limit, errors + kSteps);
+    const int32_t end = pair.m - pair.n, end_lane = end - first;  // of the last cell's diagonal, where the tile keeps it
+    const bool has_end = end_lane >= kSteps && end_lane < kSteps + kOwned;
     for (int32_t e = phase ? errors + 1 : 0; e <= last; e++) {
-        for (int32_t c = int32_t(group.lane()) + 1; c <= kWidth; c += int32_t(Group::kLanes)) {
-            const int32_t k = first + c - 1;
-            if (k < -e || k > e || k < lowest || k > highest) continue;
-            int32_t row = 0;
-            if (e) {
-                row = max(now[c - 1], now[c + 1] + 1);
-                row = max(row, now[c] + pair.substitutions);
-                row = min(row, min(pair.n, pair.m - k));
-            }
-            if (row >= 0 && row + k >= 0) row += pair.run(row, row + k);  // not on the margins, which are told less
-            next[c] = row;
-            if (k == end && row == pair.n && c > kSteps && c <= kSteps + kOwned) shared.found = e;
+        bool found = false;
+        GPUALIGN_UNROLL
+        for (int32_t i = 0; i < each; i++) {
+            const Diagonal mine = diagonal(i);
+            if (e < mine.errors) continue;
+            const int32_t* at = now + i * lanes;
+            int32_t row = e ? max(max(at[-1], at[1] + 1), at[0] + substitution) : 0;
+            row = min(row, mine.last_row);
+            if (row >= mine.first_row) row = mine.follow(pair, row);  // on the margins rows are told too low
+            next[i * lanes] = row;
+            found = found || (row == pair.n && has_end && i * lanes + lane == end_lane);
         }
-        group.sync();
-        if (shared.found != kNone) return shared.found;
+        if (group.sync_any(found)) return e;
         int32_t* const other = now;
         now = next;
         next = other;
     }
-    for (int32_t c = int32_t(group.lane()) + 1; c <= kWidth; c += int32_t(Group::kLanes)) {
-        const int32_t k = first + c - 1;
-        if (c > kSteps && c <= kSteps + kOwned && k >= lowest && k <= highest && k >= -last && k <= last) rows.put(k, now[c]);
+    GPUALIGN_UNROLL
+    for (int32_t i = 0; i < each; i++) {
+        const Diagonal mine = diagonal(i);
+        const int32_t place = i * lanes + lane;
+        if (place >= kSteps && place < kSteps + kOwned && mine.errors <= last) rows.put(mine.k, now[i * lanes]);
     }
     group.sync();
     return kNone;

@@ -15,7 +15,7 @@ from gpualign.distances.device.kernel import DistanceKernel, occurring_symbols
 from gpualign.distances.device.scores import ScoreKernel
 from gpualign.distances.device.tiles import MatrixKernel, Problem, Task
 from gpualign.distances.foreign import DeviceArray
-from gpualign.distances.problem import Distances
+from gpualign.distances.problem import AllPairs, Distances
 from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.distances.scores import Scores
 from gpualign.engine.gpu.device import Device
@@ -43,6 +43,10 @@ class OnDevices(Generic[Problem]):
     def matrix(self, out: NDArray[np.int32]) -> None:
         """Into ``out``, int32 (queries, targets); -1 beyond the limit."""
         order = self.problem.queries.order
+        if len(self._tasks(0)) == 1:
+            for task, (rows,) in self._each():
+                _put(out, order[task.first : task.last], rows)
+            return
         copies: list[Future[None]] = []
         with ThreadPoolExecutor(min(_COPIERS, available_cores()), thread_name_prefix="gpualign-copy") as pool:
             for task, (rows,) in self._each():
@@ -89,7 +93,8 @@ class OnDevices(Generic[Problem]):
                 yield task, result
         finally:
             for device, kernel in kernels:
-                device.call(kernel.free).result()
+                if kernel.holds_memory:
+                    device.call(kernel.free).result()
 
     def _tasks(self, address: int) -> list[Task[Problem]]:
         count = len(self.problem.queries)
@@ -99,7 +104,7 @@ class OnDevices(Generic[Problem]):
 
 def distances_on(problem: Distances, devices: Sequence[Device], report: Report | None = None) -> OnDevices[Distances]:
     """Distances of symbols of 8 bits."""
-    devices[0].call(occurring_symbols, devices[0], problem.queries, problem.targets).result()
+    _look_at(problem, devices[0])
     kernel = long.LongPairKernel if long.suits(problem) else DistanceKernel
     return OnDevices(problem, devices, kernel, kernel.rows_at_once(problem), report)
 
@@ -110,9 +115,15 @@ def scores_on(problem: Scores, devices: Sequence[Device], report: Report | None 
     Raises:
         InputError: a symbol that the scoring does not know.
     """
-    devices[0].call(occurring_symbols, devices[0], problem.queries, problem.targets).result()
+    _look_at(problem, devices[0])
     problem.check()
     return OnDevices(problem, devices, ScoreKernel, ScoreKernel.rows_at_once(problem), report)
+
+
+def _look_at(problem: AllPairs, device: Device) -> None:
+    """Find which symbols there are on a device, where sequences lie there."""
+    if problem.queries.on_device or problem.targets.on_device:
+        device.call(occurring_symbols, device, problem.queries, problem.targets).result()
 
 
 def _put(out: NDArray[np.int32], numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:

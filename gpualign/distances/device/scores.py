@@ -54,6 +54,8 @@ class _Sets:
 class ScoreKernel(MatrixKernel[Scores]):
     """Scores of all pairs, in any mode."""
 
+    holds_memory = True
+
     def __init__(self, device: Device, problem: Scores) -> None:
         super().__init__(device, problem)
         self.launcher = _Launcher(device, problem.aligned)

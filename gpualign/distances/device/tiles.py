@@ -44,11 +44,13 @@ class MatrixKernel(ABC, Generic[Problem]):
     a list of pairs, as the problem's parameters say.
     """
 
+    holds_memory = False  # beside its slots
+
     def __init__(self, device: Device, problem: Problem) -> None:
         self.device, self.problem = device, problem
 
     def free(self) -> None:
-        """Give back what the kernel holds beside its slots."""
+        """Give back what the kernel holds beside its slots; in the device's thread."""
 
     @abstractmethod
     def query_order(self, slot: Slot) -> Any:
