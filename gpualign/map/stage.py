@@ -18,7 +18,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import DeviceAlignments
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
-from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel
+from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel, usual_bytes
 from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
@@ -75,7 +75,9 @@ class Mapping:
     def staged(self, prepared: SequenceBatch | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
         if isinstance(prepared, SequenceBatch):
             return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
-        return TextBatch.of(prepared.batch, prepared.alignments, prepared.wanted, prepared.options, lend)
+        layout, reads, records = self.formatter.layout, prepared.batch, prepared.alignments
+        least = usual_bytes(reads, records, layout.records == "bam")
+        return TextBatch.of(reads, records, prepared.wanted, prepared.options, lend, least)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter, layout = self.formatter, self.formatter.layout

@@ -57,8 +57,8 @@ public:
         bytes(uint64_t(x), uint32_t(sizeof x));
     }
     GPUALIGN_HD void patch(uint64_t offset, uint32_t x) {
-        if (!Write) return;
-        for (uint32_t i = group_.lane(); i < sizeof x; i += Group::kLanes) data_[offset + i] = char(x >> (8 * i));
+        if (Write)
+            for (uint32_t i = group_.lane(); i < sizeof x; i += Group::kLanes) data_[offset + i] = char(x >> (8 * i));
     }
     // Of value(0) to value(n - 1).
     template <class Value>

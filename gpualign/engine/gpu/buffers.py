@@ -152,11 +152,15 @@ class Slot:
     def download(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Copy the head of the device array ``key`` back; the returned pinned array is valid after :meth:`wait`."""
         staged = self.pinned(key, shape, dtype)
-        if staged.nbytes:
-            self._mark("copy", "copy from device")
-            self._driver.memcpy_dtoh_async(staged, self._arrays[key][0], self.stream)
-            self.device.timeline.bytes_from_device += staged.nbytes
+        self.download_into(staged, key)
         return staged
+
+    def download_into(self, array: NDArray[Any], key: str) -> None:
+        """The same to page-locked memory that is not the slot's."""
+        if array.nbytes:
+            self._mark("copy", "copy from device")
+            self._driver.memcpy_dtoh_async(array, self._arrays[key][0], self.stream)
+            self.device.timeline.bytes_from_device += array.nbytes
 
     def clear(self, key: str, nbytes: int) -> Any:
         """The device array ``key`` with its first ``nbytes`` bytes set to zero; returns the device pointer."""

@@ -15,6 +15,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.stage import Lend
@@ -60,11 +61,13 @@ class TextBatch:
         wanted: NDArray[np.uint8] | None,
         options: Mapping[str, Any],
         lend: Lend = nothing_lent,
+        least: int = 0,
     ) -> TextBatch:
         """Copies the arrays.
 
         Args:
             lend: of memory for the block.
+            least: bytes of the block, which serves for the text when the arrays have been copied.
         """
         arrays: dict[str, NDArray[Any] | None] = {name: getattr(batch, name) for name in _fields("ReadColumns")}
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
@@ -74,6 +77,7 @@ class TextBatch:
         for name, array in held.items():
             places[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        nbytes = max(nbytes, least)
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
@@ -83,13 +87,7 @@ class TextBatch:
 
     def usual_bytes(self, bam: bool) -> int:
         """Of the text, about."""
-        batch, records = self.batch, len(self.alignments.flag)
-        letters = (
-            (3 if bam else 4) * len(batch.bases) // 2
-            + len(batch.names)
-            + (0 if batch.comments is None else len(batch.comments))
-        )
-        return letters * records // max(1, len(batch)) + _USUAL_FIELDS * records
+        return usual_bytes(self.batch, self.alignments, bam)
 
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
@@ -121,6 +119,14 @@ class TextBatch:
                 TextBatch.of(self.batch.part(start, end), self.alignments.part(start, end), wanted, self.options)
             )
         return parts
+
+
+def usual_bytes(batch: SequenceBatch, alignments: Alignments, bam: bool) -> int:
+    """Of the text of a batch's records, about."""
+    records = len(alignments.flag)
+    comments = 0 if batch.comments is None else len(batch.comments)
+    of_reads = (3 if bam else 4) * len(batch.bases) // 2 + len(batch.names) + comments
+    return of_reads * records // max(1, len(batch)) + _USUAL_FIELDS * records
 
 
 def _fields(name: str) -> tuple[str, ...]:
@@ -216,17 +222,20 @@ class TextKernel:
             return DeviceRecordsText((), False, 0)
         capacity, deflated = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
-        slot.part_with("text block")
+        staged = slot.part_with("text block")  # where the block had to be staged here
         if size > capacity:
             self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was room for")
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
-        slot.download(key, nbytes, np.uint8)
+        memory = item.block if is_lent(item.block) else staged
+        if memory is None or len(memory) < nbytes:
+            slot.pinned(key, nbytes, np.uint8)
+            memory = slot.part_with(key)
+            assert memory is not None
+        slot.download_into(memory[:nbytes], key)
         slot.submitted()
         slot.wait()
-        part = slot.part_with(key)
-        assert part is not None
-        return DeviceRecordsText((part[:nbytes],), deflated, records)
+        return DeviceRecordsText((memory[:nbytes],), deflated, records)
 
     def split(self, item: TextBatch) -> list[TextBatch]:
         """Halves of a batch, pairs whole."""
