@@ -21,6 +21,7 @@ $(BIN)/python:
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@echo "Compiling for this machine's instruction set: a minute on two cores, once."
 	$(PIP_INSTALL) --editable .
+	@for wheel in $(firstword $(wildcard dist/*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
 # for the tests the oldest instruction set as well: all give the same bytes
