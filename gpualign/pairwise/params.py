@@ -10,7 +10,7 @@ from gpualign.errors import UsageError, check_range
 from gpualign.io.pair_inputs import PairFiles
 from gpualign.io.pair_params import ENDS, PairParams
 
-Kernel = Literal["auto", "lazy", "rscan", "dscan", "tiled"]
+Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 MatrixShape = Literal["square", "lower"]
 MatrixValue = Literal["distance", "identity", "score"]
 
