@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "pairwise/engines.hpp"
+#include "pairwise/local_bytes.hpp"
 
 namespace gpualign {
 namespace nw {
@@ -59,7 +60,8 @@ public:
              int identical, Results& results) {
         query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
         identical_ = identical;
-        std::vector<uint32_t> lists[widths];
+        std::vector<uint32_t> lists[widths], bytes;
+        const bool in_bytes = !traced_ && LocalBytes::suits(scheme_);
         for (size_t p = 0; p < n; p++) {
             Pair pair = load(p);
             if (pair.n == 0 || pair.m == 0) {
@@ -67,8 +69,10 @@ public:
                 results.take(p, pair, identical);
                 continue;
             }
-            lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
+            if (in_bytes) bytes.push_back(uint32_t(p));
+            else lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
         }
+        run_bytes(bytes, lists, results);
         for (const Width width : {middle, wide, single}) align_long(width, lists[width], results);
         for (int width = 0; width < widths; width++) run_list(Width(width), lists[width], results);
     }
@@ -99,13 +103,41 @@ private:
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
     }
 
+    // Groups of one query in the narrowest lanes that there are; what does not fit them, or has too few of a query, goes to
+    // the list of its width.
+    void run_bytes(std::vector<uint32_t>& list, std::vector<uint32_t>* lists, Results& results) {
+        constexpr size_t lanes = size_t(LocalBytes::lanes);
+        sort_by_query(list);
+        const auto leave = [&](uint32_t p) { lists[width_of(scheme_, load(p), traced_, table_bytes_)].push_back(p); };
+        for (size_t begin = 0, end; begin < list.size(); begin = end) {
+            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
+            size_t at = begin;
+            for (; at < end && (end - at) * 4 >= lanes; at = std::min(at + lanes, end)) {
+                Pair pairs[lanes];
+                const int count = int(std::min(lanes, end - at));
+                for (int l = 0; l < count; l++) pairs[l] = load(list[at + l]);
+                local_bytes_.run(scheme_, pairs, count);
+                for (int l = 0; l < count; l++) {
+                    if (pairs[l].score < 0) leave(list[at + l]);
+                    else results.take(list[at + l], pairs[l], identical_);
+                }
+            }
+            for (; at < end; at++) leave(list[at]);
+        }
+    }
+
+    // By query, those of one by the target's length.
+    void sort_by_query(std::vector<uint32_t>& list) const {
+        std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+            const auto key = [&](uint32_t p) { return std::make_tuple(query_[p], targets_.length(target_[p]), p); };
+            return key(a) < key(b);
+        });
+    }
+
     // Full groups of one query first; what is left over shares lanes with other queries.
     void run_list(Width width, std::vector<uint32_t>& list, Results& results) {
         const size_t lanes = size_t(lanes_of(width));
-        const auto shape = [&](uint32_t p) { return targets_.length(target_[p]); };
-        std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-            return std::make_tuple(query_[a], shape(a), a) < std::make_tuple(query_[b], shape(b), b);
-        });
+        sort_by_query(list);
         std::vector<uint32_t> rest;
         for (size_t begin = 0, end; begin < list.size(); begin = end) {
             for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
@@ -115,7 +147,7 @@ private:
             rest.insert(rest.end(), list.begin() + long(at), list.begin() + long(end));
         }
         std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
-            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), shape(p), p); };
+            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), targets_.length(target_[p]), p); };
             return key(a) < key(b);
         });
         for (size_t at = 0; at < rest.size(); at += lanes)
@@ -137,6 +169,7 @@ private:
     const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
     int identical_ = 0;
     Engines engines_;
+    LocalBytes local_bytes_;
 };
 
 nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,

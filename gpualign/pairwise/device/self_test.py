@@ -67,6 +67,10 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
         yield f"{name} local", replace(scores, mode="local")
         yield f"{name} end gaps", replace(scores, end_gaps=((2, 1),) * 4)
+        if name == "BLOSUM62":
+            for mode in ("local", "global", "semi-global"):
+                free = (mode == "semi-global",) * 4
+                yield f"{name} lanes, {mode}", replace(scores, kernel="lanes", mode=mode, free_ends=free)
         yield f"{name} edit filter", replace(plain, identity=0.9)
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
