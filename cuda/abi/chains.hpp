@@ -133,12 +133,14 @@ struct ChainRead {
     uint32_t first_ranked, ranked;
     uint32_t first_output, outputs;
     uint32_t flipped;  // bit 0: its reverse complement is mapped; bit 1: all its bases are A, C, G or T
+    uint32_t draw;     // algo/map/draw.hpp
 };
 
 struct ChainBatch {
     ChainRules rules;
     const uint8_t* bases;
     const int64_t* offsets;  // of each read in the bases
+    const uint32_t* draws;   // of each read
     uint32_t reads;
     int32_t max_secondary;   // reported of each read
     uint64_t* words;         // of packed reads
@@ -169,7 +171,7 @@ struct ChainLaunch {
     int64_t round;       // of tasks
 };
 
-static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 96 && sizeof(ChainRead) == 28 && sizeof(ChainOutput) == 24,
+static_assert(sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 96 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
               "laid out as the host writes them");
 
 }  // namespace gpualign

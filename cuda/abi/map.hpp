@@ -64,6 +64,7 @@ struct MapBatch {
     MapRules rules;
     const uint8_t* bases;
     const int64_t* offsets;     // of each read in the bases
+    const uint32_t* draws;      // of each read, equal for mates (algo/map/draw.hpp)
     const uint32_t* templates;  // first read of each template, a read by itself or a pair, and one past the last
     MapRecord* records;         // one for each read
     MapRecord* further;
@@ -74,7 +75,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_trace, reserved;  // its sizes: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 248,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 56 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 256,
               "laid out as the host writes them");
 
 }  // namespace gpualign

@@ -62,7 +62,7 @@ def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) 
     """Reads as a batch; those without a name get their number, of which the first is ``first``.
 
     Args:
-        letters_only: leave names empty and qualities out.
+        letters_only: leave qualities out, and names empty where none is given.
 
     Raises:
         UsageError: one is no read.
@@ -75,15 +75,16 @@ def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) 
         texts: Sequence[Any] = reads
     elif kinds == {tuple} and set(map(len, reads)) == {3}:
         texts = list(map(itemgetter(1), reads))
-        if not letters_only:
-            names, _, qualities = zip(*reads, strict=True)
+        names, _, qualities = zip(*reads, strict=True)
     else:
         fields = (fields_of(read, first + i) for i, read in enumerate(reads))
         names, texts, qualities = zip(*fields, strict=True)
     letters, offsets = _joined(texts, first)
     codes = checked_nucleotides(letters, offsets, first)
-    if letters_only:
+    if letters_only and (names is None or not any(name is not None for name in names)):
         return SequenceBatch(np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64), codes, offsets)
+    if letters_only:
+        return SequenceBatch(*_names(names, len(texts), first), codes, offsets)
     return SequenceBatch(*_names(names, len(texts), first), codes, offsets, _qualities(qualities, offsets, first))
 
 

@@ -324,10 +324,11 @@ class Mapper:
         params.check_pairs()
         if params.pairing.given is not None:
             return params.pairing.given, items
+        pairing, threads = params.pairing, self._options.threads
         model, items = estimate_pairs(
-            items, lambda batch: map_batch(self._index, batch, params), params.pairing.default, self._options.threads
+            items, lambda batch: map_batch(self._index, batch, params), pairing.default, pairing.orientation, threads
         )
-        return model or params.pairing.default, items
+        return model or pairing.default, items
 
     def _stage(self, pairs: PairModel | None) -> HostedStage[Item, Part]:
         index, params = self._index, self._params

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Chaining:
         zdrop: score that an alignment may lose, gaps between two anchors forgiven, before it is broken in two.
         min_score: score of an alignment.
         min_split: aligned bases of a supplementary alignment.
+        doubt: where a gap earns no more than that, its sides are aligned by themselves, too; 0: never.
     """
 
     stretch: int = 500
@@ -38,6 +39,7 @@ class Chaining:
     zdrop: int = 100
     min_score: int = 30
     min_split: int = 30
+    doubt: int = 0
 
     def native(self, max_hits: int) -> dict[str, int]:
         """As native functions take it."""
@@ -59,4 +61,9 @@ LONG_READS = Chaining(
     reach=1500,
     zdrop=400,
     min_score=80,
+    doubt=100,
+)
+#: contigs against genomes: long gaps are common, and what is short is a repeat
+CONTIGS = replace(
+    LONG_READS, max_gap=10_000, max_difference=2000, min_chain_score=100, zdrop=200, min_score=200, min_split=100
 )

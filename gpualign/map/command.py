@@ -20,7 +20,7 @@ from gpualign.map.output_options import (
     take_read_group,
     take_tags,
 )
-from gpualign.map.params import ALL_LOCI, MapParams, Pairing, Reporting, Scoring, Seeding
+from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
 from gpualign.options import default_of, run_options, seed_options, take_run_options
 
@@ -61,7 +61,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     metavar="MEAN[,SD[,MAX[,MIN]]]",
     help="Insert size of pairs: the outer distance in bases.  [default: estimated from the first pairs]",
 )
-@click.option("--fr", is_flag=True, help="Mates face each other (default).")
+@click.option(
+    "--fr", is_flag=True, help="Mates face each other. Without it, --rf and --ff: as most of the first pairs do."
+)
 @click.option("--rf", is_flag=True, help="Mates face away from each other.")
 @click.option("--ff", is_flag=True, help="Mates lie on the same strand.")
 @click.option("--no-check-names", is_flag=True, help="Do not compare the names of mates.")
@@ -221,6 +223,8 @@ def command(
       sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
       hifi          long reads with few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
       ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
+      asm5, asm10   contigs of genomes that differ by up to 5 % (10 %), by chaining: -k 19 -w 19 -A 1 -B 19 (9) -L 0
+      asm20         the same up to 20 %: -k 19 -w 10 -A 1 -B 4 -L 0
     With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
     bases of a read. A saved index has its own -k and -w, which must be those of the preset.
 
@@ -285,11 +289,11 @@ def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
             raise click.UsageError(f"{name} is of one sample: leave it out with --samples")
 
 
-def _take_orientation(values: dict[str, Any]) -> str:
+def _take_orientation(values: dict[str, Any]) -> str | None:
     given = [name for name in ("fr", "rf", "ff") if values.pop(name)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
-    return given[0] if given else str(default_of(Pairing, "orientation"))
+    return given[0] if given else None
 
 
 def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:

@@ -22,7 +22,7 @@ def map_batch(
     Args:
         pairs: how the pairs that ``batch.mates`` names should lie; None: map every read by itself.
     """
-    reads = (*index.native, batch.bases, batch.base_offsets)
+    reads = (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
     if params.long_reads:
         return Alignments(*_native.map_long_reads(*reads, **_long_settings(params)))
     mates = batch.mates if pairs is not None else None

@@ -1,4 +1,4 @@
-"""The pairs of `map`: what a library of pairs looks like, given or estimated from its first pairs."""
+"""The pairs of `map`: what a library of pairs looks like, given or seen in its first pairs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ ORIENTATIONS = ("fr", "rf", "ff")
 _SAMPLE_PAIRS = 5000
 _MIN_PAIRS = 25
 _SAMPLE_MAPQ = 20
+#: of the pairs of an orientation, those of other sizes that make a second kind of inserts
+_SECOND_KIND = 0.1
 
 
 @dataclass(frozen=True)
@@ -94,27 +96,32 @@ def estimate_pairs(
     items: Iterator[Any],
     map_alone: Callable[[SequenceBatch], Alignments],
     library: PairModel,
+    orientation: str | None = None,
     threads: int = 1,
 ) -> tuple[PairModel | None, Iterator[Any]]:
-    """Insert sizes from the first pairs whose mates both align with confidence, each by itself.
+    """Orientation and insert sizes from the first pairs whose mates both align with confidence, each by itself.
 
-    Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. Quartile fences
-    as in bwa mem: mean and sd from the sizes within two interquartile ranges of the quartiles, a proper pair within
-    three, and at least four sd from the mean.
+    Once for the whole run, from a fixed number of pairs, so that the output does not depend on batches. The orientation
+    is that of most pairs. Quartile fences as in bwa mem: mean and sd from the sizes within two interquartile ranges of
+    the quartiles, a proper pair within three, and at least four sd from the mean. Where many of the others have a size
+    of their own, as where two libraries were mixed, both kinds are proper.
 
     Args:
         items: reads as :func:`to_reads` takes them, pairs among them.
-        library: orientation and penalty.
+        library: penalty, and orientation where too few pairs could be placed.
+        orientation: of the library; None: the most frequent one.
 
     Returns:
         The model, None where too few pairs could be placed, and the items from the first one on.
     """
     held: list[Reads] = []
     pairs = 0
-    sizes: list[NDArray[np.int64]] = []
+    sizes: list[dict[str, NDArray[np.int64]]] = []
+    asked = ORIENTATIONS if orientation is None else (orientation,)
 
-    def sizes_of(part: SequenceBatch) -> NDArray[np.int64]:
-        return _sizes(part, map_alone(part), library.orientation)
+    def sizes_of(part: SequenceBatch) -> dict[str, NDArray[np.int64]]:
+        found = map_alone(part)
+        return {each: _sizes(part, found, each) for each in asked}
 
     for item in items:
         held.append(parsed(item))
@@ -123,8 +130,9 @@ def estimate_pairs(
         sizes += run_ordered(_cut(sample, threads), sizes_of, threads)
         if pairs >= _SAMPLE_PAIRS:
             break
-    found = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-    return _fit(found, library), itertools.chain(held, items)
+    found = {each: np.concatenate([np.zeros(0, np.int64), *(part[each] for part in sizes)]) for each in asked}
+    most = max(asked, key=lambda each: len(found[each]))  # of equally frequent ones the first
+    return _fit(found[most], replace(library, orientation=most)), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
@@ -155,11 +163,26 @@ def _sizes(batch: SequenceBatch, found: Alignments, orientation: str) -> NDArray
 def _fit(sizes: NDArray[np.int64], library: PairModel) -> PairModel | None:
     if len(sizes) < _MIN_PAIRS:
         return None
+    model = _fit_kind(sizes, library)
+    others = sizes[(sizes < model.min) | (sizes > model.max)]
+    if len(others) < max(_MIN_PAIRS, _SECOND_KIND * len(sizes)):
+        return model
+    second = _fit_kind(others, library)
+    shortest, longest = min(model.min, second.min), max(model.max, second.max)
+    near = np.count_nonzero((others >= second.min) & (others <= second.max))
+    if near < 0.75 * len(others) or 3 * second.sd > second.mean:
+        return model  # they are scattered
+    both = sizes[(sizes >= shortest) & (sizes <= longest)]
+    return replace(model, mean=float(both.mean()), sd=max(1.0, float(both.std())), min=shortest, max=longest)
+
+
+def _fit_kind(sizes: NDArray[np.int64], library: PairModel) -> PairModel:
+    """As if all but a few were of one kind."""
     # the quartile itself, not an interpolation: the same number on every machine
     lower, upper = (int(np.sort(sizes)[len(sizes) * share // 4]) for share in (1, 3))
     spread = max(1, upper - lower)
     inside = sizes[(sizes >= lower - 2 * spread) & (sizes <= upper + 2 * spread)]
     mean, sd = float(inside.mean()), max(1.0, float(inside.std()))
-    shortest = min(lower - 3 * spread, mean - 4 * sd)
-    longest = max(upper + 3 * spread, mean + 4 * sd)
-    return replace(library, mean=mean, sd=sd, min=max(1, int(shortest)), max=min(1 << 20, int(longest)))
+    shortest = max(1, int(min(lower - 3 * spread, mean - 4 * sd)))
+    longest = min(1 << 20, int(max(upper + 3 * spread, mean + 4 * sd)))
+    return replace(library, mean=mean, sd=sd, min=min(shortest, longest), max=longest)

@@ -86,13 +86,13 @@ class Pairing:
 
     Attributes:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
-        orientation: "fr", "rf" or "ff".
+        orientation: "fr", "rf" or "ff"; None: that of most of the first pairs, of a given insert size "fr".
         unpaired_penalty: score that alignments which are no proper pair must make good.
         together: pairs are looked for; otherwise each mate is mapped by itself, as those of Hi-C are.
     """
 
     insert_size: str | None = None
-    orientation: str = "fr"
+    orientation: str | None = None
     unpaired_penalty: int = 17
     together: bool = True
 
@@ -102,14 +102,14 @@ class Pairing:
     @property
     def default(self) -> PairModel:
         """Where no insert size is known."""
-        return PairModel(orientation=self.orientation, unpaired_penalty=self.unpaired_penalty)
+        return PairModel(orientation=self.orientation or "fr", unpaired_penalty=self.unpaired_penalty)
 
     @property
     def given(self) -> PairModel | None:
         """By ``insert_size``."""
         if self.insert_size is None:
             return None
-        return parse_insert_size(self.insert_size, self.orientation, self.unpaired_penalty)
+        return parse_insert_size(self.insert_size, self.orientation or "fr", self.unpaired_penalty)
 
 
 @dataclass(frozen=True)

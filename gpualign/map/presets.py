@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
+from gpualign.map.chaining import CONTIGS, LONG_READ_HITS, LONG_READS
+
+
+def _contigs(w: int, mismatch: int, gaps: tuple[int, int, int, int]) -> dict[str, Any]:
+    """Scores are minimap2's, by how much a genome may differ: 5, 10 or 20 %."""
+    names = ("gap_open", "gap_extend", "long_gap_open", "long_gap_extend")
+    return {
+        "k": 19,
+        "w": w,
+        "match": 1,
+        "mismatch": mismatch,
+        **dict(zip(names, gaps, strict=True)),
+        "clip_penalty": 0,
+        "max_hits": LONG_READ_HITS,
+        "long_reads": True,
+        "chaining": CONTIGS,
+    }
+
 
 #: Scores of the long-read presets weigh a gap less against a mismatch than those of short reads: most errors of such
 #: reads are gaps. A long gap has a price of its own, that of one event (minimap2's). Ends are clipped for nothing,
@@ -41,4 +58,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "long_reads": True,
         "chaining": LONG_READS,
     },
+    "asm5": _contigs(19, 19, (39, 3, 81, 1)),
+    "asm10": _contigs(19, 9, (16, 2, 41, 1)),
+    "asm20": _contigs(10, 4, (6, 2, 26, 1)),
 }

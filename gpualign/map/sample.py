@@ -121,7 +121,9 @@ def pairs_of(
         return None, reads
     if (model := pairing.given) is not None:
         return model, reads
-    model, reads = estimate_pairs(reads, lambda batch: map_batch(index, batch, params), pairing.default, threads)
+    model, reads = estimate_pairs(
+        reads, lambda batch: map_batch(index, batch, params), pairing.default, pairing.orientation, threads
+    )
     if model is None:
         model = pairing.default
         warn(f"too few pairs to estimate insert sizes: taking {model.min} to {model.max} (give --insert-size)")

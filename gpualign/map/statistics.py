@@ -100,7 +100,8 @@ class MapStatistics:
         text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
         if pairs is None:
             return text
-        return f"{text}, {self.properly_paired:,} in proper pairs (insert size {pairs.mean:.0f} ± {pairs.sd:.0f})"
+        size = f"insert size {pairs.mean:.0f} ± {pairs.sd:.0f}"
+        return f"{text}, {self.properly_paired:,} in proper pairs ({pairs.orientation}, {size})"
 
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""

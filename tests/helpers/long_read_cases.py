@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.chaining import LONG_READS, Chaining
@@ -48,7 +50,14 @@ def map_by_chaining(
     """Records of each read, the primary one first; none: unmapped."""
     letters, offsets = join_bytes([read.encode() for read in reads])
     flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
-        *index.native, letters, offsets, scores=scores, chaining=chaining.native(200), max_secondary=most_secondary
+        *index.native,
+        letters,
+        offsets,
+        np.zeros(0, np.uint8),
+        np.zeros(len(offsets), np.int64),
+        scores=scores,
+        chaining=chaining.native(200),
+        max_secondary=most_secondary,
     )
     found = []
     for first, last in zip(record_offsets[:-1].tolist(), record_offsets[1:].tolist(), strict=True):

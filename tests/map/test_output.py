@@ -44,7 +44,9 @@ def test_a_reverse_read_is_printed_as_it_lies_on_the_reference(
     status, out, _ = cli("map", GENOMES, tmp_path / "reads.fq", "-q", "--error-rate", "0.2")
     assert status == 0
     (fields,) = records(out)
-    assert (fields[1], fields[3]) == ("16", "501")
+    assert fields[1] == "16"
+    # the genome has an N there, where the other one has another base than the read: both are an edit
+    assert (fields[2], fields[3]) in {("NC_004830.2", "501"), ("HM067437.1", "500")}
     assert fields[9] == str(Seq(read).reverse_complement())
     assert fields[10] == qualities[::-1]
 

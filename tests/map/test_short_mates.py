@@ -162,5 +162,5 @@ def test_the_device_gives_the_same(library: str) -> None:
     for params in (MapParams(), MapParams.of_preset(end_to_end=True)):
         found = map_on_one_lane(index, batch, params, PAIRS[library])
         assert_same(found, index, batch, params, PAIRS[library])
-        # mates of N of 30 bases and more, which may be clipped
-        assert np.count_nonzero(found.left) <= (0 if params.end_to_end else 0.1 * len(batch))
+        # pairs with a mate that is looked for with a base changed, or clipped
+        assert np.count_nonzero(found.left) <= 0.2 * len(batch)

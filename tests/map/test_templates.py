@@ -200,12 +200,13 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, templates, next_unit, next_further = item.addresses(0).values()
+    letters, starts, draws, templates, next_unit, next_further = item.addresses(0).values()
     assert found(letters, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
     assert found(next_unit, 1, np.uint32) == found(next_further, 1, np.uint32) == [0]
-    assert (letters % 256, starts % 8, templates % 4, next_unit % 4) == (0, 0, 0, 0)
+    assert (letters % 256, starts % 8, draws % 4, templates % 4, next_unit % 4) == (0, 0, 0, 0, 0)
+    assert len(set(found(draws, len(lengths), np.uint32))) == len({batch.sequence(i) for i in range(len(lengths))})
     assert item.templates == len(lengths)
     assert item.longest == max([1, *(length for length in lengths if length <= 512)])
     assert item.batch.bases.tobytes() == bases.tobytes()

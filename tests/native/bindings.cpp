@@ -54,7 +54,7 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
     uint32_t used = 0, *order = nullptr;
     AnchorChain* chains = nullptr;
     const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n,
-                                       Arena<AnchorChain>{room.data(), &used, n}, chains, order);
+                                       0, Arena<AnchorChain>{room.data(), &used, n}, chains, order);
     nb::list out;
     for (uint32_t c = 0; c < found; c++) {
         const AnchorChain& chain = chains[order[c]];

@@ -136,9 +136,23 @@ GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uin
 // A heuristic, for speed: loci with far fewer seed hits than the best one need more edits, as each edit spoils the seeds over it.
 GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t most) { return seed_hits * uint32_t(kSeedHitShare) >= most; }
 
+// Candidates in the order in which a read takes them where there are too many: those with equally many seed hits at random. Its own
+// inverse but for the factor.
+constexpr uint64_t kCandidatePlaces = (uint64_t(1) << 34) - 1;  // diagonal and strand
+GPUALIGN_HD uint64_t times_place(uint64_t order, uint64_t factor) {
+    return (order & ~kCandidatePlaces) | ((order & kCandidatePlaces) * factor & kCandidatePlaces);
+}
+GPUALIGN_HD uint64_t scattered_order(uint64_t order, uint32_t draw) {
+    return times_place(order, 0x9E3779B97F4A7C15u) ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2;
+}
+GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
+    return times_place(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
+}
+
 // The candidates worth a verification, moved to the front. Returns their number.
 template <class Group>
-GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t count, uint32_t max_candidates) {
+GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t draw, uint32_t count,
+                                       uint32_t max_candidates) {
     uint32_t most = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t seed_hits = candidate_seed_hits(workspace.candidates[i]);
@@ -148,7 +162,16 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& w
     count = keep_keys(group, workspace.candidates, count,
                       [&](uint64_t candidate) { return worth_verifying(candidate_seed_hits(candidate), most); });
     if (count <= max_candidates) return count;
+    const auto each = [&](uint32_t n, auto&& changed) {
+        for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
+            const uint64_t candidate = workspace.candidates[i];
+            workspace.candidates[i] = changed(candidate >> 14, draw) << 14 | candidate_window(candidate);
+        }
+        group.sync();
+    };
+    each(count, scattered_order);
     sort_keys(group, workspace.candidates, count);
+    each(max_candidates, order_again);
     return max_candidates;
 }
 

@@ -126,7 +126,7 @@ GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const Map
     expand_hits(group, read, target, rules.k, chosen, count, shared, hits);
     sort_keys(group, hits, count);
     uint32_t candidates = find_candidates(group, read, target, workspace, &shared.counter, hits, count);
-    candidates = choose_candidates(group, workspace, candidates, uint32_t(rules.max_candidates * depth));
+    candidates = choose_candidates(group, workspace, read.draw, candidates, uint32_t(rules.max_candidates * depth));
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
         furthest_reaching(group, read, target, rules, workspace, hits, count, shared, near)) {
@@ -155,7 +155,7 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, true}))
+        if (depth == kDepth || !found.hits_truncated || found.too_many || !in_doubt(PackedLoci{target, rules.scores, loci, found.loci, read.length, read.limit, read.unknown, true}))
             return found;
     }
 }

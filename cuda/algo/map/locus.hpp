@@ -23,7 +23,7 @@ struct PackedLoci {
     const AffineScores& scores;
     const uint64_t* list;
     uint32_t count;
-    int32_t length, limit;  // of the read
+    int32_t length, limit, unknown;  // of the read
     bool hits_truncated;
 
     GPUALIGN_HD int32_t distance(uint32_t i) const { return int32_t(locus_distance(list[i])); }
@@ -35,8 +35,16 @@ struct PackedLoci {
     GPUALIGN_HD uint32_t contig(uint32_t i) const { return locus_contig(target, list[i]); }
     // A local alignment has a quality of its own.
     GPUALIGN_HD bool local(uint32_t) const { return false; }
-    GPUALIGN_HD uint8_t local_quality() const { return 0; }
+    GPUALIGN_HD uint8_t local_quality(uint32_t) const { return 0; }
 };
+
+// How many loci are as good as the best one.
+template <class Loci>
+GPUALIGN_HD uint32_t equally_good(const Loci& loci) {
+    uint32_t n = loci.count ? 1 : 0;
+    while (n < loci.count && loci.score(n) == loci.score(0)) n++;
+    return n;
+}
 
 // Whether more hits of a read that has too many are worth following: its best locus may be another.
 template <class Loci>

@@ -47,9 +47,9 @@ GPUALIGN_HD int32_t limit_beside_mate(int32_t length, int32_t limit, int64_t lon
 
 // What speaks for a locus.
 struct Evidence {
-    int32_t length;       // of the read
+    int32_t length;       // of the read, A, C, G and T alone
     bool hits_truncated;  // some of its hits were not followed
-    int32_t distance;     // at the locus
+    int32_t distance;     // at the locus, of these
     int32_t seed_hits;    // on its diagonals, anchors of a local alignment
 };
 
@@ -66,14 +66,16 @@ public:
     static constexpr int64_t kManyBits = 20 * int64_t(kLogOne);  // more than the highest quality takes
 
     GPUALIGN_HD explicit MappingQuality(const MapRules& rules)
-        : edit_(rules.scores.match + rules.scores.mismatch), locus_bits_(rules.locus_bits) {}
+        : edit_(rules.scores.match + rules.scores.mismatch), locus_bits_(rules.locus_bits), k_(rules.k), w_(rules.w) {}
 
     // Of a read by itself. A lead of half an edit is none, as in chaining.
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
         if (suboptimal.least >= 0 && 2 * suboptimal.least <= edit_) return 0;
         const int32_t quality = of(chosen, suboptimal);
-        if (least_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits) return uint8_t(quality);
-        return bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
+        const bool plenty = least_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits;
+        const uint8_t found =
+            plenty ? uint8_t(quality) : bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
+        return others_are_seen(chosen.length, chosen.distance, k_, w_) ? found : uint8_t(min(found, kOthersUnseen));
     }
 
     // Of a mate of a proper pair: `alone` are the other loci of the read, null where the locus is not the best of them; `pairs`
@@ -138,6 +140,7 @@ private:
 
     const int32_t edit_;
     const int64_t locus_bits_;
+    const int32_t k_, w_;
 };
 
 }  // namespace gpualign

@@ -5,12 +5,15 @@
 
 namespace gpualign {
 
-// add(contig, reverse, begin, end) for the windows of a mate, seen from the best loci of the other one, `anchors`: those without a
-// locus of the mate, of a short one all, as it has others there that no seed shows.
+// add(contig, reverse, begin, end) for the windows of a mate, seen from a few of the best loci of the other one, `anchors`: those
+// without a locus of the mate, of a short one all, as it has others there that no seed shows.
 template <class Group, class Loci, class Add>
 GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors, const Loci& mate,
-                                      bool anchor_is_first, Add&& add) {
-    for (uint32_t i = 0; i < anchors.count && i < kMaxAnchors && anchors.score(i) == anchors.score(0); i++) {
+                                      bool anchor_is_first, uint32_t draw, Add&& add) {
+    const uint32_t best = equally_good(anchors);
+    const uint32_t first = best > kMaxAnchors ? drawn_below(draw, DrawFor::anchors, best) : 0;
+    for (uint32_t n = 0; n < best && n < kMaxAnchors; n++) {
+        const uint32_t i = first + n < best ? first + n : first + n - best;
         bool fits = false;
         const uint32_t others = mate.length < kShortMate ? 0 : mate.count;
         for (uint32_t j = group.lane(); j < others && j < kMaxPairedLoci && !fits; j += Group::kLanes)
@@ -52,13 +55,13 @@ private:
         const MapRead& read = reads[mate];
         if (read.length && limit_beside(read) >= 0) {
             const PackedLoci anchors = loci_of(reads[1 - mate], 1 - mate, found[1 - mate]), own = loci_of(read, mate, found[mate]);
-            for_each_mate_window(group_, rules_.pairs, anchors, own, mate == 1,
+            for_each_mate_window(group_, rules_.pairs, anchors, own, mate == 1, reads[0].draw,
                                  [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
         }
         return windows();
     }
     GPUALIGN_HD PackedLoci loci_of(const MapRead& read, int mate, const FoundRead& found) const {
-        return {target_, rules_.scores, workspace_.loci[mate], found.loci, read.length, read.limit, found.hits_truncated};
+        return {target_, rules_.scores, workspace_.loci[mate], found.loci, read.length, read.limit, read.unknown, found.hits_truncated};
     }
     GPUALIGN_HD int32_t limit_beside(const MapRead& read) const {
         return limit_beside_mate(read.length, read.limit, rules_.pairs.max);

@@ -28,7 +28,8 @@ GPUALIGN_HD Suboptimal suboptimal_alone(const Group& group, const Loci& loci) {
 
 template <class Loci>
 GPUALIGN_HD Evidence evidence(const Loci& loci, uint32_t i) {
-    return {loci.length, loci.hits_truncated, loci.distance(i), loci.seed_hits(i)};
+    const int32_t spoilt = loci.unknown > 0;  // where bases are unknown, seeds are too few to tell loci apart
+    return {loci.length - loci.unknown, loci.hits_truncated, max(0, loci.distance(i) - loci.unknown), max(0, loci.seed_hits(i) - spoilt)};
 }
 
 // A record to be.
@@ -39,18 +40,20 @@ struct MapChoice {
 };
 
 template <class Group, class Loci>
-GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci) {
+GPUALIGN_HD MapChoice choose_single(const Group& group, const MapRules& rules, const Loci& loci, uint32_t draw) {
     if (loci.count == 0) return {0, false, 0};
-    if (loci.local(0)) return {0, false, loci.local_quality()};
-    return {0, false, MappingQuality(rules).single(evidence(loci, 0), suboptimal_alone(group, loci))};
+    const uint32_t best = equally_good(loci), chosen = best > 1 ? drawn_below(draw, DrawFor::locus, best) : 0;
+    if (loci.local(chosen)) return {chosen, false, loci.local_quality(chosen)};
+    return {chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal_alone(group, loci))};
 }
 
 // The loci of both mates together.
 template <class Group, class Loci>
 class Pairing {
 public:
-    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second)
-        : group_(group), rules_(rules), first_(first), second_(second), rows_(most(first.count)), columns_(most(second.count)) {}
+    GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw)
+        : group_(group), rules_(rules), first_(first), second_(second), draw_(drawn(draw, DrawFor::pair)), rows_(most(first.count)),
+          columns_(most(second.count)) {}
 
     // Both mates: as a proper pair where that is worth as much as each mate's best locus without. There are loci of both.
     GPUALIGN_HD bool choose(MapChoice& first, MapChoice& second) const {
@@ -65,6 +68,8 @@ public:
     }
 
 private:
+    static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // a mask
+
     static GPUALIGN_HD uint32_t most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
     // visit(i, j, score) for the proper pairs of this lane.
@@ -79,17 +84,18 @@ private:
 
     GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
 
-    // The combination with the best score, of equal ones the first; ~0 where none is a proper pair.
+    // The combination with the best score, of equal ones any; ~0 where none is a proper pair.
     GPUALIGN_HD uint32_t best_combination(int32_t& best) const {
-        uint64_t mine = 0;  // score, made positive | how far from the end
+        uint64_t mine = 0;  // score, made positive | random bits | combination
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
-            const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | uint32_t(~(i * columns_ + j));
+            const uint32_t combination = i * columns_ + j, random = scattered(draw_ ^ combination) & ~kCombinations;
+            const uint64_t key = uint64_t(int64_t(score) + (int64_t(1) << 31)) << 32 | random | combination;
             mine = key > mine ? key : mine;
         });
         mine = group_.largest(mine);
         if (mine == 0) return ~0u;
         best = int32_t(int64_t(mine >> 32) - (int64_t(1) << 31));
-        return ~uint32_t(mine);
+        return uint32_t(mine) & kCombinations;
     }
 
     // One mate of the best pair. Suboptimal are the pairs, or the choices without a pair, that put this mate elsewhere.
@@ -119,14 +125,16 @@ private:
     const Group& group_;
     const MapRules& rules_;
     const Loci &first_, &second_;
+    const uint32_t draw_;
     const uint32_t rows_, columns_;
 };
 
 template <class Group, class Loci>
-GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, MapChoice* choices) {
-    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second).choose(choices[0], choices[1])) return;
-    choices[0] = choose_single(group, rules, first);
-    choices[1] = choose_single(group, rules, second);
+GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw,
+                             MapChoice* choices) {
+    if (first.count && second.count && Pairing<Group, Loci>(group, rules, first, second, draw).choose(choices[0], choices[1])) return;
+    choices[0] = choose_single(group, rules, first, draw);
+    choices[1] = choose_single(group, rules, second, draw);
 }
 
 // The first locus from `from` on that is reported as a secondary alignment beside the chosen one; the number of loci where none is.

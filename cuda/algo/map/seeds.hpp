@@ -1,6 +1,7 @@
 // From a read to its seed hits: minimizers, look-ups, and the repeat rule (docs/algorithms.md).
 #pragma once
 #include "algo/common/group.hpp"
+#include "algo/map/draw.hpp"
 #include "algo/map/types.hpp"
 #include "algo/index/seed_hit.hpp"
 
@@ -10,8 +11,9 @@ namespace gpualign {
 struct MapRead {
     const uint64_t* words;    // a word of padding after the last
     const uint32_t* not_acgt;  // a bit a base: it is not A, C, G or T; padding after the last is set
-    int32_t length, limit;
+    int32_t length, limit, unknown;  // edits allowed; bases that are forgiven (thresholds.hpp)
     bool clean;  // every base is A, C, G or T
+    uint32_t draw;  // of the template (algo/map/draw.hpp)
 
     // The code of base i of the read or of its reverse complement.
     GPUALIGN_HD uint8_t code(int32_t i, bool reverse) const {
@@ -155,6 +157,11 @@ GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t most
     return count <= most ? count : rank == 0 ? most : most + 1;
 }
 
+// Where the followed hits of a seed begin: those of one that has too many are neighbours somewhere among its hits.
+GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t followed) {
+    return count > followed ? drawn_below(draw, DrawFor::hits, count - followed + 1) : 0;
+}
+
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
 // their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <int Words, class Group>
@@ -202,6 +209,7 @@ GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse,
 template <int Words, class Group>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
                              uint32_t count, const MapShared<Words>& shared, uint64_t* hits) {
+    const uint32_t skipped = chosen == 1 ? first_followed(read.draw, shared.seeds.count[shared.seed_order[0]], count) : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         uint32_t low = 0, high = chosen;  // the last seed that starts at or before hit h
         while (high - low > 1) {
@@ -210,7 +218,7 @@ GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapT
             else high = middle;
         }
         const uint32_t seed = shared.seed_order[low];
-        const uint64_t entry = target.index.entries[shared.seeds.first[seed] + (h - shared.seeds.start[low])];
+        const uint64_t entry = target.index.entries[shared.seeds.first[seed] + skipped + (h - shared.seeds.start[low])];
         const uint16_t at_read = shared.seed_at[seed];
         hits[h] = hit_of(entry, at_read & ~kSeedReverse, (at_read & kSeedReverse) != 0, read.length, k);
     }

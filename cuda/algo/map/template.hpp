@@ -22,10 +22,10 @@ public:
         MapChoice choices[2];
         if (here && mates == 2) {
             MateRescue<Words, Group>(group_, batch_.target, batch_.rules, workspace_, shared_).run(reads_, found_);
-            choose_pair(group_, batch_.rules, loci(0), loci(1), choices);
+            choose_pair(group_, batch_.rules, loci(0), loci(1), reads_[0].draw, choices);
             here = !wants_poor_mate();
         } else if (here) {
-            choices[0] = choose_single(group_, batch_.rules, loci(0));
+            choices[0] = choose_single(group_, batch_.rules, loci(0), reads_[0].draw);
         }
         if (here) left = MapRecord::kNoRoom;
         for (int mate = 0; mate < mates && here; mate++) here = report(first + uint32_t(mate), mate, choices[mate]);
@@ -36,25 +36,36 @@ public:
 private:
     GPUALIGN_HD PackedLoci loci(int mate) const {
         return {batch_.target, batch_.rules.scores, workspace_.loci[mate], found_[mate].loci, reads_[mate].length, reads_[mate].limit,
-                found_[mate].hits_truncated};
+                reads_[mate].unknown, found_[mate].hits_truncated};
     }
     // False where the read is longer than there is room for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         if (length > MapShared<Words>::kRows) return false;
         MapRead& read = reads_[mate];
-        read = {shared_.read_words[mate], shared_.read_not_acgt[mate], int32_t(length), batch_.rules.limits[length], false};
+        read = {shared_.read_words[mate], shared_.read_not_acgt[mate], int32_t(length), batch_.rules.limits[length], 0, false, batch_.draws[r]};
+        read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words[mate],
+                               shared_.read_not_acgt[mate]);
+        if (!read.clean) read.unknown = forgiven_bases(read.length, count_unknown(read));
+        read.limit += read.unknown;
         const int64_t band = 2 * int64_t(read.limit) + 1;
         if ((length && read.limit >= length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         if ((2 * length + band) * (read.limit + 1) > int64_t(workspace_.trace_bytes)) return false;
-        read.clean = pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words[mate],
-                               shared_.read_not_acgt[mate]);
         return true;
+    }
+
+    GPUALIGN_HD static int32_t count_unknown(const MapRead& read) {
+        int32_t n = 0;
+        for (int32_t i = 0; i < read.length; i++) n += read.code(i, false) == kNoBase;
+        return n;
     }
 
     GPUALIGN_HD bool find(int mate) {
         found_[mate] = find_loci(group_, reads_[mate], batch_.target, batch_.rules, workspace_, shared_, workspace_.loci[mate]);
         if (found_[mate].too_many) return false;
+        const MapRead& read = reads_[mate];
+        const int32_t distance = found_[mate].loci ? int32_t(locus_distance(workspace_.loci[mate][0])) : -1;
+        if (wants_neighbours(read.length, read.unknown, batch_.rules.k, batch_.rules.w, distance)) return false;
         return !(batch_.rules.local && found_[mate].wants_chaining(workspace_.loci[mate], batch_.rules.scores, reads_[mate].limit));
     }
 

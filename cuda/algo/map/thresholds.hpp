@@ -16,7 +16,33 @@ constexpr uint64_t kLongGap = 64;           // diagonals between the two sides o
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
 constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: it is weighed what they say
 constexpr int32_t kMinLocalScore = 30;      // of a local alignment
+constexpr int32_t kMinMateScore = 20;       // of one beside the other mate, where fewer bases say as much
 constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond what names its locus near the other
+
+// Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.
+GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t unknown) { return 4 * unknown <= length ? unknown : 0; }
+
+// Whether a read's neighbours, with one base changed, are looked up too. Where a read has few windows of w k-mers, an edit or two
+// spoil all of them; with one undone, one is left. Where a read has a locus, `distance` from it (else negative), another as good has
+// k-mers in common with the read if a piece between so many edits has. `unknown`: how many of its bases are forgiven.
+GPUALIGN_HD bool wants_neighbours(int32_t length, int32_t unknown, int32_t k, int32_t w, int32_t distance) {
+    const int32_t window = w + k - 1;
+    if (length < k) return false;
+    if (distance < 0) return length < 3 * window || unknown > 0;
+    const int32_t edits = distance - unknown;
+    return edits > 0 && length < 2 * window && (length - edits) / (edits + 1) <= k;
+}
+
+// Whether another locus of a short read would have been seen, with as many edits as the best one: of all pieces between its edits
+// (with neighbours, all but one) one is long enough for a k-mer; without edits, for a whole window.
+GPUALIGN_HD bool others_are_seen(int32_t length, int32_t edits, int32_t k, int32_t w) {
+    const int32_t window = w + k - 1;
+    if (length >= 2 * window || edits == 0) return length >= window;
+    const int32_t undone = wants_neighbours(length, 0, k, w, edits);
+    return length >= window && (length - edits) / (edits + 1 - undone) >= k;
+}
+constexpr uint8_t kOthersUnseen = 13;  // MAPQ at most, where they would not
+constexpr int32_t kShortClip = 20;     // bases of a clipped end that rather hide two edits than another sequence
 
 // Whether a gap that takes a read beyond its limit costs less than `distance` edits.
 GPUALIGN_HD bool long_gap_costs_less(const AffineScores& scores, int32_t limit, int32_t distance) {

@@ -32,7 +32,8 @@ class MapBatch:
     Attributes:
         batch: its bases are a view of the block.
         block: uint8: where each read's bases begin (int64), the first read of each template, which is a read by itself
-            or a pair, and their end (uint32), the next template to map and the next further record (uint32, 0), bases.
+            or a pair, and their end (uint32), a number drawn from each read's name (uint32), the next template to map
+            and the next further record (uint32, 0), bases.
         templates: how many there are.
         longest: bases of the longest read that the device maps.
         model: how its pairs should lie, where the kernel maps batches of several samples.
@@ -60,14 +61,22 @@ class MapBatch:
         if block is None:
             block = np.empty(nbytes, np.uint8)
         bases = block[layout.bases :]
-        offsets, templates = (
-            block[: layout.templates].view(np.int64),
-            block[layout.templates : layout.next].view(np.uint32),
-        )
+        offsets = block[: layout.templates].view(np.int64)
+        templates = block[layout.templates : layout.draws].view(np.uint32)
+        draws = block[layout.draws : layout.next].view(np.uint32)
         block[layout.next : layout.next + 8] = 0
         mates = batch.mates if paired else None
         count, longest = _native.stage_reads(
-            batch.bases, batch.base_offsets, mates, tuning.MAP_LONGEST, bases, offsets, templates
+            batch.bases,
+            batch.base_offsets,
+            batch.names,
+            batch.name_offsets,
+            mates,
+            tuning.MAP_LONGEST,
+            bases,
+            offsets,
+            draws,
+            templates,
         )
         return cls(replace(batch, bases=bases), block, count, longest, model)
 
@@ -77,6 +86,7 @@ class MapBatch:
         return {
             "bases": block + layout.bases,
             "offsets": block,
+            "draws": block + layout.draws,
             "templates": block + layout.templates,
             "next_template": block + layout.next,
             "next_further": block + layout.next + 4,
@@ -87,7 +97,7 @@ class MapBatch:
         if self.templates < 2:
             return [self]
         layout = _Layout(len(self.batch))
-        middle = int(self.block[layout.templates : layout.next].view(np.uint32)[self.templates // 2])
+        middle = int(self.block[layout.templates : layout.draws].view(np.uint32)[self.templates // 2])
         parts = (self.batch.part(0, middle), self.batch.part(middle, len(self.batch)))
         return [MapBatch.of(part, paired, model=self.model) for part in parts]
 
@@ -97,5 +107,6 @@ class _Layout:
 
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
-        self.next = self.templates + 4 * (reads + 1)
+        self.draws = self.templates + 4 * (reads + 1)
+        self.next = self.draws + 4 * reads
         self.bases = -(-(self.next + 8) // _ALIGNMENT) * _ALIGNMENT

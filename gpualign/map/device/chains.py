@@ -121,6 +121,7 @@ def launch_of(
         rules=rules,
         bases=addresses["bases"],
         offsets=addresses["offsets"],
+        draws=addresses["draws"],
         reads=reads,
         max_secondary=max_secondary,
         words=array("words", 8 * words),

@@ -52,9 +52,11 @@ class DeviceRecords:
 
 
 def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
-    """The chosen reads, without names and qualities."""
-    bases, offsets, mates = _native.take_reads(batch.bases, batch.base_offsets, batch.mates, chosen)
-    return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets, mates=mates)
+    """The chosen reads, without qualities."""
+    bases, offsets, names, name_offsets, mates = _native.take_reads(
+        batch.bases, batch.base_offsets, batch.names, batch.name_offsets, batch.mates, chosen
+    )
+    return SequenceBatch(names, name_offsets, bases, offsets, mates=mates)
 
 
 def _nothing() -> Alignments:

@@ -29,10 +29,10 @@ std::vector<AbiStruct> chains_abi() {
               CHAIN_RULES(doubt)}},
             {"ChainRead",
              sizeof(ChainRead),
-             {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped)}},
+             {READ(first_chosen), READ(chosen), READ(first_ranked), READ(ranked), READ(first_output), READ(outputs), READ(flipped), READ(draw)}},
             {"ChainBatch",
              sizeof(ChainBatch),
-             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(reads), CHAINS(max_secondary),
+             {abi_field("rules", &ChainBatch::rules, "ChainRules"), CHAINS(bases), CHAINS(offsets), CHAINS(draws), CHAINS(reads), CHAINS(max_secondary),
               CHAINS(words), CHAINS(not_acgt), CHAINS(state), ARENA(hashes), ARENA(seeds), ARENA(anchors), ARENA(candidates), ARENA(chains),
               ARENA(points), ARENA(tasks), ARENA(runs), ARENA(cigars), ARENA(alignments), ARENA(ranked), ARENA(outputs),
               ARENA(output_cigars)}},
@@ -65,7 +65,7 @@ std::vector<AbiStruct> map_abi() {
             {"MapBatch",
              sizeof(MapBatch),
              {abi_field("target", &MapBatch::target, "MapTarget"), abi_field("rules", &MapBatch::rules, "MapRules"), BATCH(bases),
-              BATCH(offsets), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(next_template),
+              BATCH(offsets), BATCH(draws), BATCH(templates), BATCH(records), BATCH(further), BATCH(workspace), BATCH(next_template),
               BATCH(next_further), BATCH(template_count), BATCH(further_count),
               BATCH(workspace_hits), BATCH(workspace_loci), BATCH(workspace_trace), BATCH(reserved)}}};
 }

@@ -31,7 +31,7 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
         {"max_gap", rules.max_gap}, {"max_difference", rules.max_difference}, {"min_chain_score", rules.min_chain_score},
         {"min_anchors", rules.min_anchors}, {"max_suboptimal", rules.max_suboptimal},
         {"suboptimal_percent", rules.suboptimal_percent}, {"query_gap", rules.query_gap}, {"step", rules.step},
-        {"reach", rules.reach}, {"zdrop", rules.zdrop}, {"min_score", rules.min_score}, {"min_split", rules.min_split}};
+        {"reach", rules.reach}, {"zdrop", rules.zdrop}, {"min_score", rules.min_score}, {"min_split", rules.min_split}, {"doubt", rules.doubt}};
     for (const auto& [name, field] : fields) field = named(values, name);
     return rules;
 }

@@ -65,6 +65,7 @@ void visit_insert_sizes(const Input<uint8_t>& mates, const nb::tuple& alignments
         if (records.mapq[i] < min_mapq || records.mapq[j] < min_mapq) continue;
         const bool i_left = records.position[i] <= records.position[j];
         const bool left_reverse = records.reverse(i_left ? i : j), right_reverse = records.reverse(i_left ? j : i);
+        if (left_reverse == right_reverse && i_left == left_reverse) continue;  // R1 is ahead of R2, which no library is like
         if (orientation == (left_reverse == right_reverse ? kOneStrand : left_reverse ? kFacingAway : kFacing))
             visit(std::max(records.end(i), records.end(j)) - std::min(records.position[i], records.position[j]));
     }

@@ -9,6 +9,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
+#include "map/read_draw.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -133,13 +134,15 @@ bool records_complete(Input<uint8_t> bytes, size_t reads) {
     return complete;
 }
 
-// Copies what the device wants of a batch to where that is staged: bases, offsets, and the first read of each template, a read by
+// Copies what the device wants of a batch to where that is staged: bases, offsets, draws, and the first read of each template, a read by
 // itself or a pair, and one past the last. Returns (templates, bases of the longest read that has at most `most`, or 1).
-nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, int64_t most,
-                      Mutable<uint8_t> to_bases, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_templates) {
+nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+                      const std::optional<Input<uint8_t>>& mates, int64_t most, Mutable<uint8_t> to_bases,
+                      Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
-    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_templates.size() != reads + 1)
+    if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
+    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_draws.size() != reads || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
     int64_t longest = 1;
@@ -147,7 +150,9 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::o
         nb::gil_scoped_release release;
         std::copy_n(bases.data(), bases.size(), to_bases.data());
         std::copy_n(offsets.data(), reads + 1, to_offsets.data());
+        const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), offsets.data()};
         for (size_t read = 0; read < reads; read++) {
+            to_draws.data()[read] = read_draw(of_names, of_bases, read);
             if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
             if (length <= most) longest = std::max(longest, length);
@@ -157,22 +162,28 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::o
     return nb::make_tuple(templates, longest);
 }
 
-// The bases of the chosen reads, and which mates they are.
-nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
-    if (chosen.size() + 1 != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
-    std::vector<uint8_t> taken, taken_mates;
-    std::vector<int64_t> ends{0};
+// The bases and names of the chosen reads, and which mates they are.
+nb::tuple take_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
+                     const std::optional<Input<uint8_t>>& mates, Input<uint8_t> chosen) {
+    if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() || (mates && mates->size() != chosen.size())) throw nb::value_error("one choice per read");
+    std::vector<uint8_t> taken, taken_names, taken_mates;
+    std::vector<int64_t> ends{0}, name_ends{0};
+    const auto take = [](const ReadTexts& texts, size_t read, std::vector<uint8_t>& to, std::vector<int64_t>& to_ends) {
+        to.insert(to.end(), texts.begin(read), texts.end(read));
+        to_ends.push_back(int64_t(to.size()));
+    };
     {
         nb::gil_scoped_release release;
         for (size_t read = 0; read < chosen.size(); read++) {
             if (!chosen.data()[read]) continue;
-            taken.insert(taken.end(), bases.data() + offsets.data()[read], bases.data() + offsets.data()[read + 1]);
-            ends.push_back(int64_t(taken.size()));
+            take({bases.data(), offsets.data()}, read, taken, ends);
+            take({names.data(), name_offsets.data()}, read, taken_names, name_ends);
             if (mates) taken_mates.push_back(mates->data()[read]);
         }
     }
     const nb::object of_mates = mates ? nb::cast(to_numpy(std::move(taken_mates))) : nb::none();
-    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), of_mates);
+    return nb::make_tuple(to_numpy(std::move(taken)), to_numpy(std::move(ends)), to_numpy(std::move(taken_names)),
+                          to_numpy(std::move(name_ends)), of_mates);
 }
 
 // The records of a read that another mapper found.
@@ -233,12 +244,12 @@ void bind_map_device(nb::module_& m) {
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
     m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was room for all.");
-    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("most"),
-          nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_templates"),
-          "Copies a batch's bases and offsets (n + 1), and the first read of each template, pairs being one, and their end (room for "
+    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("mates").none(), nb::arg("most"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"), nb::arg("to_templates"),
+          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each template, pairs being one, and their end (room for "
           "n + 1): (templates, bases of the longest read of at most so many).");
-    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("mates").none(), nb::arg("chosen"),
-          "(bases, offsets, mates) of the reads whose choice is not 0.");
+    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
+          nb::arg("mates").none(), nb::arg("chosen"), "(bases, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
           nb::arg("of_host").none(), "The fields of results.Alignments.");
 }

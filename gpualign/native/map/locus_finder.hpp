@@ -20,12 +20,13 @@ public:
           local_finder_(index, reference, params_, block_), mate_finder_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // its parts refer to each other
 
-    // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
-    void find(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
-        block_.load(bases, offsets, mates, from, to);
-        search_.load(bases, offsets + from, to - from);
+    // Takes the reads [from, to); `mates` says which are pairs, or is null.
+    void find(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
+        block_.load(bases, names, mates, from, to);
+        search_.load(bases.bytes, bases.offsets + from, to - from);
         verify();
         look_deeper();
+        look_up_neighbours();
         if (params_.local) local_finder_.run();
         if (mates) mate_finder_.run();
         if (mates && params_.local) mate_finder_.run_further();
@@ -68,11 +69,34 @@ private:
         search_.settle();
     }
 
+    // Short reads that may lie where none of their seeds does.
+    void look_up_neighbours() {
+        if (params_.seeding.full) return;
+        search_.clear();
+        for (size_t r = 0; r < block_.size(); r++) {
+            const Read& read = block_.read(r);
+            const int32_t distance = block_.loci(r).empty() ? -1 : block_.loci(r)[0].distance;
+            if (params_.is_long(read.length) || !wants_neighbours(read.length, read.unknown, params_.seeding.k, params_.seeding.w, distance))
+                continue;
+            const size_t seeds = seeder_.look_up_neighbours(block_.codes(r, false), read.length);
+            block_.loci(r).clear();
+            add_candidates(r, seeds, false);
+        }
+        if (!search_.size()) return;
+        search_.run();
+        search_.settle();
+    }
+
     void add_candidates(size_t r, bool deep) {
-        Read& read = block_.read(r);
-        if (params_.is_long(read.length)) return;
+        if (params_.is_long(block_.read(r).length)) return;
         if (params_.seeding.full) return add_every_candidate(r);
-        read.hits_truncated = seeder_.candidates(r, read.length, read.limit, deep, candidates_);
+        add_candidates(r, r, deep);
+    }
+
+    // With the seeds of a read of the seeder's.
+    void add_candidates(size_t r, size_t seeds, bool deep) {
+        Read& read = block_.read(r);
+        read.hits_truncated = seeder_.candidates(seeds, read.length, read.limit, read.draw, deep, candidates_);
         read.near_hits = candidates_.size() > 1 ? seeder_.max_near_hits() : 0;
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }

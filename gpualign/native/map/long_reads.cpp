@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/arguments.hpp"
+#include "map/read_draw.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_profiles.hpp"
@@ -24,13 +25,16 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 constexpr int64_t kBlockBases = 1 << 17;
 
 nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                         int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, const nb::tuple& scores,
+                         int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
+                         Input<int64_t> name_offsets, const nb::tuple& scores,
                          const nb::dict& chaining, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = chain_rules_of(k, w, scores_of(scores), chaining);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
+    if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
+    const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), at};
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
@@ -51,7 +55,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
                     forward[i] = kCodes.forward[bases.data()[size_t(at[r]) + i]];
                     *--reverse_end = kCodes.reverse[bases.data()[size_t(at[r]) + i]];
                 }
-                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal});
+                queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal, read_draw(of_names, of_bases, r)});
             }
             mapper.map(queries.data(), queries.size(), found);
             for (const auto& of_read : found) add_read(of_read, max_secondary, records);
@@ -64,7 +68,7 @@ nb::tuple map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offse
 
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(),
+          nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(),
           nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
           "The fields of records.Alignments of reads mapped by chaining.");
 }

@@ -15,19 +15,21 @@ namespace gpualign {
 namespace {
 
 nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
-                    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, std::optional<Input<uint8_t>> mates,
+                    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
+                    Input<int64_t> name_offsets, std::optional<Input<uint8_t>> mates,
                     const nb::dict& params, const nb::dict& chaining, const nb::dict& pairs) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const MapParams map_params = map_params_of(k, w, view.bases, params, chaining, pairs);
     const size_t reads = read_offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
+    if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
         records.reserve(reads);
         Mapper mapper(index, view, map_params);
-        mapper.map(bases.data(), read_offsets.data(), mates ? mates->data() : nullptr, reads, records);
+        mapper.map({bases.data(), read_offsets.data()}, {names.data(), name_offsets.data()}, mates ? mates->data() : nullptr, reads, records);
         if (mates) records.set_pair_flags(mates->data());
     }
     return records.arrays();
@@ -53,7 +55,7 @@ nb::list cigar_texts(Input<uint32_t> operations, Input<int64_t> offsets) {
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
-          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
+          nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
           nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
     m.def("cigar_texts", &cigar_texts, nb::arg("operations"), nb::arg("offsets"), "[str, ...]: a CIGAR a record.");
     m.attr("LONGEST_WHOLE") = kLongestWhole;

@@ -16,14 +16,13 @@ public:
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
           aligner_(reference, params.scores) {}
 
-    // Maps reads given as bases[offsets[i], offsets[i + 1]); records take the reads in their order. `mates` says which
-    // reads are pairs, null that none are.
+    // Records take the reads in their order. `mates` says which reads are pairs, null that none are.
     template <class Records>
-    void map(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t reads, Records& records) {
+    void map(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t reads, Records& records) {
         for (size_t from = 0, to; from < reads; from = to) {
             to = std::min(reads, from + kBlock);
             if (mates && to < reads && mates[to] == kSecondMate) to++;
-            finder_.find(bases, offsets, mates, from, to);
+            finder_.find(bases, names, mates, from, to);
             selector_.select(choices_);
             align();
             for (size_t c = 0; c < choices_.size(); c++) {

@@ -26,7 +26,8 @@ public:
         look_for_suboptimal();
     }
 
-    // Mates that still have no locus: within twice the limit, then aligned with clipped ends as a chain would be.
+    // Mates that still have no locus: where they fit within twice the limit, or anywhere in the window, they are aligned with clipped ends
+    // as a chain would be.
     void run_further() {
         search_.clear();
         for_each_mate([&](size_t r, size_t mate) {
@@ -39,7 +40,8 @@ public:
         tasks_.clear();
         aligned_windows_.clear();
         for (size_t w = 0; w < search_.size(); w++)
-            if (search_.distance(w) <= search_.limit(w)) align(w);
+            if (search_.distance(w) <= search_.limit(w)) align_at_end(w);
+            else align_within(w);
         aligner_.run(tasks_, aligned_);
         for (size_t t = 0; t < tasks_.size(); t++) keep(aligned_windows_[t], aligned_[t]);
     }
@@ -60,6 +62,7 @@ private:
     void look_beside(size_t r, size_t mate, int32_t max_edits) {
         if (max_edits < 0 || params_.is_long(block_.read(mate).length)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
+                             block_.read(std::min(r, mate)).draw,
                              [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
                                  search_.add(mate, contig, reverse, 0, begin, end, max_edits);
                              });
@@ -81,10 +84,23 @@ private:
         search_.settle();
     }
 
-    void align(size_t w) {
+    void align_at_end(size_t w) {
+        const int32_t length = block_.read(search_.about(w).read).length, limit = search_.limit(w);
+        align(w, search_.end(w) - length - limit, 2 * limit + 1);
+    }
+
+    // Any part of the read.
+    void align_within(size_t w) {
+        const int64_t columns = search_.after(w) - search_.begin(w);
+        if (columns > kWidestWindow) return;
+        const int32_t length = block_.read(search_.about(w).read).length;
+        align(w, search_.begin(w) - length, (int32_t(columns) + length + 15) / 16 * 16);  // few widths, so that lanes fill
+    }
+    static constexpr int64_t kWidestWindow = 2000;
+
+    void align(size_t w, int64_t diagonal, int32_t band) {
         const Locus& locus = search_.about(w);
-        const int32_t length = block_.read(locus.read).length, limit = search_.limit(w);
-        tasks_.push_back({block_.codes(locus.read, locus.reverse), length, 2 * limit + 1, search_.end(w) - length - limit,
+        tasks_.push_back({block_.codes(locus.read, locus.reverse), block_.read(locus.read).length, band, diagonal,
                           reference_.contig_offsets[locus.contig], reference_.contig_offsets[locus.contig + 1]});
         aligned_windows_.push_back(w);
     }
@@ -93,13 +109,14 @@ private:
     void keep(size_t w, const AffineResult& found) {
         const Locus& locus = search_.about(w);
         const size_t r = locus.read;
-        if (found.score < std::max(kMinLocalScore, block_.best_local_score(r) + 1)) return;
+        if (found.score < std::max(kMinMateScore * params_.scores.match, block_.best_local_score(r) + 1)) return;
         const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
         int32_t before = clipped(found.cigar.front()), after = clipped(found.cigar.back());
         if (locus.reverse) std::swap(before, after);
+        const int32_t length = block_.read(r).length, loss = (length - before - after) * params_.scores.match - found.score;
         const int64_t position = found.begin - reference_.contig_offsets[locus.contig];
-        block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, block_.read(r).length - after,
-                             found.score, search_.distance(w), 0, 0, found.cigar}};
+        block_.locals(r) = {{locus.contig, locus.reverse, ChainKind::primary, 0, position, before, length - after, found.score,
+                             loss / (params_.scores.match + params_.scores.mismatch), 0, 0, found.cigar}};
         block_.loci(r).clear();
         block_.add_local(r, 0);
     }

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "algo/map/locus.hpp"
+#include "algo/map/thresholds.hpp"
 #include "map/alignment.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
+#include "map/read_draw.hpp"
 #include "map/locus.hpp"
 #include "index/reference.hpp"
 #include "common/myers_profiles.hpp"
@@ -18,18 +20,20 @@ namespace gpualign {
 struct Read {
     size_t at;         // of its codes; the reverse complement's follow
     int32_t length, limit;
+    int32_t unknown;   // bases that are forgiven (algo/map/thresholds.hpp)
     bool any_hits;     // a minimizer occurs in the reference
     bool hits_truncated;  // some of its hits were not followed
     int32_t failed;    // most seed hits of a candidate that is beyond the limit
     int32_t near_hits; // most seed hits a long gap apart
     bool first_of_pair;
+    uint32_t draw;     // algo/map/draw.hpp
 };
 
 // A read's loci as pairing and selection see them (algo/map/locus.hpp).
 struct LociView {
     const Locus* list;
     uint32_t count;
-    int32_t length, limit;
+    int32_t length, limit, unknown;
     bool hits_truncated;
     const std::vector<ChainRecord>* locals;
     const MapParams* params;
@@ -45,15 +49,26 @@ struct LociView {
 
     // A read of which all split alignments together explain so little is rather one with many errors that was not found where it
     // belongs.
-    uint8_t local_quality() const {
-        const uint8_t quality = (*locals)[size_t(list[0].local)].mapq;
-        if (params->is_long(length)) return quality;
+    uint8_t local_quality(uint32_t i) const {
+        const ChainRecord& record = (*locals)[size_t(list[i].local)];
+        if (params->is_long(length)) return record.mapq;
+        const uint8_t quality = others_are_seen(record) ? record.mapq : std::min(record.mapq, kOthersUnseen);
         int64_t explained = 0;
         for (const ChainRecord& part : *locals)
             if (part.kind != ChainKind::secondary) explained += part.score;
         const bool enough = explained * 100 >= int64_t(kMinExplained) * length * params->scores.match;
         return enough ? quality : std::min(quality, kMaxUnexplained);
     }
+    bool others_are_seen(const ChainRecord& record) const {
+        int32_t bases = record.query_end - record.query_begin, edits = record.edits;
+        for (const int32_t clipped : {record.query_begin, length - record.query_end}) {
+            if (clipped >= kShortClip) continue;
+            bases += clipped;
+            edits += clipped ? 2 : 0;
+        }
+        return gpualign::others_are_seen(bases, edits, params->seeding.k, params->seeding.w);
+    }
+
     static constexpr int kMinExplained = 30;  // per cent
     static constexpr uint8_t kMaxUnexplained = 10;
 };
@@ -62,9 +77,10 @@ class ReadBlock {
 public:
     ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
 
-    // Takes the reads [from, to) given as bases[offsets[i], offsets[i + 1]); `mates` says which are pairs, or is null.
-    void load(const uint8_t* bases, const int64_t* offsets, const uint8_t* mates, size_t from, size_t to) {
+    // Takes the reads [from, to); `mates` says which are pairs, or is null.
+    void load(const ReadTexts& bases, const ReadTexts& names, const uint8_t* mates, size_t from, size_t to) {
         const size_t n = to - from;
+        const int64_t* offsets = bases.offsets;
         reads_.resize(n);
         codes_.resize(2 * size_t(offsets[to] - offsets[from]));
         if (loci_.size() < n) {
@@ -72,16 +88,18 @@ public:
             locals_.resize(n);
         }
         for (size_t r = 0; r < n; r++) {
-            const uint8_t* text = bases + offsets[from + r];
+            const uint8_t* text = bases.begin(from + r);
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
-            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, params_.limit(length), false, false, 0, 0, first};
+            reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, 0, 0, false, false, 0, 0, first, read_draw(names, bases, from + r)};
             uint8_t* forward = codes_.data() + reads_[r].at;
             uint8_t* backward = forward + 2 * length;
             for (int32_t i = 0; i < length; i++) {
                 forward[i] = kCodes.forward[text[i]];
                 *--backward = kCodes.reverse[text[i]];
             }
+            reads_[r].unknown = forgiven_bases(length, int32_t(std::count(forward, forward + length, kNoBase)));
+            reads_[r].limit = params_.limit(length) + reads_[r].unknown;
             loci_[r].clear();
             locals_[r].clear();
         }
@@ -97,7 +115,7 @@ public:
     std::vector<Locus>& loci(size_t r) { return loci_[r]; }
     const std::vector<Locus>& loci(size_t r) const { return loci_[r]; }
     LociView view(size_t r) const {
-        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].hits_truncated, &locals_[r],
+        return {loci_[r].data(), uint32_t(loci_[r].size()), reads_[r].length, reads_[r].limit, reads_[r].unknown, reads_[r].hits_truncated, &locals_[r],
                 &params_};
     }
     // The local alignments of a read, which the loci refer to: the best one, supplementary and secondary ones.

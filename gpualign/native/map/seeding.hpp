@@ -8,6 +8,7 @@
 #include "algo/map/candidates.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
+#include "map/read_neighbours.hpp"
 #include "map/sort_keys.hpp"
 
 namespace gpualign {
@@ -42,21 +43,37 @@ public:
         seeds_.clear();
         first_seed_.assign(1, 0);
         for (size_t r = 0; r < codes.size(); r++) {
-            scanner_.scan(codes[r], lengths[r], [&](const Minimizer& m) {
-                __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
-                seeds_.push_back({m, 0, 0});
-            });
+            scanner_.scan(codes[r], lengths[r], [&](const Minimizer& m) { add_seed(m); });
             first_seed_.push_back(seeds_.size());
         }
         for (Seed& seed : seeds_) __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seed.minimizer.hash)]]);
         for (Seed& seed : seeds_) index_.find(seed.minimizer.hash, seed.first, seed.last);
     }
 
+    // Looks up all k-mers of a read, and the read with one base changed: any, or an unknown one where there are any. Returns the number
+    // of another read, which has these seeds.
+    size_t look_up_neighbours(const uint8_t* codes, int32_t length) {
+        const size_t first = seeds_.size();
+        neighbours_.load(codes, length, params_.k, params_.w);
+        neighbours_.visit([&](const Minimizer& m) { add_seed(m); });
+        for (size_t s = first; s < seeds_.size(); s++)
+            __builtin_prefetch(&index_.entries[index_.offsets[index_.split.bucket(seeds_[s].minimizer.hash)]]);
+        size_t kept = first;
+        for (size_t s = first; s < seeds_.size(); s++) {
+            Seed seed = seeds_[s];
+            index_.find(seed.minimizer.hash, seed.first, seed.last);
+            if (seed.last > seed.first) seeds_[kept++] = seed;
+        }
+        seeds_.resize(kept);
+        first_seed_.push_back(kept);
+        return first_seed_.size() - 2;
+    }
+
     // Candidates of read r of the block, most seed hits first; returns whether hits were left out.
     // `deep`: follow and keep several times as many.
-    bool candidates(size_t r, int32_t length, int32_t limit, bool deep, std::vector<Candidate>& out) {
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t draw, bool deep, std::vector<Candidate>& out) {
         const int32_t depth = deep ? kDepth : 1;
-        const bool hits_truncated = collect_hits(r, length, std::min<int64_t>(int64_t(params_.max_hits) * depth, 1 << 30));
+        const bool hits_truncated = collect_hits(r, length, draw, std::min<int64_t>(int64_t(params_.max_hits) * depth, 1 << 30));
         const size_t max_candidates = size_t(params_.max_candidates) * size_t(depth);
         out.clear();
         cluster(limit, [&](uint32_t from, uint32_t to) { add_candidates(length, limit, from, to, out); });
@@ -65,7 +82,9 @@ public:
         };
         drop_unlikely(out);
         if (out.size() > max_candidates) {
-            std::nth_element(out.begin(), out.begin() + int64_t(max_candidates), out.end(), better);
+            std::nth_element(out.begin(), out.begin() + int64_t(max_candidates), out.end(), [&](const Candidate& a, const Candidate& b) {
+                return a.order != b.order ? scattered_order(a.order, draw) < scattered_order(b.order, draw) : a.contig < b.contig;
+            });
             out.resize(max_candidates);
         }
         std::sort(out.begin(), out.end(), better);
@@ -134,6 +153,11 @@ private:
     static constexpr int64_t kHitsAtOnce = 1 << 20;
     static constexpr uint64_t kStretch = 1 << 14;  // bases
 
+    void add_seed(const Minimizer& m) {
+        __builtin_prefetch(&index_.offsets[index_.split.bucket(m.hash)]);
+        seeds_.push_back({m, 0, 0});
+    }
+
     // Moves the seed's entries before the border to the hits.
     void take_hits(Seed& seed, int32_t length, uint64_t border) {
         for (; seed.first < seed.last && entry_position(index_.entries[seed.first]) < border; seed.first++)
@@ -145,7 +169,7 @@ private:
     }
 
     // Whether some were left out.
-    bool collect_hits(size_t r, int32_t length, int64_t max_hits) {
+    bool collect_hits(size_t r, int32_t length, uint32_t draw, int64_t max_hits) {
         hits_.clear();
         rank_.clear();
         if (r + 2 < first_seed_.size())  // the next read's
@@ -161,7 +185,8 @@ private:
             const Seed& seed = seeds_[rank_[rank]];
             const int64_t n = many ? hits_to_follow(rank, count(rank_[rank]), uint32_t(max_hits)) : count(rank_[rank]);
             if (int64_t(hits_.size()) + n > max_hits) break;
-            for (uint32_t e = seed.first; e < seed.first + uint32_t(n); e++) add_hit(seed.minimizer, index_.entries[e], length);
+            const uint32_t first = seed.first + first_followed(draw, count(rank_[rank]), uint32_t(n));
+            for (uint32_t e = first; e < first + uint32_t(n); e++) add_hit(seed.minimizer, index_.entries[e], length);
         }
         return many;
     }
@@ -213,6 +238,7 @@ private:
     MinimizerScanner scanner_;
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
+    ReadNeighbours neighbours_;
     std::vector<uint32_t> rank_;
     std::vector<uint64_t> hits_, kept_, sorted_;
     std::vector<Candidate> cluster_;

@@ -136,10 +136,10 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
 }
 
 // From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
-// chains. Returns their number; the keys become (score, first anchor), and that anchor's predecessor the chain's number.
+// chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's predecessor the chain's number.
 template <class Text>
 GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t ends,
-                                           AnchorChain* chains) {
+                                           uint32_t scatter, AnchorChain* chains) {
     constexpr uint32_t kTaken = 2;
     uint32_t found = 0, used = 0;
     for (uint32_t e = 0; e < ends; e++) {
@@ -162,7 +162,7 @@ GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const ChainRules& rules, const Te
         }
         chains[found] = {score, first, used, text.contig_of(anchor_reference(nodes.anchors[end])), 0, 0, 0, 0,
                          anchor_reverse(nodes.anchors[end]), 0, 0};
-        nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | uint32_t(begin);
+        nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | (uint32_t(begin) ^ scatter);
         nodes.stretches[begin].begin = int32_t(found++);
     }
     return found;

@@ -59,7 +59,7 @@ GPUALIGN_HD uint64_t first_word(const ChainBatch& batch, uint32_t r) { return ui
 GPUALIGN_HD ChainQuery query_of(const ChainBatch& batch, uint32_t r) {
     const uint64_t at = first_word(batch, r);
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
-    return {{batch.words + at, batch.not_acgt + at, length, 0, (batch.state[r].flipped & 2) != 0}, (batch.state[r].flipped & 1) != 0};
+    return {{batch.words + at, batch.not_acgt + at, length, 0, 0, (batch.state[r].flipped & 2) != 0, 0}, (batch.state[r].flipped & 1) != 0};
 }
 
 // Whether the reverse complement comes first; called by one lane.

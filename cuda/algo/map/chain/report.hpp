@@ -5,11 +5,20 @@
 
 namespace gpualign {
 
+// Of a long read two copies of a repeat: where they differ the read has either one's bases or an error, and all its other errors are
+// the same in both alignments. An edit more is as likely as errors are; half of what that says is taken, as neighbouring errors may
+// be aligned in more than one way.
+GPUALIGN_HOST_DEVICE int64_t copy_quality(const ChainAlignment& a, int64_t lead, int64_t edit) {
+    const int64_t odds = log2_fixed(3 * uint64_t(a.matches) + 1) - log2_fixed(uint64_t(a.columns - a.matches) + 1);
+    return odds > 0 ? odds * 30103 / 20000 * lead / edit : 0;
+}
+
 // The lesser of two estimates from the best and the second best score. By their difference, as bwa mem: so many matches
 // more, less for errors and for length. By their ratio, as minimap2 (Li 2018, section 2.2): of long reads the
 // difference is large even between copies of a repeat. An alignment with few anchors is trusted less, and one with many
 // suboptimal ones, but however many there are, 1 is left of 10. A lead of half an edit is none, one of less than an edit counts
-// half: as much lies in where an end is clipped, or a gap that is some bases longer.
+// half: as much lies in where an end is clipped, or a gap that is some bases longer. What tells two copies of a repeat apart counts
+// in any case.
 //
 // All in whole numbers, with kLogBits bits after the point.
 GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainAlignment& a, const ChosenChain& chain, int32_t second_score,
@@ -32,6 +41,8 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     const int64_t by_ratio = times(times(40 * identity, kLogOne - times(ratio, ratio)), logarithm);
     const int64_t enough = 3 * rules.min_anchors;  // anchors
     int64_t estimate = by_difference < by_ratio ? by_difference : by_ratio;
+    const int64_t by_odds = rules.min_anchors > 1 ? copy_quality(a, score - second, edit) : 0;
+    if (by_odds > estimate) estimate = by_odds;
     if (a.anchors < enough) estimate = estimate * a.anchors / enough;
     const int64_t tenth = estimate / 10 < kLogOne ? estimate / 10 : kLogOne;
     const int64_t crowded = estimate - int64_t(log2_fixed(uint64_t(suboptimal) + 1)) * 30103 / 10000;
@@ -91,11 +102,12 @@ private:
             }
     }
 
-    // Best first, of equal ones the leftmost, then in the order of chains: by insertion, as there are few.
+    // Best first, equal ones in an order that the read's draw says, then in that of chains: by insertion, as there are few.
     GPUALIGN_HD void sort(uint32_t count) {
+        const auto place = [&](const ChainAlignment& a) { return scattered(state_.draw ^ uint32_t(a.begin)); };
         const auto before = [&](const RankedAlignment& x, const RankedAlignment& y) {
             const ChainAlignment &a = alignment(x), &b = alignment(y);
-            return a.score != b.score ? a.score > b.score : a.begin < b.begin;
+            return a.score != b.score ? a.score > b.score : place(a) < place(b);
         };
         for (uint32_t i = 1; i < count; i++) {
             const RankedAlignment next = ranked_[i];

@@ -7,6 +7,7 @@
 namespace gpualign {
 
 constexpr int64_t kMaxBandCells = int64_t(1) << 26;  // of one dynamic program, a byte each
+constexpr int32_t kLongReadGap = 10;                 // bases of a gap in a long read that may be doubtful
 constexpr int32_t kLongestDiagonal = 1 << 16;        // bases that are compared one by one
 
 // Rows [from, from + rows) of the read on the diagonals `diagonal` + [first - margin, last + margin], begun on the first.
@@ -256,8 +257,8 @@ private:
         }
     }
 
-    // Whether a stretch costs more than one gap of its length, or its gap as much as one of its sides is worth; `before` and
-    // `after` are the scores of the sides without the stretch.
+    // Whether a stretch costs more than one gap of its length (of long reads, whose errors are many, only longer gaps are looked at), or
+    // its gap as much as one of its sides is worth; `before` and `after` are the scores of the sides without the stretch.
     GPUALIGN_HD bool is_doubtful(const ChainSegment& segment, int32_t before, int32_t after) const {
         if (!is_task(segment)) return false;
         const BandTask& task = this->task(segment.task);
@@ -268,8 +269,12 @@ private:
             if ((cigar[o] & 15) == kCigarM) matches += length * rules_.scores.match;
             else gap += (cigar[o] & 15) == kCigarD ? length : -length;
         }
-        const int32_t cost = gap ? gap_cost(rules_.scores, gap < 0 ? -gap : gap) : 0;
-        if (segment.score < matches - cost - rules_.doubt) return true;
+        const int32_t bases = gap < 0 ? -gap : gap, cost = gap ? gap_cost(rules_.scores, bases) : 0;
+        if (rules_.min_anchors > 1) {
+            if (bases < kLongReadGap) return false;
+        } else if (segment.score < matches - cost - rules_.doubt) {
+            return true;
+        }
         const auto outer = [&](uint32_t operation) { return int32_t(operation >> 4) * rules_.scores.match; };
         return gap && min(before + outer(cigar[0]), after + outer(cigar[task.operations - 1])) < cost + rules_.doubt;
     }

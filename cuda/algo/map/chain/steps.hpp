@@ -13,21 +13,22 @@
 
 namespace gpualign {
 
-// All chains of sorted anchors, best first; of equal ones the one that begins first on the forward strand. Returns their number;
+// All chains of sorted anchors, best first, equal ones in an order that `draw` says. Returns their number;
 // `order` are their numbers. `room` takes as many chains as there are ends, kNoItem where there is no room.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                      const Arena<AnchorChain>& room, AnchorChain*& chains, uint32_t*& order) {
+                                      uint32_t draw, const Arena<AnchorChain>& room, AnchorChain*& chains, uint32_t*& order) {
     score_anchors(group, rules, text, nodes, n);
     const uint32_t ends = find_chain_ends(group, rules, nodes, n);
     const uint32_t first = group.from(group.lane() == 0 ? take(room, ends) : 0u, 0);
     if (first == kNoItem) return 0;
     chains = room.items + first;
-    const uint32_t found = group.from(group.lane() == 0 ? backtrack_chains(rules, text, nodes, ends, chains) : 0u, 0);
+    const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
+    const uint32_t found = group.from(group.lane() == 0 ? backtrack_chains(rules, text, nodes, ends, scatter, chains) : 0u, 0);
     group.sync();
     sort_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
-    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c])].begin);
+    for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
     return found;
 }
@@ -39,7 +40,7 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     ChainRead& state = batch.state[r];
     AnchorChain* candidates;
     uint32_t* order;
-    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, batch.candidates, candidates, order);
+    const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.draw, batch.candidates, candidates, order);
     if (group.lane() == 0) {
         const uint32_t chosen = choose_chains(batch.rules, max_suboptimal, query.length(), nodes, found, order, candidates);
         state.first_chosen = take(batch.chains, chosen);
@@ -84,8 +85,9 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     const uint64_t at = first_word(batch, r);
     const int32_t words = int32_t(length / kBasesPerWord + 2);
     const bool clean = pack_read(group, batch.bases + from, int32_t(length), words, batch.words + at, batch.not_acgt + at);
-    const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, clean};
-    if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1};
+    const MapRead read{batch.words + at, batch.not_acgt + at, int32_t(length), 0, 0, clean, 0};
+    if (group.lane() == 0) batch.state[r] = {0, 0, 0, 0, 0, 0, uint32_t(reverse_comes_first(read)) | uint32_t(clean) << 1,
+                                                batch.draws[r]};
     group.sync();
     if (length > kLongestChained) return;
     const ChainQuery query = query_of(batch, r);

@@ -1,0 +1,23 @@
+// Which of equally good ones a read takes: by a number drawn from its name, so that reads spread over the copies of a repeat, and
+// each takes the same copy in every run, on every thread and device.
+#pragma once
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+
+// What a number is used for: so that choices do not depend on each other.
+enum class DrawFor : uint32_t { hits = 1, candidates = 2, anchors = 3, locus = 4, pair = 5, chain = 6 };
+
+// A finalizer with full avalanche (Wellons 2018, "Prospecting for hash functions", lowbias32).
+GPUALIGN_HD uint32_t scattered(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+GPUALIGN_HD uint32_t drawn(uint32_t draw, DrawFor what) { return scattered(draw + uint32_t(what) * 0x9E3779B9u); }
+// Below `count`, which is not 0.
+GPUALIGN_HD uint32_t drawn_below(uint32_t draw, DrawFor what, uint32_t count) { return uint32_t(uint64_t(drawn(draw, what)) * count >> 32); }
+
+}  // namespace gpualign

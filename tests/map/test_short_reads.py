@@ -1,0 +1,102 @@
+"""Reads whose edits spoil all their seeds: found by the seeds of their neighbours, with a base changed."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
+from gpualign.map.cpu import map_batch
+from gpualign.map.device.kernel import map_on_one_lane
+from gpualign.map.params import MapParams
+from tests.helpers.map_cases import assert_same
+from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement
+
+GENOME = random_genome(31, 300_000)
+
+
+@pytest.fixture(scope="module")
+def index() -> MinimizerIndex:
+    return build_index(make_reference(GENOME), IndexParams(19, 8))
+
+
+def with_changes(text: str, changes: dict[int, str]) -> str:
+    return "".join(changes.get(i, letter) for i, letter in enumerate(text))
+
+
+def reads_with(
+    length: int, count: int, mismatches: int, unknown: int = 0, seed: int = 1
+) -> tuple[list[bytes], list[int]]:
+    rng = random.Random(seed)
+    reads, places = [], []
+    for _ in range(count):
+        at = rng.randrange(len(GENOME) - length)
+        text = GENOME[at : at + length]
+        changed = rng.sample(range(length), mismatches + unknown)
+        letters = {i: rng.choice("ACGT".replace(text[i], "")) for i in changed[:mismatches]}
+        letters |= dict.fromkeys(changed[mismatches:], "N")
+        read = with_changes(text, letters)
+        reads.append((read if rng.random() < 0.5 else reverse_complement(read)).encode())
+        places.append(at)
+    return reads, places
+
+
+@pytest.mark.parametrize("length", [26, 30, 36, 40])
+def test_one_mismatch_anywhere(index: MinimizerIndex, length: int) -> None:
+    """With it undone a window of k-mers is left, which has a seed."""
+    start = 12_345
+    text = GENOME[start : start + length]
+    reads = [with_changes(text, {i: letter}).encode() for i in range(length) for letter in "ACGT".replace(text[i], "")]
+    found = map_batch(index, batch_of(reads), MapParams())
+    assert found.position.tolist() == [start] * len(reads)
+    assert found.distance.tolist() == [1] * len(reads)
+
+
+@pytest.mark.parametrize(("length", "mismatches", "share"), [(50, 2, 0.99), (60, 3, 0.97), (75, 3, 0.98)])
+def test_more_mismatches(index: MinimizerIndex, length: int, mismatches: int, share: float) -> None:
+    reads, places = reads_with(length, 400, mismatches)
+    found = map_batch(index, batch_of(reads), MapParams())
+    assert np.mean(found.position == np.array(places)) >= share
+
+
+@pytest.mark.parametrize(("unknown", "share"), [(4, 0.95), (8, 0.85)])
+def test_unknown_bases_are_no_edits(index: MinimizerIndex, unknown: int, share: float) -> None:
+    """Of a read of 100 bases whose limit is 8 edits: two mismatches and as many N."""
+    reads, places = reads_with(100, 300, 2, unknown)
+    found = map_batch(index, batch_of(reads), MapParams(end_to_end=True))
+    assert np.mean(found.position == np.array(places)) >= share
+    mapped = found.flag & 4 == 0
+    assert (found.distance[mapped] == 2 + unknown).mean() >= 0.95  # an end with N may be clipped
+
+
+def test_a_read_of_n_alone_is_not_mapped(index: MinimizerIndex) -> None:
+    reads = [b"N" * 40, b"N" * 100, GENOME[500:525].encode() + b"N" * 75]
+    assert map_batch(index, batch_of(reads), MapParams(end_to_end=True)).flag.tolist() == [4, 4, 4]
+
+
+def test_foreign_reads_are_not_mapped(index: MinimizerIndex) -> None:
+    reads = [random_genome(1000 + i, length).encode() for i in range(200) for length in (30, 50, 75)]
+    assert np.count_nonzero(map_batch(index, batch_of(reads), MapParams()).flag & 4 == 0) <= 6
+
+
+@pytest.mark.parametrize("end_to_end", [False, True])
+def test_one_lane_of_the_device_finds_the_same(index: MinimizerIndex, end_to_end: bool) -> None:
+    reads = [
+        read
+        for kind in (
+            (30, 60, 1),
+            (50, 60, 2),
+            (100, 60, 2, 8),
+            (100, 20, 1, 30),
+            (150, 40, 3),
+            (22, 20, 0),
+            (36, 40, 0),
+        )
+        for read in reads_with(*kind)[0]
+    ]
+    batch, params = batch_of(reads), MapParams(end_to_end=end_to_end)
+    found = map_on_one_lane(index, batch, params)
+    assert_same(found, index, batch, params, None)
+    assert not found.left[-40:].any()  # what has no edits needs none of this
