@@ -11,6 +11,7 @@ import pytest
 from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from gpualign.map import tuning
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
@@ -78,7 +79,8 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
 
     def install(driver: FakeDriver) -> FakeDriver:
-        chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
+        passes = {step.kernel for step in tuning.ALIGN_PASSES}
+        chains = ("chain_reads", "cut_chains", "finish_chains", *passes)
         driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), **dict.fromkeys(chains, NoKernel())}
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
         return driver

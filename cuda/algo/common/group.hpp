@@ -47,6 +47,11 @@ struct OneLane {
     GPUALIGN_HD T from_before(T, T first) const {
         return first;
     }
+    // As from_before, of a record of T::kWords words.
+    template <class T>
+    GPUALIGN_HD T record_before(const T&, const T& first) const {
+        return first;
+    }
     // Differs between lanes: the value of the lane after this one, `last` in the last.
     template <class T>
     GPUALIGN_HD T from_after(T, T last) const {
