@@ -112,11 +112,15 @@ __device__ void align_whole(const Group& group, const ChainLaunch& launch, const
 
 }  // namespace
 
+// The longest reads first: the others fill up what time these take.
 extern "C" __global__ void __launch_bounds__(128) chain_reads(const __grid_constant__ ChainLaunch launch) {
+    constexpr int64_t kLevels[] = {INT64_MAX, 20000, 10000, -1};
     const Warp group;
     while (true) {
-        const uint32_t r = take_next(group, launch.next, 1);
-        if (r >= launch.batch.reads) return;
+        const uint32_t n = take_next(group, launch.next, 1), level = n / launch.batch.reads, r = n % launch.batch.reads;
+        if (level > 2) return;
+        const int64_t length = launch.batch.offsets[r + 1] - launch.batch.offsets[r];
+        if (length > kLevels[level] || length <= kLevels[level + 1]) continue;
         chain_read(group, launch.batch, launch.target.index, TargetText{launch.target}, r);
         group.sync();
     }

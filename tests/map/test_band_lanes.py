@@ -9,7 +9,7 @@ from tests.helpers.paths import TESTS
 
 
 def test_bands_on_many_lanes(tmp_path: Path) -> None:
-    """On parts of a warp, a warp and more, ends pinned or free; what a narrower band is said to hold is the whole one's."""
+    """On parts of a warp, a warp and more, ends pinned or free; a narrower band that is shown to do has the same."""
     program, cases = tmp_path / "lanes", 500
     compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(TESTS.parent / "cuda")]
     subprocess.run([*compiled, "-o", str(program), str(TESTS / "native" / "band_lanes.cpp")], check=True)

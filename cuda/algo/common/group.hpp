@@ -94,6 +94,30 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
+// An array that all lanes read one item after the other: they load as many at once as they are.
+template <class Group, class Item>
+class InTurn {
+public:
+    GPUALIGN_HD InTurn(const Group& group, const Item* items, uint32_t n) : group_(group), items_(items), n_(n) {}
+
+    // Item i; the same in all lanes.
+    GPUALIGN_HD Item operator[](uint32_t i) {
+        if (i / Group::kLanes != loaded_) {
+            loaded_ = i / Group::kLanes;
+            const uint32_t mine = loaded_ * Group::kLanes + group_.lane();
+            item_ = items_[mine < n_ ? mine : i];
+        }
+        return group_.from(item_, i % Group::kLanes);
+    }
+
+private:
+    const Group& group_;
+    const Item* items_;
+    const uint32_t n_;
+    uint32_t loaded_ = ~0u;
+    Item item_{};
+};
+
 // PerLane keys of each lane, in registers: key r of lane l is element r * kLanes + l of a block of PerLane * kLanes.
 template <int PerLane, class Group>
 class KeyBlock {

@@ -22,7 +22,7 @@ from gpualign.map.records import Alignments
 
 #: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
 _ROOM: Mapping[str, tuple[float, int]] = {
-    "hashes": (1.0, 512),
+    "hashes": (1.5, 768),
     "seeds": (0.3, 8),
     "anchors": (3.0, 64),
     "candidates": (0.1, 8),

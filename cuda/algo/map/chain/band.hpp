@@ -127,7 +127,8 @@ public:
             for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, prices, clipped, end)) << 8 * s;
             *trace = from;
         }
-        if (task_.end_pin >= 0) return {group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
+        if (Ring || task_.end_pin >= 0)  // in a ring always, so that the parts of a warp go the same way
+            return {group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
         return best_of(end);
     }
 

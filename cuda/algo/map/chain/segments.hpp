@@ -92,10 +92,13 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
 }
 
 // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and both
-// sides of what is longer. Called by one lane; writes them where `points` is not null, and returns how many.
-GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+// sides of what is longer. Writes them where `points` is not null, and returns how many.
+template <class Group>
+GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+    InTurn<Group, uint64_t> anchors(group, chain.anchors, chain.anchor_count);
     const auto point = [&](uint32_t a) {
-        return ChainPoint{anchor_reference(chain.anchors[a]) + rules.k / 2, anchor_query(chain.anchors[a]) + rules.k / 2, {kBrokenSegment, 0, 0}};
+        const uint64_t anchor = anchors[a];
+        return ChainPoint{anchor_reference(anchor) + rules.k / 2, anchor_query(anchor) + rules.k / 2, {kBrokenSegment, 0, 0}};
     };
     const auto near = [&](const ChainPoint& a, const ChainPoint& b) {
         return b.query - a.query < rules.step && b.reference - a.reference < rules.step;
@@ -105,7 +108,7 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const Chose
     for (uint32_t a = 0; a < chain.anchor_count; a++) {
         const ChainPoint next = a + 1 < chain.anchor_count ? point(a + 1) : here;
         if (a == 0 || a + 1 == chain.anchor_count || !near(last, here) || !near(here, next)) {
-            if (points) points[n] = here;
+            if (points && group.lane() == 0) points[n] = here;
             n++;
             last = here;
         }
@@ -117,10 +120,12 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const Chose
 // The points of a chosen chain, the segments between them and its ends.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
+    const uint32_t count = choose_points(group, batch.rules, chain, nullptr);
+    const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
+    if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
     if (group.lane() == 0) {
-        chain.points = choose_points(batch.rules, chain, nullptr);
-        chain.first_point = take(batch.points, chain.points);
-        if (chain.first_point != kNoItem) choose_points(batch.rules, chain, batch.points.items + chain.first_point);
+        chain.points = count;
+        chain.first_point = first;
     }
     group.sync();
     if (chain.first_point == kNoItem) return;
