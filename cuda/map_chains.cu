@@ -1,7 +1,7 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part of one, a
 // warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
 //
-// LONG_GAPS: 1 where gaps have a second price.
+// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one stretch.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
@@ -13,7 +13,8 @@
 #define LONG_GAPS 1
 #endif
 #ifndef WIDE_LANES
-#define WIDE_LANES 512
+#define WIDE_LANES 128
+#define WIDEST_LANES 512
 #endif
 
 using namespace gpualign;
@@ -67,7 +68,7 @@ __device__ void align_narrow(const ChainLaunch& launch) {
             fit = taken;
             BandTask& task = tasks.items[first + (own ? first_lane(own) : 0)];
             NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, Band);
-            if (!own) narrow.task.rows = 0;
+            if (!own) narrow.task.rows = narrow.task.band = 0;
             BandWorkspace workspace = BandWorkspace::at<typename Aligner::Layout>(memory, kRows, Band);
             workspace.codes = codes + (threadIdx.x / Part::kLanes) * kCodes;
             Aligner aligner(part, launch.batch, text, narrow.task, workspace);
@@ -80,19 +81,20 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     }
 }
 
-// Calls align(task) for the tasks that are not done yet and take so much memory on a warp.
+// Calls align(task) for the tasks that are not done yet and take so much memory on a warp. Neighbours, of which many may be slow,
+// are in different turns.
 template <class Group, class Next, class Align>
 __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used;
-    for (uint32_t first = next(); first < count; first = next()) {
-        const uint32_t mine = first + Warp().lane();
+    const uint32_t count = *tasks.used, turns = (count + Warp::kLanes - 1) / Warp::kLanes;
+    for (uint32_t turn = next(); turn < turns; turn = next()) {
+        const uint32_t mine = Warp().lane() * turns + turn;
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
         const bool wanted = bytes > launch.least_bytes && bytes <= launch.most_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
         group.sync();  // all have seen what is done
-        for (; fit; fit &= fit - 1) align(tasks.items[first + first_lane(fit)]);
+        for (; fit; fit &= fit - 1) align(tasks.items[first_lane(fit) * turns + turn]);
     }
 }
 
@@ -108,6 +110,19 @@ __device__ void align_whole(const Group& group, const ChainLaunch& launch, const
     group.sync();
     finish(aligner, end);
     group.sync();
+}
+
+template <uint32_t Lanes>
+__device__ void align_by_block(const ChainLaunch& launch) {
+    __shared__ BlockExchange<Lanes> exchange;
+    Block<Lanes> group(exchange);
+    if (__syncthreads_or(lacks_room(launch.batch))) return;
+    const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0); };
+    for_each_of_class(group, launch, next, [&](BandTask& task) {
+        align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
+            if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, task);
+        });
+    });
 }
 
 }  // namespace
@@ -138,22 +153,17 @@ extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_c
     if (lacks_room(launch.batch)) return;
     const Warp group;
     const uint32_t warp = warp_number();
-    for_each_of_class(group, launch, [&] { return take_next(group, launch.next, Warp::kLanes); }, [&](BandTask& task) {
+    for_each_of_class(group, launch, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
         align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
     });
 }
 
 extern "C" __global__ void __launch_bounds__(WIDE_LANES) align_wide(const __grid_constant__ ChainLaunch launch) {
-    if (lacks_room(launch.batch)) return;
-    __shared__ BlockExchange<WIDE_LANES> exchange;
-    Block<WIDE_LANES> group(exchange);
-    const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, Warp::kLanes) : 0u, 0); };
-    for_each_of_class(group, launch, next, [&](BandTask& task) {
-        align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
-            if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, task);
-        });
-        group.sync();
-    });
+    align_by_block<WIDE_LANES>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(WIDEST_LANES) align_widest(const __grid_constant__ ChainLaunch launch) {
+    align_by_block<WIDEST_LANES>(launch);
 }
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {

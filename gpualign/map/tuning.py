@@ -64,22 +64,23 @@ class AlignPass:
     at_once: float
 
 
-#: lanes of a block that align a stretch together
-WIDE_LANES = 512
+#: lanes of a block that align a stretch together, and of one for the largest
+WIDE_LANES, WIDEST_LANES = 128, 512
 _SMALL, _MIDDLE, _LARGE, _LARGEST = 1 << 15, 1 << 18, 1 << 22, 80 << 20
 ALIGN_PASSES = (
     AlignPass("align_in_16", 0, _SMALL, _SMALL, 1, 28.0),
     AlignPass("align_in_32", 0, _SMALL, _SMALL, 1, 28.0),
     AlignPass("align_stretches", 0, _SMALL, _SMALL, 1, 28.0),
     AlignPass("align_stretches", _SMALL, _MIDDLE, _MIDDLE, 1, 16.0),
-    AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 2.0),
-    AlignPass("align_wide", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDE_LANES // 32, 0.5),
+    AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 4.0),
+    AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
 )
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:
     """Of the kernels that map by chaining, with one price for gaps or two."""
-    return {"LONG_GAPS": str(int(long_gaps)), "WIDE_LANES": str(WIDE_LANES)}
+    lanes = {"WIDE_LANES": str(WIDE_LANES), "WIDEST_LANES": str(WIDEST_LANES)}
+    return {"LONG_GAPS": str(int(long_gaps)), **lanes}
 
 
 VARIANTS: tuple[Variant, ...] = (

@@ -19,14 +19,14 @@ from tests.helpers.sequences import random_genome, reverse_complement, with_erro
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = random_genome(51, 30_000)
 REPEATS = GENOME[:8000] + with_errors(3, GENOME[2000:3500], 0.02) * 2 + "AC" * 300 + random_genome(52, 4000)
-WIDE_LANES = 64
+LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("kernels") / "map_chains.so"
     source = TESTS / "native" / "map_chains_emulated.cpp"
-    defines = [f"-D{name}={value}" for name, value in {"LONG_GAPS": 1, "WIDE_LANES": WIDE_LANES}.items()]
+    defines = [f"-D{name}={value}" for name, value in {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}.items()]
     flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-shared", "-fPIC"]
     include = ["-I", str(TESTS.parent / "cuda"), "-I", str(source.parent)]
     subprocess.run(["g++", *flags, *defines, *include, "-o", str(path), str(source)], check=True)
@@ -54,7 +54,7 @@ def kernels(
     for step, most in zip(tuning.ALIGN_PASSES, (8000, 8000, 12_000, 40_000, 100_000, 160 << 20), strict=True):
         least = 0 if step.least == 0 else 12_000 if step.kernel == "align_stretches" else 40_000
         memory = step.memory if step.memory < 1 << 20 else 4 << 20
-        warps = WIDE_LANES // 32 if step.kernel == "align_wide" else 1
+        warps = LANES.get(step.kernel, 32) // 32
         passes.append(tuning.AlignPass(step.kernel, least, most, memory, warps, step.at_once))
     monkeypatch.setattr(tuning, "ALIGN_PASSES", tuple(passes))
     driver = use(FakeDriver())

@@ -91,6 +91,13 @@ inline uint32_t ballot(bool predicate, int line) {
     return bits;
 }
 
+inline int any_of_block(int predicate, int line) {
+    const uint64_t* given = exchanged(of_block, thread.x, predicate != 0, line);
+    int found = 0;
+    for (uint32_t i = 0; i < threads.x; i++) found |= int(given[i]);
+    return found;
+}
+
 inline uint32_t source_within(int source, int width) { return thread.x % 32 / uint32_t(width) * uint32_t(width) + uint32_t(source) % uint32_t(width); }
 inline uint32_t source_before(uint32_t lanes) { return thread.x % 32 < lanes ? thread.x % 32 : thread.x % 32 - lanes; }
 inline uint32_t source_after(uint32_t lanes) { return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes; }
@@ -139,6 +146,7 @@ void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
 #define gridDim emulated::blocks
 #define __syncwarp() ((void)emulated::exchanged(emulated::warp(), threadIdx.x % 32, 0, __LINE__))
 #define __syncthreads() ((void)emulated::exchanged(emulated::of_block, threadIdx.x, 0, __LINE__))
+#define __syncthreads_or(predicate) emulated::any_of_block(predicate, __LINE__)
 #define __ballot_sync(mask, predicate) emulated::ballot(predicate, __LINE__)
 #define EMULATED_PICK(a, b, c, d, name, ...) name
 #define EMULATED_SHFL3(mask, value, source) emulated::shuffled(value, uint32_t(source), __LINE__)

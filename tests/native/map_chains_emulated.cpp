@@ -15,6 +15,7 @@ extern "C" int run_kernel(const char* name, const void* bytes, size_t size, uint
                         : wanted == "align_in_32"     ? align_in_32
                         : wanted == "align_stretches" ? align_stretches
                         : wanted == "align_wide"      ? align_wide
+                        : wanted == "align_widest"    ? align_widest
                         : wanted == "cut_chains"      ? cut_chains
                         : wanted == "finish_chains"   ? finish_chains
                         : wanted == "report_reads"    ? report_reads

@@ -118,17 +118,22 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         const uint32_t s = base + group.lane();
         const ChainSeed seed = s < n ? seeds[s] : ChainSeed{0, 0, 0};
         uint32_t total;
-        uint64_t* out = anchors + done + group.sum_before(seed.hits, total);
-        const int32_t at = seed_position(seed);
-        for (uint32_t e = seed.first; e < seed.first + seed.hits; e++) {
+        const uint32_t before = group.sum_before(seed.hits, total);
+        for (uint32_t first = 0; first < total; first += Group::kLanes) {  // lanes take hits
+            const uint32_t hit = first + group.lane();
+            uint32_t of = 0;  // the lane of its seed
+            for (uint32_t step = Group::kLanes / 2; step; step /= 2) of += group.from(before, of + step) <= hit ? step : 0;
+            const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of), seed_at = group.from(seed.at, of);
+            if (hit >= total) continue;
             const uint64_t entry = index.entries[e];
-            const bool reverse = entry_reverse(entry) != ((seed.at & 1) != 0);
-            *out++ = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);
+            const bool reverse = entry_reverse(entry) != ((seed_at & 1) != 0);
+            const int32_t at = int32_t(seed_at >> 1);
+            anchors[done + hit] = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);
         }
         done += total;
     }
     group.sync();
-    sort_keys(group, anchors, done);
+    sort_many_keys(group, anchors, done);
 }
 
 }  // namespace gpualign

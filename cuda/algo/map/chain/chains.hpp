@@ -216,6 +216,7 @@ GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRu
         const int32_t score = (nodes.score[end] - (before >= 0 ? nodes.score[before] : 0)) / kChainUnit;
         if (score < rules.min_chain_score || used - first < uint32_t(rules.min_anchors)) {
             used = first;
+            group.sync();  // before other lanes write there
             continue;
         }
         turn_around(group, nodes.chained + first, used - first);

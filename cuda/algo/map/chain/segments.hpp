@@ -117,6 +117,41 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules
     return n;
 }
 
+constexpr int32_t kLongDifference = 30;  // of bases between points on read and reference: a long gap
+
+GPUALIGN_HD int64_t difference(const ChainPoint& from, const ChainPoint& to) {
+    const int64_t d = to.reference - from.reference - (to.query - from.query);
+    return d < 0 ? -d : d;
+}
+GPUALIGN_HD int64_t distance(const ChainPoint& from, const ChainPoint& to) {
+    const int64_t on_read = to.query - from.query, on_reference = to.reference - from.reference;
+    return on_read < on_reference ? on_read : on_reference;
+}
+
+// Leaves out what lies between two long gaps that are nearer to each other than they are long, as minimap2 does: chance hits in
+// what is inserted, or the next copy of a repeat. The dynamic program decides there. Called by one lane; returns how many stay.
+GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint* points, uint32_t n) {
+    const auto too_far = [&](const ChainPoint& from, const ChainPoint& to) {
+        const int64_t band = difference(from, to) + 2 * band_margin(rules.max_gap) + 16;
+        return to.query - from.query > rules.max_gap / 2 || to.reference - from.reference > rules.max_gap / 2 ||
+               distance(from, to) * band > kMaxBandCells;
+    };
+    uint32_t kept = 1;
+    for (uint32_t p = 0, next; p + 1 < n; p = next) {
+        next = p + 1;
+        int64_t gap = difference(points[p], points[next]);
+        for (uint32_t q = p + 1; gap >= kLongDifference && q + 1 < n && !too_far(points[p], points[q + 1]); q++) {
+            const int64_t other = difference(points[q], points[q + 1]);
+            if (other < kLongDifference) continue;
+            if (distance(points[next], points[q]) > gap + other) break;
+            next = q + 1;
+            gap = other;
+        }
+        points[kept++] = points[next];
+    }
+    return kept;
+}
+
 // The points of a chosen chain, the segments between them and its ends.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
@@ -124,7 +159,8 @@ GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
     if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
     if (group.lane() == 0) {
-        chain.points = count;
+        const bool joined = first != kNoItem && has_long_gaps(batch.rules.scores);
+        chain.points = joined ? join_long_gaps(batch.rules, batch.points.items + first, count) : count;
         chain.first_point = first;
     }
     group.sync();
