@@ -17,6 +17,7 @@ from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.map import stage as stage_module
+from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.text import TextBatch
 from gpualign.map.device.text_check import text_on_one_lane
@@ -138,7 +139,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: repr(defines).encode())
 
     def install(driver: FakeDriver) -> FakeDriver:
-        chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
+        chains = ("chain_reads", "cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES))
         others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
         driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
         driver.functions |= {"set_tasks": SetTasks(), "write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
