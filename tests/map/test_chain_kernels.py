@@ -58,8 +58,10 @@ def kernels(
         passes.append(tuning.AlignPass(step.kernel, least, most, memory, warps, step.at_once))
     monkeypatch.setattr(tuning, "ALIGN_PASSES", tuple(passes))
     driver = use(FakeDriver())
-    driver.functions = {name: Emulated(library, name) for name in driver.functions if name != "map_reads"}
-    return driver.functions
+    names = {"chain_reads", "cut_chains", "finish_chains", "report_reads", *(step.kernel for step in passes)}
+    emulated = {name: Emulated(library, name) for name in names}
+    driver.functions |= emulated
+    return emulated
 
 
 def reads() -> list[str]:
