@@ -25,7 +25,7 @@ from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 
 _ON_DEVICE = (
-    "arrays on a GPU need that GPU: give device, such as cuda:0; scores, and distances in modes prefix and infix, are of "
+    "arrays on a GPU need that GPU: give device, such as cuda:0; scores, and distances in modes prefix and infix, have "
     "up to 32,768 symbols there"
 )
 
