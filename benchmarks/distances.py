@@ -32,7 +32,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 RATE = 0.05
 SCHEME: dict[str, Any] = {"match": 5, "mismatch": -4, "gap_open": 10}
 #: length, sequences on either side: on the CPU, and on a GPU of distances and of scores
-CPU_SIZES = ((32, 3000), (100, 1500), (150, 1200), (256, 800), (1000, 300))
+CPU_SIZES = ((32, 1500), (100, 1000), (150, 800), (256, 600), (1000, 250))
 DISTANCES = ((100, 16384), (150, 16384), (256, 8192), (1000, 4096))
 SCORES = ((100, 8192), (256, 4096), (1000, 2048))
 WITHIN = (150, 100_000)
