@@ -24,7 +24,10 @@ from gpualign.errors import UsageError
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 
-_ON_DEVICE = "arrays on a GPU need that GPU: give device, such as cuda:0, and sequences of up to 32,768 symbols"
+_ON_DEVICE = (
+    "arrays on a GPU need that GPU: give device, such as cuda:0; scores, and distances in modes prefix and infix, have "
+    "up to 32,768 symbols there"
+)
 
 
 def answer(

@@ -11,8 +11,16 @@ from rapidfuzz.distance import Indel, Levenshtein
 from tests.helpers import native as native_tests
 from tests.helpers.sequences import mutate
 
-DISTANCES = {2: native_tests.reach_distance_2, 8: native_tests.reach_distance_8}
+pytestmark = pytest.mark.usefixtures("level")
+
 NO_LIMIT = 1 << 29
+
+
+def distance(bits: int, query: np.ndarray, target: np.ndarray, limit: int, substitutions: bool = True) -> int:
+    found: int = getattr(native_tests, f"reach_distance_{bits}")(
+        query, target, limit=limit, substitutions=substitutions
+    )
+    return found
 
 
 def codes(text: str) -> np.ndarray:
@@ -31,21 +39,21 @@ def test_distances_are_rapidfuzz_s(bits: int, alphabet: str, length: int, rate: 
             for scorer, substitutions in ((Levenshtein, True), (Indel, False)):
                 expected = scorer.distance(*texts)
                 both = codes(texts[0]), codes(texts[1])
-                assert DISTANCES[bits](*both, limit=NO_LIMIT, substitutions=substitutions) == expected
-                assert DISTANCES[bits](*both, limit=expected, substitutions=substitutions) == expected
+                assert distance(bits, *both, NO_LIMIT, substitutions) == expected
+                assert distance(bits, *both, expected, substitutions) == expected
                 if expected:
-                    assert DISTANCES[bits](*both, limit=expected - 1, substitutions=substitutions) == -1
+                    assert distance(bits, *both, expected - 1, substitutions) == -1
 
 
 def test_runs_end_with_a_sequence() -> None:
     """What lies beyond is packed as the first letter is."""
     for extra in range(40):
         text = "A" * 33
-        assert DISTANCES[2](codes(text), codes(text + "A" * extra), limit=NO_LIMIT, substitutions=True) == extra
+        assert distance(2, codes(text), codes(text + "A" * extra), NO_LIMIT) == extra
 
 
 def test_a_long_insertion_shifts_the_diagonal() -> None:
     rng = random.Random(3)
     query = "".join(rng.choices("ABCD", k=4000))
     target = query[:1500] + "".join(rng.choices("ABCD", k=900)) + query[1500:]
-    assert DISTANCES[2](codes(query), codes(target), limit=NO_LIMIT, substitutions=True) == 900
+    assert distance(2, codes(query), codes(target), NO_LIMIT) == 900
