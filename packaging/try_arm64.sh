@@ -28,5 +28,5 @@ cp -r "$root/tests" "$root/examples" "$root/pyproject.toml" "$work/run"
 cd "$work/run"
 [ $# -gt 0 ] || set -- tests/lcs/test_kernels.py tests/verify/test_kernels.py tests/pairwise/test_kernel.py \
     tests/map/test_align_kernels.py tests/map/test_chain_align.py tests/map/test_mapping_quality.py tests/bounded_gaps/test_gapsmis.py
-export PYTHONPATH="$work/gpualign:$work/site" PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$work/gpualign:$work/site"
 exec qemu-aarch64-static -L "$work/debian" "$work/debian/usr/bin/python$python" -m pytest -q -p no:cacheprovider -m 'not gpu' "$@"
