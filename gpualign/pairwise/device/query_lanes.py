@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,24 @@ def launches(
             if tiled:
                 groups = -(-(last - first) // (2 * WARP // shape.lanes)) * (WARP // shape.lanes)
                 columns[shape] = max(columns[shape], groups * int(m[start + last - 1]))
-    return [LaneLaunch(shape, np.array(found, LAZY_TASK), columns[shape]) for shape, found in by_shape.items()]
+    done = []
+    for shape, found in by_shape.items():
+        tasks = np.array(found, LAZY_TASK)
+        last = tasks["first"] + tasks["count"] - 1
+        # those with the longest pairs begin first, as a warp takes long for one
+        longest = n[last].astype(np.int64) * m[last]
+        done.append(LaneLaunch(shape, tasks[np.argsort(-longest, kind="stable")], columns[shape]))
+    return done
+
+
+def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64 (p,): order of pairs by query, those of one by the target's length."""
+    if len(m) == 0 or m.max() >= 1 << 16 or (queries[1:] < queries[:-1]).any():
+        return np.lexsort((m, queries))
+    short = m.astype(np.uint16)  # which NumPy sorts by radix
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(queries)]]).tolist()
+    parts = [start + np.argsort(short[start:stop], kind="stable") for start, stop in pairwise(starts)]
+    return np.concatenate(parts)
 
 
 def shared_bytes(shape: LaneShape, symbols: int) -> int:
