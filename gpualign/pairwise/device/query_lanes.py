@@ -26,6 +26,8 @@ _TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 8
 _TASK_COLUMNS = 1 << 16
 #: instructions of a column besides those of its rows, in rows
 _COLUMN_ROWS = 3
+#: instructions with rows kept between tiles, against those without
+_TILED = 1.15
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def shape_of(rows: int) -> LaneShape:
 
     def cost(shape: LaneShape) -> float:
         tiles = -(-rows // (shape.lanes * shape.rows))
-        return tiles * shape.lanes * (shape.rows + _COLUMN_ROWS) * (1 + shape.lanes / 400)
+        kept = _TILED if tiles > 1 else 1.0
+        return kept * tiles * shape.lanes * (shape.rows + _COLUMN_ROWS) * (1 + shape.lanes / 400)
 
     return min(LANE_SHAPES, key=cost)
 
