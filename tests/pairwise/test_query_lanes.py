@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import parasail
 import pytest
 
 from gpualign.cli import main
@@ -61,6 +60,16 @@ def test_tasks_cover_all_pairs_of_one_query_each(processors: int) -> None:
     assert (covered == 1).all()
 
 
+def test_order_by_query_and_length() -> None:
+    rng = np.random.default_rng(4)
+    queries, m = np.sort(rng.integers(0, 9, 500)).astype(np.int32), rng.integers(0, 40, 500).astype(np.int32)
+    expected = sorted(range(500), key=lambda i: (queries[i], m[i], i))
+    assert query_lanes.by_query_and_length(queries, m).tolist() == expected
+    assert query_lanes.by_query_and_length(queries, m + 70_000).tolist() == expected
+    mixed = rng.permutation(queries)
+    assert query_lanes.by_query_and_length(mixed, m).tolist() == sorted(range(500), key=lambda i: (mixed[i], m[i], i))
+
+
 def test_what_half_a_word_holds() -> None:
     assert query_lanes.suits(_problem())
     assert query_lanes.suits(_problem(mode="global"))
@@ -86,6 +95,7 @@ def _proteins(seed: int, lengths: list[int]) -> list[str]:
 @pytest.mark.parametrize("lengths", [[1, 3, 60], [100, 128, 129], [250, 380, 512, 513], [900, 1024, 1025, 2500, 5000]])
 @pytest.mark.parametrize("mode", ["local", "global", "semi-global"])
 def test_scores_of_parasail(tmp_path: Path, mode: str, lengths: list[int]) -> None:
+    parasail = pytest.importorskip("parasail")
     queries, targets = _proteins(1, lengths), _proteins(2, [*range(1, 40), 300, 420, 999, 2500])
     targets += [mutate(random.Random(i), queries[-1], 0.1 * i, AMINO_ACIDS) for i in range(3)]  # beyond half a word
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
@@ -117,6 +127,18 @@ def test_ends_as_on_the_cpu(tmp_path: Path, options: str) -> None:
     queries, targets = _proteins(3, [40, 200, 600, 1500]), _proteins(4, [*range(1, 70, 3), 500, 1100])
     a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
     scoring = ["--matrix", "BLOSUM62", "--score-only", "--gapopen", "12", "--gapext", "2", *options.split()]
+    _run(a, b, *scoring, "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
+    _run(a, b, *scoring, "--device", "cpu", "-o", str(tmp_path / "cpu"))
+    assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", ["local", "global", "semi-global"])
+def test_proteins_as_on_the_cpu(tmp_path: Path, mode: str) -> None:
+    queries, targets = _proteins(1, [1, 90, 130, 300, 513, 1025, 3000]), _proteins(2, [*range(1, 90), 420, 999, 2500])
+    targets += [mutate(random.Random(i), queries[-1], 0.1 * i, AMINO_ACIDS) for i in range(3)]  # beyond half a word
+    a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
+    scoring = ["--mode", mode, "--matrix", "BLOSUM62", "--gapopen", "12", "--score-only"]
     _run(a, b, *scoring, "--device", "cuda", "--kernel", "lanes", "-o", str(tmp_path / "gpu"))
     _run(a, b, *scoring, "--device", "cpu", "-o", str(tmp_path / "cpu"))
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()

@@ -26,7 +26,7 @@ from gpualign.pairwise.cpu import (
     edit_limits,
     score_lines,
 )
-from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.device import plan, query_lanes, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
@@ -154,7 +154,7 @@ class PairwiseKernel:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
             return _Step(kind, by_strips=True)
         if lanes:
-            by_length = np.lexsort((m, block.queries))
+            by_length = query_lanes.by_query_and_length(block.queries, m)
             for strand in strands:
                 self.launcher.submit_lanes(slot, block, strand, by_length)
             return _Step(kind, by_length, in_halves=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ _TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 8
 _TASK_COLUMNS = 1 << 16
 #: instructions of a column besides those of its rows, in rows
 _COLUMN_ROWS = 3
+#: instructions with rows kept between tiles, against those without
+_TILED = 1.15
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def shape_of(rows: int) -> LaneShape:
 
     def cost(shape: LaneShape) -> float:
         tiles = -(-rows // (shape.lanes * shape.rows))
-        return tiles * shape.lanes * (shape.rows + _COLUMN_ROWS) * (1 + shape.lanes / 400)
+        kept = _TILED if tiles > 1 else 1.0
+        return kept * tiles * shape.lanes * (shape.rows + _COLUMN_ROWS) * (1 + shape.lanes / 400)
 
     return min(LANE_SHAPES, key=cost)
 
@@ -113,7 +117,24 @@ def launches(
             if tiled:
                 groups = -(-(last - first) // (2 * WARP // shape.lanes)) * (WARP // shape.lanes)
                 columns[shape] = max(columns[shape], groups * int(m[start + last - 1]))
-    return [LaneLaunch(shape, np.array(found, LAZY_TASK), columns[shape]) for shape, found in by_shape.items()]
+    done = []
+    for shape, found in by_shape.items():
+        tasks = np.array(found, LAZY_TASK)
+        last = tasks["first"] + tasks["count"] - 1
+        # those with the longest pairs begin first, as a warp takes long for one
+        longest = n[last].astype(np.int64) * m[last]
+        done.append(LaneLaunch(shape, tasks[np.argsort(-longest, kind="stable")], columns[shape]))
+    return done
+
+
+def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64 (p,): order of pairs by query, those of one by the target's length."""
+    if len(m) == 0 or m.max() >= 1 << 16 or (queries[1:] < queries[:-1]).any():
+        return np.lexsort((m, queries))
+    short = m.astype(np.uint16)  # which NumPy sorts by radix
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(queries)]]).tolist()
+    parts = [start + np.argsort(short[start:stop], kind="stable") for start, stop in pairwise(starts)]
+    return np.concatenate(parts)
 
 
 def shared_bytes(shape: LaneShape, symbols: int) -> int:
