@@ -1,5 +1,6 @@
 // At which of its loci a read is reported, and how sure that is: of a pair the best two together.
 #pragma once
+#include "algo/map/draw.hpp"
 #include "algo/map/locus.hpp"
 #include "algo/map/mapping_quality.hpp"
 
