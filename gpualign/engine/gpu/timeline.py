@@ -40,6 +40,7 @@ class Timeline:
     first: float | None = None
     last: float = 0.0
     items: int = 0
+    _most: int = 1024
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
     _waits: list[Interval] = field(default_factory=list)
@@ -52,8 +53,9 @@ class Timeline:
         self.first = start if self.first is None else min(self.first, start)
         self.last = max(self.last, end)
         # a batch meets only its neighbours in time: keep the last two seconds' intervals, sum up the rest
-        if len(self._kernels) + len(self._copies) > 1024:
+        if len(self._kernels) + len(self._copies) > self._most:
             self.fold(until=self.last - 2.0)
+            self._most = 1024 + 2 * (len(self._kernels) + len(self._copies))  # not with every interval that comes
 
     def host_waited(self, start: float, end: float) -> None:
         """Note an interval, on the host's clock, in which all of its threads waited. From any thread."""
