@@ -94,9 +94,11 @@ struct BgzfBatch {
     uint64_t* out_bytes;    // of the blocks so far
     uint32_t first, count;  // of all blocks, which number more than there are
 
-    static constexpr uint32_t kContent = 0xff00;  // bytes of text in every block but the last
+    // Bytes of text in every block but the last: half of what a block may have is deflated 1.5 times as fast, as a block is one
+    // thread block's work, and to files that are 1.5 % larger.
+    static constexpr uint32_t kContent = 0x7f80;
     static constexpr uint32_t kLargest = 1 << 16, kHeader = 18, kTrailer = 8, kStoredHeader = 5;
-    static constexpr uint32_t kMost = 1024;  // blocks at once
+    static constexpr uint32_t kMost = 4096;  // blocks at once
 };
 
 // Blocks of a BGZF file on their way to text; nvCOMP inflates them. Of each: where what was deflated lies, at a multiple of 16, and

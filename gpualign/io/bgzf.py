@@ -145,16 +145,11 @@ class BgzfReader(io.RawIOBase):
         rest = b""
         while data := self._read():
             data = rest + data
-            end = 0
-            while len(data) >= end + _HEADER_BYTES and is_bgzf(data[end : end + _HEADER_BYTES]):
-                size = _block_size(data, end)
-                if end + size > len(data):
-                    break
-                end += size
+            end, other = _native.whole_bgzf_blocks(data)
             rest = data[end:]
             if end:
                 yield data[:end]
-            if len(rest) >= _HEADER_BYTES and not is_bgzf(rest):
+            if other:
                 self._rest = self._open_rest(Rewound(rest, self._stream))
                 return
         if rest:

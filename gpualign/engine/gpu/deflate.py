@@ -13,6 +13,7 @@ from gpualign.engine.gpu.nvcomp import Nvcomp
 #: what the room of a block is a multiple of
 _ALIGNMENT = 16
 _THREADS = 256
+_PLACERS = 1024
 #: bytes of a BGZF block around content that is stored as it is
 _AROUND = 31
 #: of the device's budget for scratch memory of the blocks that are deflated at once
@@ -77,7 +78,7 @@ class Deflater:
                 int(batch["status"]),
                 int(slot.stream.handle),
             )
-            self._run(slot, "place_blocks", 1, most, batch)
+            self._run(slot, "place_blocks", 1, _PLACERS, batch)
             self._run(slot, "write_blocks", count, _THREADS, batch)
 
     def _at_once(self, content: int) -> int:

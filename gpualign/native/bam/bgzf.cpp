@@ -43,6 +43,19 @@ struct IsalLibrary {
     }
 };
 
+// Bytes of the whole blocks that a text begins with, and whether what follows is no block.
+nb::tuple whole_blocks(const nb::bytes& data) {
+    const auto *begin = reinterpret_cast<const uint8_t*>(data.c_str()), *at = begin, *end = begin + data.size();
+    const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
+    while (size_t(end - at) >= bgzf::kHeader && is_block()) {
+        uint16_t last;
+        std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
+        if (size_t(last) + 1 > size_t(end - at)) return nb::make_tuple(at - begin, false);
+        at += size_t(last) + 1;
+    }
+    return nb::make_tuple(at - begin, size_t(end - at) >= bgzf::kHeader);
+}
+
 // (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
 nb::tuple count_blocks(Input<uint8_t> blocks) {
     size_t count = 0, text = 0;
@@ -74,6 +87,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 }  // namespace
 
 void bind_bgzf(nb::module_& m) {
+    m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
+          "(bytes of the whole blocks that it begins with, whether what follows is no block)");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
