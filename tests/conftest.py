@@ -6,12 +6,13 @@ import gzip
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpualign.cli import main
 from tests.helpers.commands import on_device
-from tests.helpers.implementations import DEVICES
+from tests.helpers.implementations import DEVICES, IMPLEMENTATIONS, LEVELS, native_level, open_backend
 from tests.helpers.paths import EXAMPLES
 
 
@@ -59,6 +60,20 @@ def cli(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, b
 def device(request: pytest.FixtureRequest) -> str:
     """Where a command runs."""
     return str(request.param)
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def level(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Native code at one instruction-set level after the other."""
+    with native_level(request.param):
+        yield request.param
+
+
+@pytest.fixture(scope="module", params=IMPLEMENTATIONS)
+def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Runs stages by one implementation of their kernels after the other."""
+    with open_backend(request.param) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpualign import _native
+from tests.helpers import native as native_tests
 from tests.helpers.commands import on_device
-from tests.helpers.native import native_tests
 from tests.helpers.paths import TESTS
 
 SHARED = [*(TESTS / "helpers").glob("*.py"), *(TESTS / "reference").glob("*.py")]

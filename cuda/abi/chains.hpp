@@ -85,8 +85,8 @@ struct BandTask {
     uint32_t read, contig;
     uint8_t reverse, swapped;
     // its result
-    int32_t score, first_row;  // rows before the first one that is aligned are clipped
-    int64_t begin;             // column of the first row that is aligned
+    int64_t begin;  // column of the first row that is aligned
+    int32_t score;
     uint32_t cigar, operations;
 };
 

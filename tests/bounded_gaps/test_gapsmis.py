@@ -21,6 +21,8 @@ from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.paths import GENOMES
 from tests.reference.gapsmis import enumerate_all, recurrence, recurrence_of_many, score_of_columns
 
+pytestmark = pytest.mark.usefixtures("level")
+
 ENDS = {Ends.TEXT_END: "text-end", Ends.BOTH: "both", Ends.NONE: "none"}
 #: match, mismatch, open, extend; the last three have extend > open, where cutting a gap in two would pay
 SCORINGS = [(5, -4, 10, 1), (2, -3, 5, 2), (1, -1, 1, 1), (3, -5, 1, 0), (1, -3, 0, 0), (1, -2, 1, 3), (2, -9, 0, 1)]

@@ -13,6 +13,8 @@ from gpualign import distances
 from tests.helpers.distance_cases import CODE_POINTS, DNA, WORDS, expected, nearest_of, related_sets
 from tests.helpers.sequences import mutate
 
+pytestmark = pytest.mark.usefixtures("level")
+
 LENGTHS = ((0, 5), (1, 70), (60, 200), (300, 700), (900, 1300))
 
 

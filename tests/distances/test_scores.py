@@ -14,6 +14,8 @@ from gpualign import scores
 from gpualign.errors import InputError, UsageError
 from tests.helpers.distance_cases import CODE_POINTS, DNA, related_sets
 
+pytestmark = pytest.mark.usefixtures("level")
+
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
 ALIGNERS = {"global": parasail.nw, "semi-global": parasail.sg, "local": parasail.sw}
 NUCLEOTIDES = parasail.matrix_create(DNA, 5, -4)

@@ -24,9 +24,9 @@ from gpualign.index.file import is_index, load_index, save_index
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.io.references import read_reference
 from gpualign.map import sample as sample_module
+from tests.helpers import native as native_tests
 from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
-from tests.helpers.native import native_tests
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
 from tests.helpers.sequences import make_reference, reverse_complement

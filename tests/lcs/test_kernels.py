@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,32 +13,47 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
-from gpualign.lcs.cpu import score_on_cpu
 from gpualign.lcs.params import FORMULATIONS
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
+from gpualign.lcs.stage import lcs_stage
 from gpualign.sequences.batch import join_bytes
 from tests.helpers.paths import TESTS
 from tests.helpers.sequences import batch_of, mutate, random_codes
 from tests.reference.lcs import is_subsequence, lcs_length
 
 
-def lengths(query: bytes, subjects: list[bytes], formulation: str = "crochemore", alphabet: str = "bytes") -> list[int]:
-    encoded = encode_query("q", query, alphabet)  # type: ignore[arg-type]
-    return score_on_cpu([encoded], formulation, batch_of(subjects)).lengths[0].tolist()
+class Lengths:
+    """LCS lengths of a query and subjects, by one of the implementations."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def __call__(
+        self, query: bytes, subjects: list[bytes], formulation: str = "crochemore", alphabet: str = "bytes"
+    ) -> list[int]:
+        encoded = encode_query("q", query, alphabet)  # type: ignore[arg-type]
+        stage = lcs_stage([encoded], formulation, lambda item: item)
+        (scored,) = self._backend.run([batch_of(subjects)], stage)
+        return scored.lengths[0].tolist()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def lengths(backend: Any) -> Lengths:
+    return Lengths(backend)
 
 
 BORDERS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129]
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_worked_by_hand(formulation: str) -> None:
+def test_worked_by_hand(lengths: Lengths, formulation: str) -> None:
     subjects = [b"A", b"GATC", b"CTAG", b"GGTTCC", b"", b"XXXX", b"TTGAXTXC"]
     assert lengths(b"GATC", subjects, formulation) == [1, 4, 1, 3, 0, 0, 4]
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("symbols", [2, 4, 20, 256])
-def test_word_borders_against_the_naive_program(formulation: str, symbols: int) -> None:
+def test_word_borders_against_the_naive_program(lengths: Lengths, formulation: str, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in BORDERS:
         query = random_codes(rng, m, symbols)
@@ -47,7 +63,7 @@ def test_word_borders_against_the_naive_program(formulation: str, symbols: int) 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("symbols", [2, 3, 4, 8, 12, 16, 20, 26, 96, 255, 256])
-def test_alphabets_against_rapidfuzz(formulation: str, symbols: int) -> None:
+def test_alphabets_against_rapidfuzz(lengths: Lengths, formulation: str, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in (5, 200, 700, 1000, 1500):
         query = random_codes(rng, m, symbols)
@@ -57,7 +73,7 @@ def test_alphabets_against_rapidfuzz(formulation: str, symbols: int) -> None:
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_every_tile_width(formulation: str) -> None:
+def test_every_tile_width(lengths: Lengths, formulation: str) -> None:
     """Queries of 1 to 40 words take every way of cutting words into tiles."""
     rng = np.random.default_rng(7)
     subjects = [random_codes(rng, n, 4) for n in (64, 100, 190)]
@@ -66,7 +82,7 @@ def test_every_tile_width(formulation: str) -> None:
         assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
-def test_paper_size() -> None:
+def test_paper_size(lengths: Lengths) -> None:
     rng = np.random.default_rng(4096)
     query = random_codes(rng, 4096, 4)
     subjects = [random_codes(rng, 4096, 4), mutate(rng, query, 0.3, bytes(range(4)))]
@@ -80,17 +96,17 @@ def test_paper_size() -> None:
     subjects=st.lists(st.binary(max_size=150), max_size=20),
     formulation=st.sampled_from(FORMULATIONS),
 )
-def test_any_bytes(query: bytes, subjects: list[bytes], formulation: str) -> None:
+def test_any_bytes(lengths: Lengths, query: bytes, subjects: list[bytes], formulation: str) -> None:
     assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
-def test_repeats_carry_through_every_word() -> None:
+def test_repeats_carry_through_every_word(lengths: Lengths) -> None:
     for n in (64, 1000, 4097):
         assert lengths(b"A" * n, [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]) == [n, n - 1, n, n]
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_subjects_too_long_to_keep_interleaved(formulation: str) -> None:
+def test_subjects_too_long_to_keep_interleaved(lengths: Lengths, formulation: str) -> None:
     rng = np.random.default_rng(10)
     query = random_codes(rng, 1100, 4)
     subjects = [random_codes(rng, n, 4) for n in ((1 << 20) + 77, 100, 0, 3000)]
@@ -98,16 +114,16 @@ def test_subjects_too_long_to_keep_interleaved(formulation: str) -> None:
     assert lengths(query, subjects, formulation) == expected
 
 
-def test_dna_letters() -> None:
+def test_dna_letters(lengths: Lengths) -> None:
     query = b"ACGTNacgtu"
     assert lengths(query, [b"ACGTNACGTT", b"acguNACGUu", b"NNNNNNN", b"RYSW-"], alphabet="dna") == [9, 9, 0, 0]
 
 
-def test_protein_letters() -> None:
+def test_protein_letters(lengths: Lengths) -> None:
     assert lengths(b"MKXw*", [b"mkxW*", b"XXXX", b"M K"], alphabet="protein") == [3, 0, 2]
 
 
-def test_query_that_matches_nothing() -> None:
+def test_query_that_matches_nothing(lengths: Lengths) -> None:
     assert lengths(b"NNN", [b"ACGT", b"NNN", b""], alphabet="dna") == [0, 0, 0]
 
 
@@ -117,6 +133,7 @@ def test_reverse_complement() -> None:
 
 @pytest.mark.parametrize("row_bytes", [0, 32, 1 << 10, 1 << 13, 1 << 22])
 @pytest.mark.parametrize("symbols", [2, 4, 26, 256])
+@pytest.mark.usefixtures("level")
 def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
     """Replays the path; the smallest budgets halve down to single subject symbols."""
     rng = np.random.default_rng(symbols)
@@ -147,6 +164,7 @@ def leftmost_positions(query: bytes, subject: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("symbols", [2, 3, 5])
+@pytest.mark.usefixtures("level")
 def test_the_leftmost_path_comes_out(symbols: int) -> None:
     """Whatever is halved, and from the device's algorithm as well."""
     rng = np.random.default_rng(symbols)
@@ -170,6 +188,7 @@ def traced_on_a_lane(query: LcsQuery, subject: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("symbols", [1, 2, 4, 26, 255])
+@pytest.mark.usefixtures("level")
 def test_every_way_to_a_path_is_the_same(symbols: int) -> None:
     """Budgets, and the device's tiles, at the borders of words and tiles."""
     rng = np.random.default_rng(symbols)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign.sequences.batch import join_bytes
-from tests.helpers.native import native_tests
+from tests.helpers import native as native_tests
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference, with_edits
 from tests.reference.alignment import affine_score, affine_with_clips, replay
+
+pytestmark = pytest.mark.usefixtures("level")
 
 SCORES = (1, 4, 6, 1, 5)
 

@@ -7,16 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign.map.chaining import LONG_READS, Chaining
-from tests.helpers.native import native_tests
+from tests.helpers import native as native_tests
 from tests.helpers.sequences import make_reference
+
+pytestmark = pytest.mark.usefixtures("level")
 
 K = 15
 ANY = replace(LONG_READS, min_chain_score=K, min_anchors=1)
-TWO_CONTIGS = make_reference("A" * 20_000, "C" * 20_000)
+TWO_CONTIGS = ("A" * 20_000, "C" * 20_000)
 ChainList = list[tuple[int, int, bool, list[tuple[int, int]]]]
 
 
@@ -24,7 +27,7 @@ def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> Ch
     """Of anchors (reverse, query position, reference position): (score, contig, reverse, [(query, reference)])."""
     reverse, query, reference = zip(*anchors, strict=True)
     result: ChainList = native_tests.chain_anchors(
-        TWO_CONTIGS.native,
+        make_reference(*TWO_CONTIGS).native,
         K,
         np.array(reverse, np.uint8),
         np.array(reference, np.uint32),

@@ -18,8 +18,9 @@ from tests.helpers.long_read_cases import (
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 from tests.reference.alignment import affine_score, replay
 
+pytestmark = pytest.mark.usefixtures("level")
+
 GENOME = random_genome(1, 60_000)
-INDEX = index_of(GENOME)
 
 
 def local_score(read: str, text: str, scores: tuple[int, int, int, int, int]) -> int:
@@ -44,7 +45,7 @@ def test_score_is_smith_watermans(rate: float) -> None:
     for seed in range(6):
         at = 5000 * seed + 777
         read = with_errors(seed, GENOME[at : at + 4000], rate)
-        [[record]] = map_by_chaining(INDEX, [read])
+        [[record]] = map_by_chaining(index_of(GENOME), [read])
         best = local_score(read, GENOME[at - 500 : at + 4500], ONT_SCORES)
         assert affine_score(replayed(read, record, GENOME), ONT_SCORES) == record.score
         assert 0.995 * best <= record.score <= best
@@ -58,7 +59,7 @@ def test_score_is_smith_watermans(rate: float) -> None:
 @pytest.mark.parametrize(("inserted", "deleted"), [(20, 0), (0, 20), (300, 0), (0, 300), (200, 900)])
 def test_long_gaps_lie_inside_one_alignment(inserted: int, deleted: int) -> None:
     read = GENOME[1000:4000] + random_genome(9, inserted) + GENOME[4000 + deleted : 7000]
-    [[record]] = map_by_chaining(INDEX, [read])
+    [[record]] = map_by_chaining(index_of(GENOME), [read])
     assert (record.begin, record.end) == (1000, 7000)
     assert record.score == local_score(read, GENOME[500:7500], ONT_SCORES)
 
@@ -104,7 +105,7 @@ def test_parts_from_two_contigs_are_primary_and_supplementary() -> None:
 
 def test_an_inversion_is_three_parts() -> None:
     read = GENOME[20_000:24_000] + reverse_complement(GENOME[24_000:25_500]) + GENOME[25_500:29_000]
-    [records] = map_by_chaining(INDEX, [with_errors(1, read, 0.05)])
+    [records] = map_by_chaining(index_of(GENOME), [with_errors(1, read, 0.05)])
     assert [record.flag for record in records] == [0, 0x800, 0x800 | 16]
     assert [(record.begin, record.end) for record in records] == [
         pytest.approx((20_000, 24_000), abs=15),
@@ -145,8 +146,9 @@ def test_reads_of_any_length() -> None:
 
 def test_a_read_does_not_depend_on_the_others() -> None:
     reads = [with_errors(seed, GENOME[3000 * seed :][: 500 + 700 * seed], 0.1) for seed in range(12)]
-    together = map_by_chaining(INDEX, reads)
-    assert together == [map_by_chaining(INDEX, [read])[0] for read in reads]
+    index = index_of(GENOME)
+    together = map_by_chaining(index, reads)
+    assert together == [map_by_chaining(index, [read])[0] for read in reads]
 
 
 def test_repeats_keep_memory_and_time_bounded() -> None:

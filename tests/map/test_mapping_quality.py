@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign import _native
-from tests.helpers.native import native_tests
+from tests.helpers import native as native_tests
 
 BASES = 63_025_520
 EDIT = 5

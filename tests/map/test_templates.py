@@ -22,6 +22,8 @@ from tests.helpers.map_cases import LETTERS, PAIRS, assert_same, repetitive_refe
 from tests.helpers.paths import GENOMES, READS
 from tests.helpers.sequences import batch_of, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("level")
+
 
 def read_from(
     contigs: list[NDArray[np.uint8]], rng: np.random.Generator, length: int, rate: float
@@ -86,7 +88,7 @@ def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> Seque
 
 
 @pytest.fixture(scope="module")
-def world() -> tuple[MinimizerIndex, list[NDArray[np.uint8]]]:
+def world(level: str) -> tuple[MinimizerIndex, list[NDArray[np.uint8]]]:
     reference, contigs = repetitive_reference(3)
     return build_index(reference, IndexParams(15, 8)), contigs
 

@@ -9,6 +9,8 @@ import gpualign
 from gpualign.mems import api, loop
 from tests.reference.mems import matches, reverse_complement
 
+pytestmark = pytest.mark.usefixtures("level")
+
 SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
 
 

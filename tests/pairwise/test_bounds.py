@@ -22,6 +22,8 @@ from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, run
 from tests.helpers.sequences import mutate
 
+pytestmark = pytest.mark.usefixtures("level")
+
 
 def one(values: int) -> np.ndarray:
     return np.array([values], np.int64)

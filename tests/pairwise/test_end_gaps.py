@@ -26,6 +26,8 @@ from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import end_gap_score, replay
 
+pytestmark = pytest.mark.usefixtures("level")
+
 VSEARCH = "--match 2 --mismatch -4 --gapopen 20I/2E --gapext 2I/1E --iddef 2".split()  # noqa: SIM905
 
 

@@ -22,6 +22,8 @@ from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 from tests.reference.pairwise import replay
 
+pytestmark = pytest.mark.usefixtures("level")
+
 MATCH, INSERT, DELETE = 0, 1, 2
 NEVER = -(1 << 40)
 

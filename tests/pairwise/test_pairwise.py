@@ -25,6 +25,8 @@ from tests.helpers.pairwise_cases import align, check_alignments, parasail_matri
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import end_free_score
 
+pytestmark = pytest.mark.usefixtures("level")
+
 
 @pytest.mark.parametrize("seed", range(12))
 def test_scores_of_parasail_and_every_cigar_replays(seed: int) -> None:

@@ -24,6 +24,8 @@ from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import replay
 
+pytestmark = pytest.mark.usefixtures("level")
+
 SCORING = match_mismatch(5, -4)
 #: penalties, and symbols: of which more than 8,192 take several groups of lanes
 GAPS = {"linear": (10, 10, 2700), "affine": (10, 1, 9400), "dear to open": (300, 2, 3000)}

@@ -13,7 +13,7 @@ from gpualign.engine.cpu import CpuBackend
 from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
 from gpualign.verify.stage import STAGE
-from tests.helpers.implementations import DEVICES, on_gpu
+from tests.helpers.implementations import IMPLEMENTATIONS, on_gpu, open_backend
 from tests.helpers.sequences import make_reference
 from tests.helpers.verify_cases import (
     LENGTHS,
@@ -29,20 +29,15 @@ from tests.helpers.verify_cases import (
 MODES = ("infix", "prefix", "global")
 
 
-@pytest.fixture(scope="module", params=[*DEVICES, *on_gpu("windows")])
+@pytest.fixture(scope="module", params=[*IMPLEMENTATIONS, *on_gpu("windows")])
 def backend(request):
-    if request.param == "cpu":
-        with CpuBackend(1) as cpu:
-            yield cpu
-        return
-    from gpualign.engine.cuda import CudaBackend
-    from gpualign.engine.gpu.device import list_devices
-    from gpualign.verify.device import kernel as verify
-
-    with pytest.MonkeyPatch.context() as patch, CudaBackend(list_devices()[:1]) as cuda:
+    with pytest.MonkeyPatch.context() as patch:
         if request.param == "windows":  # as if the reference were larger than the device
-            patch.setattr(verify, "_RESIDENT_SHARE", 0)
-        yield cuda
+            from gpualign.verify.device import kernel
+
+            patch.setattr(kernel, "_RESIDENT_SHARE", 0)
+        with open_backend("cuda" if request.param == "windows" else request.param) as opened:
+            yield opened
 
 
 def answers(backend, pairs: VerifyPairs) -> list[tuple[int, int, int]]:
@@ -168,6 +163,7 @@ def test_many_candidates_of_few_queries(backend):
             assert answer[0] == -1
 
 
+@pytest.mark.usefixtures("level")
 @settings(max_examples=150, deadline=None)
 @given(
     query=st.text("ACGTN", min_size=1, max_size=90),

@@ -16,7 +16,7 @@ from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.target import resident_target, target_of
+from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
@@ -103,11 +103,14 @@ def launch_of(
         counters: address of uint32 (_COUNTERS,), all 0.
     """
     reads, words = len(item.batch), len(item.batch.bases) // 32 + 2 * len(item.batch) + 2
-    sizes, of_item = dict(capacity), _native.chain_item_bytes()
+    of_item = _native.chain_item_bytes()
 
     def arena(name: str, number: int, key: str) -> np.void:
         return filled(
-            "Arena", items=array(key, sizes[name] * of_item[name]), used=counters + 4 * number, capacity=sizes[name]
+            "Arena",
+            items=array(key, capacity[name] * of_item[name]),
+            used=counters + 4 * number,
+            capacity=capacity[name],
         )
 
     arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
@@ -244,13 +247,9 @@ def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapPar
         arrays[name] = np.zeros(nbytes + 8, np.uint8)
         return int(arrays[name].ctypes.data)
 
-    room = _Room()
+    room, (target, _held) = _Room(), host_target(index)
     while True:
         capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(_COUNTERS, np.uint32)
-        reference = index.reference
-        known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-        held = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
-        target = target_of(index, *(int(part.ctypes.data) for part in held))
         launch = launch_of(
             item,
             int(item.block.ctypes.data),

@@ -22,7 +22,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import LongReadKernel, map_chains_on_one_lane
 from gpualign.map.device.records import DeviceRecords, same_records
-from gpualign.map.device.target import resident_target, target_of
+from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -257,14 +257,11 @@ def map_on_one_lane(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> DeviceRecords:
     """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
-    reference, model = index.reference, pairs or PairModel()
-    item = MapBatch.of(batch, pairs is not None)
-    workspace = Workspace.of(params, item.longest)
-    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
+    model = pairs or PairModel()
+    workspace = Workspace.of(params, MapBatch.of(batch, pairs is not None).longest)
     limits = _limits(params, tuning.MAP_LONGEST)
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
-    arrays = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
-    target = target_of(index, *_addresses(*arrays))
+    target, _held = host_target(index)
     rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
     further = workspace.further_records(params, len(batch))
     while True:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.device import Device
@@ -21,6 +24,14 @@ def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask
         contig_offsets=contig_offsets,
         contigs=len(index.reference.contig_offsets) - 1,
     )
+
+
+def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
+    """``MapTarget`` in this process's memory, and the arrays that must live as long as it."""
+    reference = index.reference
+    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
+    arrays = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
+    return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:

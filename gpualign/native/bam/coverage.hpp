@@ -59,7 +59,7 @@ private:
     // Aligned bases; an insertion does not end a segment.
     void find_segments(const BamRecord& record) {
         segments_.clear();
-        const Cigar cigar(record);
+        const BamCigar cigar(record);
         int64_t at = record.position();
         for (size_t i = 0; i < cigar.size(); i++) {
             const uint32_t operation = cigar[i] & 15;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "bam/record.hpp"
+#include "bam/tags.hpp"
 #include "map/alignment.hpp"
 #include "text/read_view.hpp"
 #include "text/text.hpp"
@@ -141,7 +141,7 @@ private:
         out_.reserve(kFixedBytes + kLongestNumber * size_t(count));
         out_.put(type);
         at += 5;
-        for (uint32_t i = 0; i < count; i++, at += size_of(type)) {
+        for (uint32_t i = 0; i < count; i++, at += tag_number_bytes(uint8_t(type))) {
             out_.put(',');
             element(at, type);
         }
@@ -162,37 +162,6 @@ private:
     }
 
     static constexpr size_t kLongestNumber = 32;
-
-    // Bytes of a number; 0 of anything else.
-    static size_t size_of(char type) {
-        switch (type) {
-            case 'c':
-            case 'C': return 1;
-            case 's':
-            case 'S': return 2;
-            case 'i':
-            case 'I':
-            case 'f': return 4;
-            default: return 0;
-        }
-    }
-    static const uint8_t* tag_end(const uint8_t* at, const uint8_t* end) {
-        if (end - at < 4) refuse();
-        const char type = char(at[2]);
-        const uint8_t* value = at + 3;
-        const auto left = size_t(end - value);
-        size_t size = type == 'A' ? 1 : size_of(type);
-        if (type == 'Z' || type == 'H') {
-            const void* zero = std::memchr(value, 0, left);
-            if (!zero) refuse();
-            size = size_t(static_cast<const uint8_t*>(zero) - value) + 1;
-        } else if (type == 'B') {
-            if (left < 5 || size_of(char(*value)) == 0) refuse();
-            size = 5 + size_of(char(*value)) * size_t(read<uint32_t>(value + 1));
-        }
-        if (size == 0 || size > left) refuse();
-        return value + size;
-    }
 
     template <class T>
     static T read(const uint8_t* at) {

@@ -1,16 +1,16 @@
 // The tags of a BAM record (SAM specification, section 4.2.4), and its CIGAR, which may be one of them. No Python here.
 #pragma once
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 
 #include "bam/record.hpp"
 
 namespace gpualign {
 
-// Bytes of one value of a type; 0 for those that are not of one size.
-inline size_t tag_value_bytes(uint8_t type) {
+// Bytes of a number of a type; 0 of anything else.
+inline size_t tag_number_bytes(uint8_t type) {
     switch (type) {
-        case 'A':
         case 'c':
         case 'C': return 1;
         case 's':
@@ -22,39 +22,44 @@ inline size_t tag_value_bytes(uint8_t type) {
     }
 }
 
+// Past the tag at `at`. Throws std::invalid_argument where it is damaged.
+inline const uint8_t* tag_end(const uint8_t* at, const uint8_t* end) {
+    const auto refuse = [] { throw std::invalid_argument("a BAM record's tags are damaged"); };
+    if (end - at < 4) refuse();
+    const uint8_t type = at[2], *value = at + 3;
+    const auto left = size_t(end - value);
+    size_t size = type == 'A' ? 1 : tag_number_bytes(type);
+    if (type == 'Z' || type == 'H') {
+        const void* zero = std::memchr(value, 0, left);
+        if (!zero) refuse();
+        size = size_t(static_cast<const uint8_t*>(zero) - value) + 1;
+    } else if (type == 'B') {
+        if (left < 5 || tag_number_bytes(*value) == 0) refuse();
+        uint32_t count;
+        std::memcpy(&count, value + 1, sizeof count);
+        size = 5 + tag_number_bytes(*value) * size_t(count);
+    }
+    if (size == 0 || size > left) refuse();
+    return value + size;
+}
+
 // The bytes of a tag's value, without a closing zero; no data where the record has no such tag. Throws
-// std::invalid_argument where the tags are damaged.
+// std::invalid_argument where the tags before it are damaged.
 inline std::string_view find_tag(const BamRecord& record, std::string_view wanted) {
-    const uint8_t *at = record.tags(), *const end = record.end();
-    const auto damaged = [] { throw std::invalid_argument("a BAM record's tags are damaged"); };
-    while (at < end) {
-        if (end - at < 4) damaged();
-        const bool found = std::memcmp(at, wanted.data(), 2) == 0;
-        const uint8_t type = at[2];
-        const uint8_t* value = at + 3;
-        size_t bytes = tag_value_bytes(type), rest = 0;
-        if (type == 'Z' || type == 'H') {
-            const void* zero = std::memchr(value, 0, size_t(end - value));
-            if (zero == nullptr) damaged();
-            bytes = size_t(static_cast<const uint8_t*>(zero) - value);
-            rest = 1;
-        } else if (type == 'B') {
-            if (end - value < 5) damaged();
-            uint32_t count;
-            std::memcpy(&count, value + 1, sizeof count);
-            bytes = 5 + tag_value_bytes(value[0]) * size_t(count);
-        }
-        if (bytes + rest > size_t(end - value)) damaged();
-        if (found) return {reinterpret_cast<const char*>(value), bytes};
-        at = value + bytes + rest;
+    const uint8_t* const end = record.end();
+    for (const uint8_t *at = record.tags(), *next; at < end; at = next) {
+        next = tag_end(at, end);
+        if (std::memcmp(at, wanted.data(), 2) != 0) continue;
+        const bool closed = at[2] == 'Z' || at[2] == 'H';
+        return {reinterpret_cast<const char*>(at + 3), size_t(next - at) - 3 - closed};
     }
     return {};
 }
 
 // The operations of a record; of a CIGAR that does not fit its field, those in the tag CG.
-class Cigar {
+class BamCigar {
 public:
-    explicit Cigar(const BamRecord& record) : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {
+    explicit BamCigar(const BamRecord& record) : words_(record.bases() - 4 * record.operations()), size_(record.operations()) {
         if (!record.long_cigar()) return;
         const std::string_view array = find_tag(record, "CG");
         if (array.size() < kArrayHead) return;
