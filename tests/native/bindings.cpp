@@ -66,6 +66,16 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
     return out;
 }
 
+// The points (query, reference) of a chain that stay.
+nb::list points_beside_long_gaps(Input<int32_t> queries, Input<int64_t> references, nb::dict chaining) {
+    std::vector<ChainPoint> points;
+    for (size_t i = 0; i < queries.size(); i++) points.push_back({references.data()[i], queries.data()[i], {}});
+    const uint32_t kept = join_long_gaps(chain_rules_of(15, 10, {}, chaining), points.data(), uint32_t(points.size()));
+    nb::list out;
+    for (uint32_t p = 0; p < kept; p++) out.append(nb::make_tuple(points[p].query, points[p].reference));
+    return out;
+}
+
 // Minimizers of a sequence.
 nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     std::vector<uint8_t> codes(bases.size());
@@ -141,6 +151,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
     m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+    m.def("join_long_gaps", &points_beside_long_gaps, nb::arg("queries"), nb::arg("references"), nb::arg("chaining"),
+          "[(query, reference), ...] of a chain's points without those between long gaps that are near each other.");
     m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"), nb::arg("truncated"),
           nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
           "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");

@@ -1,4 +1,4 @@
-// One banded dynamic program of a chain by a group of lanes: a wavefront. A lane takes a row, two cells behind the lane with the
+// One banded dynamic program of a chain by a group of lanes: a wavefront. A lane takes a row, two cells after the lane with the
 // row above, then the row kLanes further: what a cell needs of its neighbours is in its own registers or in those of the lane
 // before.
 #pragma once
