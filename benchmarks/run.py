@@ -119,7 +119,7 @@ BENCHMARKS = {
         quick="--sets ont10 --rounds 1",
     ),
     "planted-gaps": Benchmark(
-        "map -x ont and hifi: planted deletions, insertions and inversions of 20 bases to 10 kb, compared with minimap2",
+        "map -x ont and hifi: planted gaps and inversions of 20 bases to 10 kb, compared with minimap2",
         "planted_gaps.py",
         cpu=("",),
         quick="--reads 1",
