@@ -123,6 +123,12 @@ BENCHMARKS = {
         cpu=("",),
         quick="--sets ont10 --rounds 1",
     ),
+    "planted-gaps": Benchmark(
+        "map -x ont and hifi: planted gaps and inversions of 20 bases to 10 kb, compared with minimap2",
+        "planted_gaps.py",
+        cpu=("",),
+        quick="--reads 1",
+    ),
     "variants": Benchmark(
         "map: variants planted and called again, compared with bwa mem and minimap2",
         "variants.py",
