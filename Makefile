@@ -21,6 +21,7 @@ $(BIN)/python:
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@echo "Compiling for this machine's instruction set: a minute on two cores, once."
 	$(PIP_INSTALL) --editable .
+	@for wheel in $(firstword $(wildcard dist/*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
 # for the tests the oldest instruction set as well: all give the same bytes
@@ -31,7 +32,7 @@ $(VENV)/developing: $(NATIVE) | $(BIN)/python
 	touch $(VENV)/installed $@
 
 test: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu'
+	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m 'not gpu'
 
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
 # The pairs once more on a GPU where there is one.
@@ -127,9 +128,10 @@ man: $(VENV)/installed
 	$(PIP_INSTALL) click-man
 	$(BIN)/python packaging/make_man.py build/man
 
-# Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device.
+# Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device. With
+# WHEEL=FILE.whl those of a wheel that are of these sources, in a second.
 kernels:
-	$(PYTHON) -m gpualign.cli.prebuild
+	$(PYTHON) -m gpualign.cli.prebuild $(if $(WHEEL),--wheel $(WHEEL))
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .

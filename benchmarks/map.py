@@ -47,6 +47,11 @@ MAPPERS = {
         "minimap2 -ax sr -t {threads} {index}.mmi {reads}",
         3,
     ),
+    "minibwa": Mapper(
+        "minibwa",
+        "minibwa index -t {threads} {ref} {index}",
+        "minibwa map -t {threads} {index} {reads}",
+    ),
     "bwa": Mapper("bwa", "bwa index -p {index} {ref}", "bwa mem -t {threads} {index} {reads}"),
     "bowtie2": Mapper(
         "bowtie2",

@@ -1,24 +1,26 @@
 """Long reads with one planted event each, deletions, insertions and inversions of 20 bases to 10 kb, beside minimap2.
 
-python benchmarks/planted_gaps.py [--genome FASTA] [--reads N] [--seed S] [--json FILE]
+python benchmarks/planted_gaps.py [--genome FASTA] [--reads N] [--seed S]
 
 A gap is whole where one operation of a record's CIGAR has nine tenths of its length or more; a breakpoint is found
-where an alignment (a gap's side, or a record's end) comes within 50 bases of it.
+where an alignment (a gap's side, or a record's end) comes within 50 bases of it. Needs Debian's minimap2. Result:
+benchmarks/results/planted-gaps-<machine>.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import harness
 import numpy as np
 from bases import BASES, complement
 from data import genome, read_fasta
@@ -69,8 +71,8 @@ def plant(
                 yield event, complement(read)[::-1] if rng.integers(2) else read
 
 
-def judge(sam: Path, events: dict[str, Event]) -> dict[str, Counter[tuple[str, int]]]:
-    """Counts of whole gaps and of found breakpoints by kind and length."""
+def judge(sam: Path, events: dict[str, Event]) -> dict[str, set[str]]:
+    """The reads whose gap is whole, and those all of whose breakpoints are found."""
     whole: set[str] = set()
     seen: dict[str, set[int]] = {}
     for line in sam.open():
@@ -91,13 +93,37 @@ def judge(sam: Path, events: dict[str, Event]) -> dict[str, Counter[tuple[str, i
         near = {point for point in event.breakpoints for edge in edges if abs(edge - point) <= NEAR}
         seen.setdefault(name, set()).update(near)
     return {
-        "whole": Counter((events[name].kind, events[name].length) for name in whole),
-        "breakpoints": Counter(
-            (events[name].kind, events[name].length)
-            for name in seen
-            if len(seen[name]) == len(events[name].breakpoints)
-        ),
+        "whole": whole,
+        "breakpoints": {name for name, near in seen.items() if len(near) == len(events[name].breakpoints)},
     }
+
+
+def rows_of(rate: float, events: dict[str, Event], judged: dict[str, dict[str, set[str]]]) -> list[dict[str, Any]]:
+    """Counts by kind and length; "both": of the reads that minimap2 has right gpualign has so many right."""
+    names: dict[tuple[str, int], set[str]] = {}
+    for event in events.values():
+        names.setdefault((event.kind, event.length), set()).add(event.name)
+    rows = []
+    for (kind, length), group in sorted(names.items()):
+        row: dict[str, Any] = {"errors": rate, "kind": kind, "length": length, "reads": len(group)}
+        for what in ("whole", "breakpoints"):
+            right = {tool: found[what] & group for tool, found in judged.items()}
+            row |= {f"{tool}_{what}": len(found) for tool, found in right.items()}
+            row[f"both_{what}"] = len(set.intersection(*right.values()))
+        rows.append(row)
+    return rows
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Of the reads that minimap2 has right, percent that gpualign has right, and percent that each has right."""
+    result = {}
+    for what, kinds in {"whole": KINDS[:2], "breakpoints": KINDS}.items():
+        chosen = [row for row in rows if row["kind"] in kinds]
+        total = {name: sum(row[name] for row in chosen) for name in chosen[0] if name.endswith(what) or name == "reads"}
+        result[f"{what} of minimap2's, %"] = round(100 * total[f"both_{what}"] / max(1, total[f"minimap2_{what}"]), 2)
+        for tool in ("gpualign", "minimap2"):
+            result[f"{tool} {what}, %"] = round(100 * total[f"{tool}_{what}"] / total["reads"], 2)
+    return result
 
 
 def main() -> None:
@@ -105,7 +131,7 @@ def main() -> None:
     parser.add_argument("--genome", type=Path)
     parser.add_argument("--reads", type=int, default=50, help="of each kind, length and error rate")
     parser.add_argument("--seed", type=int, default=71)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="folder for reads and SAM")
     options = parser.parse_args()
     reference = options.genome or genome("chr20")
     text = np.frombuffer(next(iter(read_fasta(reference).values())), np.uint8)
@@ -129,14 +155,15 @@ def main() -> None:
                 with sam.open("wb") as out:
                     subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True)
                 judged[tool] = judge(sam, events)
-            for kind, length in sorted({(event.kind, event.length) for event in events.values()}):
-                row = {"errors": rate, "kind": kind, "length": length, "reads": options.reads}
-                for tool, counts in judged.items():
-                    row |= {f"{tool}_{name}": count[kind, length] for name, count in counts.items()}
+            for row in rows_of(rate, events, judged):
                 rows.append(row)
-                print(" ".join(f"{key}={value}" for key, value in row.items()))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+                print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+            if options.keep:
+                for source in (reads, *(Path(folder) / f"{tool}.sam" for tool in tools)):
+                    shutil.copy(source, options.keep / f"{rate}-{source.name}")
+    print(summary(rows))
+    figures = {"seed": options.seed, "summary": summary(rows), "rows": rows}
+    harness.save("planted-gaps", harness.machine(["minimap2"]), figures)
 
 
 if __name__ == "__main__":

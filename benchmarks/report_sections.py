@@ -148,6 +148,23 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "pipelines",
             "Of 4,000 reads that are copies bwa mem places some, in repeats, elsewhere than the first.",
         ),
+        Table(
+            "calling",
+            "mapper",
+            "true | called | recall | precision | properly paired = records/proper | duplicates = records/duplicates",
+            "calling",
+            "A pipeline as GATK's and sarek's begin, run unchanged by Snakemake (benchmarks/calling.smk): bwa mem, "
+            "sort, Picard MarkDuplicates, bcftools call.",
+        ),
+        Table(
+            "planted-gaps",
+            "",
+            "errors | of = kind | length | reads | whole = gpualign_whole | minimap2's = minimap2_whole | "
+            "both = both_whole | breakpoints = gpualign_breakpoints | minimap2's = minimap2_breakpoints | "
+            "both = both_breakpoints",
+            "rows",
+            "Whole: one operation of a CIGAR has nine tenths of the gap. Breakpoints are found within 50 bases.",
+        ),
         Table("variants", "variants called after | kind", "true | called | recall | precision", "variants"),
         Table(
             "validity",

@@ -112,11 +112,22 @@ BENCHMARKS = {
         cpu=("",),
         quick="--pairs 2000",
     ),
+    "calling": Benchmark(
+        "mem in a pipeline from lanes to variants: Snakemake, Picard, bcftools",
+        "calling.py",
+        cpu=("",),
+    ),
     "long-reads": Benchmark(
         "map -x ont and hifi: speed, memory, accuracy, compared with minimap2",
         "long_reads.py",
         cpu=("",),
         quick="--sets ont10 --rounds 1",
+    ),
+    "planted-gaps": Benchmark(
+        "map -x ont and hifi: planted gaps and inversions of 20 bases to 10 kb, compared with minimap2",
+        "planted_gaps.py",
+        cpu=("",),
+        quick="--reads 1",
     ),
     "variants": Benchmark(
         "map: variants planted and called again, compared with bwa mem and minimap2",
@@ -172,15 +183,10 @@ BENCHMARKS = {
         "edit distances and Needleman-Wunsch scores on a GPU, compared with StringZillas", "gpu_peers.py", cuda=("",)
     ),
     "distances": Benchmark(
-        "distances of all pairs and of one long pair on the CPU, compared with RapidFuzz and edlib",
+        "distances and scores of all pairs, and long pairs, compared with RapidFuzz, edlib, parasail and StringZillas",
         "distances.py",
         cpu=("",),
-        quick="--rounds 1",
-    ),
-    "distances-devices": Benchmark(
-        "distances and scores of all pairs on a GPU, whole calls, compared with StringZillas",
-        "distances_devices.py",
-        cuda=("",),
+        cuda=("--device {device}",),
         quick="--rounds 1",
     ),
     "pairwise": Benchmark(

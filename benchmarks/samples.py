@@ -32,9 +32,9 @@ GPUALIGN = [sys.executable, "-m", "gpualign"]
 
 
 def genome_of(name: str, folder: Path) -> Path:
-    """One of data.py's, or "random": as many random bases as E. coli has."""
+    """One of data.py's, a FASTA file, or "random": as many random bases as E. coli has."""
     if name != "random":
-        return data.genome(name)
+        return Path(name) if Path(name).is_file() else data.genome(name)
     path = folder / "random.fa"
     path.write_bytes(
         b">random\n" + synthetic_genome.random_bases(np.random.default_rng(3), 4_641_652).tobytes() + b"\n"

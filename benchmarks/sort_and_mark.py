@@ -1,11 +1,13 @@
 """Pairs with duplicates to a sorted, marked and indexed BAM file: `map --sort --mark-duplicates --write-index` beside
-mapping to SAM alone, and beside `samtools fixmate -m | sort | markdup` after our SAM and after bwa mem.
+mapping to SAM alone, and beside `samtools fixmate -m | sort | markdup` after our SAM, after minibwa and after bwa mem.
 
     python benchmarks/sort_and_mark.py [--rounds 3] [--threads 2] [--pairs 100000] [--duplicates 0.15] [--genome chr20]
+        [--reads R1 R2]
 
 Whole commands that load a ready index; each of a pipe's programs gets all threads. What is marked must be equal to what
-samtools marks after our SAM, but for ties. Result: benchmarks/results/sort-and-mark-<machine>.json. Needs Debian's bwa
-and samtools.
+samtools marks after our SAM, but for ties. ``--reads R1 R2`` takes these pairs, of --genome, in place of simulated
+ones. Result: benchmarks/results/sort-and-mark-<machine>.json. Needs Debian's bwa and samtools, and minibwa (github
+lh3/minibwa).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ COMMANDS = {
     "gpualign, with runs on disk": _OURS + " --sort-memory 32M -o {out}",
     "gpualign to SAM": _MAP + " -o {out}",
     "gpualign | samtools": _MAP + _SAMTOOLS,
+    "minibwa | samtools": "minibwa map -t {threads} {index} {reads}" + _SAMTOOLS,
     "bwa | samtools": "bwa mem -v 1 -t {threads} {index} {reads}" + _SAMTOOLS,
 }
 
@@ -45,21 +48,23 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--duplicates", type=float, default=0.15)
     parser.add_argument("--genome", default="chr20")
+    parser.add_argument("--reads", nargs=2, type=Path, metavar="R")
     arguments = parser.parse_args()
-    settings = vars(arguments)
+    settings = {**vars(arguments), "reads": [path.name for path in arguments.reads or ()]}
     with tempfile.TemporaryDirectory(dir=data.folder()) as name:
         scratch = Path(name)
-        unique = pairs.pair_set(arguments.genome, round(arguments.pairs * (1 - arguments.duplicates)))
+        given = arguments.reads
+        unique = given or pairs.pair_set(arguments.genome, round(arguments.pairs * (1 - arguments.duplicates)))
         reads = " ".join(map(str, with_duplicates(unique, arguments.pairs, scratch)))
-        values = {"gpualign": map_benchmark.GPUALIGN, "index": scratch / "ref", "reads": reads, **settings}
-        for tool in ("gpualign", "bwa"):
+        values = {**settings, "gpualign": map_benchmark.GPUALIGN, "index": scratch / "ref", "reads": reads}
+        for tool in ("gpualign", "minibwa", "bwa"):
             build = map_benchmark.MAPPERS[tool].index.format(ref=data.genome(arguments.genome), **values)
             subprocess.run(build.split(), check=True, capture_output=True)
         outputs = {case: scratch / f"{i}.{'sam' if 'SAM' in case else 'bam'}" for i, case in enumerate(COMMANDS)}
         table = _measure({case: text.format(out=outputs[case], **values) for case, text in COMMANDS.items()}, settings)
         table["marked"] = {case: _marked(out) for case, out in outputs.items() if out.suffix == ".bam"}
         print(table["marked"])
-    facts = harness.machine(["bwa", "samtools"], ["pysam", "isal"])
+    facts = harness.machine(["minibwa", "bwa", "samtools"], ["pysam", "isal"])
     harness.save("sort-and-mark", facts, {**settings, **table})
 
 

@@ -38,11 +38,11 @@ class Variant:
     both: bool
 
 
-def plant(chromosome: str, rng: np.random.Generator) -> list[Variant]:
-    """Variants in known sequence, at least 300 bases apart."""
+def plant(chromosome: str, rng: np.random.Generator, begin: int = BEGIN, end: int = END) -> list[Variant]:
+    """Variants in known sequence between two places, at least 300 bases apart."""
     chosen: list[int] = []
     while len(chosen) < SNPS + INDELS:
-        at = int(rng.integers(BEGIN + 1000, END - 1000))
+        at = int(rng.integers(begin + 1000, end - 1000))
         known = "N" not in chromosome[at - 300 : at + 300]
         if known and all(abs(at - other) >= 300 for other in chosen):
             chosen.append(at)
@@ -61,27 +61,29 @@ def plant(chromosome: str, rng: np.random.Generator) -> list[Variant]:
     return sorted(variants, key=lambda variant: variant.position)
 
 
-def haplotype(chromosome: str, variants: list[Variant]) -> bytes:
+def haplotype(chromosome: str, variants: list[Variant], begin: int = BEGIN, end: int = END) -> bytes:
     """The region with these variants."""
-    parts, at = [], BEGIN
+    parts, at = [], begin
     for variant in variants:
         parts += [chromosome[at : variant.position], variant.after]
         at = variant.position + len(variant.before)
-    return "".join([*parts, chromosome[at:END]]).encode()
+    return "".join([*parts, chromosome[at:end]]).encode()
 
 
-def simulate(chromosome: str, variants: list[Variant], coverage: float, folder: Path) -> list[Path]:
+def simulate(
+    chromosome: str, variants: list[Variant], coverage: float, folder: Path, begin: int = BEGIN, end: int = END
+) -> list[Path]:
     """FASTQ files of pairs from both haplotypes."""
-    count = int((END - BEGIN) * coverage / 300 / 2)
-    sides = [haplotype(chromosome, variants), haplotype(chromosome, [v for v in variants if v.both])]
+    count = int((end - begin) * coverage / 300 / 2)
+    sides = [haplotype(chromosome, chosen, begin, end) for chosen in (variants, [v for v in variants if v.both])]
     for i, side in enumerate(sides):
         pairs.write_pairs(side, count, folder / str(i), np.random.default_rng(SEED + i))
     files = []
-    for end in (1, 2):
-        files.append(folder / f"reads_{end}.fq")
+    for mate in (1, 2):
+        files.append(folder / f"reads_{mate}.fq")
         with files[-1].open("wb") as out:
             for i in range(2):
-                text = (folder / str(i) / f"reads_{end}.fq").read_bytes()
+                text = (folder / str(i) / f"reads_{mate}.fq").read_bytes()
                 out.write(text.replace(b"@p", b"@h%d_" % i) if i else text)
     return files
 

@@ -125,32 +125,33 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Values of a matrix (rows, columns) that are not -1, as a list like that of distances_within; row r is query number
+// Values of a matrix (rows, columns) that are at least `least`, as a list like that of distances_within; row r is query number
 // query_order[first + r]. With `half` those behind the diagonal, by number.
 extern "C" __global__ void collect_values(const int32_t* matrix, const int32_t* query_order, uint64_t* found, int32_t* values,
                                           unsigned long long* found_count, uint64_t most, int64_t columns, int32_t first,
-                                          int32_t with_itself, int32_t half) {
+                                          int32_t with_itself, int32_t half, int32_t least) {
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
     const int32_t* row = matrix + int64_t(blockIdx.x) * columns;
     for (int64_t base = int64_t(blockIdx.y) * blockDim.x; base < columns; base += int64_t(gridDim.y) * blockDim.x) {
         const int64_t target = base + threadIdx.x;
         const bool there = target < columns && !(with_itself && target == query) && !(half && target < query);
-        const int32_t value = there ? row[target] : -1;
-        const uint32_t mask = __ballot_sync(0xffffffffu, value >= 0);
+        const int32_t value = there ? row[target] : 0;
+        const bool kept = there && value >= least;
+        const uint32_t mask = __ballot_sync(0xffffffffu, kept);
         if (!mask) continue;
         unsigned long long slot = 0;
         if (threadIdx.x % kWarp == 0) slot = atomicAdd(found_count, (unsigned long long)__popc(mask));
         slot = __shfl_sync(0xffffffffu, slot, 0) + __popc(mask & ((1u << threadIdx.x % kWarp) - 1));
-        if (value < 0 || slot >= most) continue;
+        if (!kept || slot >= most) continue;
         found[slot] = uint64_t(uint32_t(query)) << 32 | uint32_t(target);
         values[slot] = value;
     }
 }
 
-// The best `most` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer. With
-// `limited`, values of -1 are beyond the limit. One block a row; each round finds the next best.
+// The best `most` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer. Values
+// below `least` do not count. One block a row; each round finds the next best.
 extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_order, int32_t* best_targets, int32_t* best_values,
-                                   int64_t columns, int32_t first, int32_t most, int32_t with_itself, int32_t limited,
+                                   int64_t columns, int32_t first, int32_t most, int32_t with_itself, int32_t least,
                                    int32_t largest) {
     __shared__ uint64_t warps[32];
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
@@ -160,7 +161,7 @@ extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_o
         uint64_t best = ~uint64_t(0);
         for (int64_t t = threadIdx.x; t < columns; t += blockDim.x) {
             const int32_t value = row[t];
-            if ((limited && value < 0) || (with_itself && t == query)) continue;
+            if (value < least || (with_itself && t == query)) continue;
             const uint32_t rank = uint32_t(largest ? -value : value) ^ 0x80000000u;
             const uint64_t key = (uint64_t(rank) << 32 | uint32_t(t)) + 1;
             if (key > last && key < best) best = key;

@@ -1,13 +1,20 @@
-// Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read and aligns a
-// stretch; a lane cuts and finishes a chain, and reports a read.
+// Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part of one, a
+// warp or a block aligns a stretch; a lane cuts and finishes a chain, and reports a read.
 //
-// LONG_GAPS: 1 where gaps have a second price.
+// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one stretch.
 #include "algo/map/chain/band.hpp"
+#include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
+#include "device/block.cuh"
+#include "device/part_of_warp.cuh"
 #include "device/warp.cuh"
 
 #ifndef LONG_GAPS
 #define LONG_GAPS 1
+#endif
+#ifndef WIDE_LANES
+#define WIDE_LANES 128
+#define WIDEST_LANES 512
 #endif
 
 using namespace gpualign;
@@ -29,37 +36,134 @@ __device__ void one_lane_each(uint32_t count, Step&& step) {
     for (uint32_t i = warp_number(); i < count; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
 }
 
+// Stretches in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those that have a
+// better alignment elsewhere are left to the next passes.
+template <int32_t Band>
+__device__ void align_narrow(const ChainLaunch& launch) {
+    using Part = PartOfWarp<Band / 2>;
+    using Aligner = BandAligner<LONG_GAPS != 0, true, Part, TargetText>;
+    constexpr uint32_t kParts = Warp::kLanes / Part::kLanes;
+    constexpr int32_t kRows = 256;
+    constexpr uint64_t kCodes = (Aligner::Layout::code_bytes(kRows, Band) + 15) / 16 * 16;
+    __shared__ uint8_t codes[4 * kParts * kCodes];
+    if (lacks_room(launch.batch)) return;
+    const Warp warp;
+    const Part part;
+    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
+    const uint32_t count = *tasks.used, number = warp.lane() / Part::kLanes;
+    const TargetText text{launch.target};
+    uint8_t* const memory = launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
+    while (true) {
+        const uint32_t first = take_next(warp, launch.next, Warp::kLanes);
+        if (first >= count) return;
+        const uint32_t mine = first + warp.lane();
+        const bool fits = mine < count && !tasks.items[mine].operations && tasks.items[mine].rows <= kRows &&
+                          narrow_band(launch.batch.rules.scores, tasks.items[mine], Band).task.rows;
+        for (uint32_t fit = warp.ballot(fits); fit;) {
+            uint32_t taken = fit, own = fit;
+            for (uint32_t p = 0; p < kParts; p++) {
+                if (p == number) own = taken;
+                taken &= taken - 1;
+            }
+            fit = taken;
+            BandTask& task = tasks.items[first + (own ? first_lane(own) : 0)];
+            NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, Band);
+            if (!own) narrow.task.rows = narrow.task.band = 0;
+            BandWorkspace workspace = BandWorkspace::at<typename Aligner::Layout>(memory, kRows, Band);
+            workspace.codes = codes + (threadIdx.x / Part::kLanes) * kCodes;
+            Aligner aligner(part, launch.batch, text, narrow.task, workspace);
+            aligner.load();
+            const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
+            warp.sync();
+            if (own && part.lane() == 0 && end.value > narrow.beyond) aligner.finish(OneLane(), end, task);
+            warp.sync();
+        }
+    }
+}
+
+// Calls align(task) for the tasks that are not done yet and take so much memory on a warp. Neighbours, of which many may be slow,
+// are in different turns.
+template <class Group, class Next, class Align>
+__device__ void for_each_of_class(const Group& group, const ChainLaunch& launch, Next&& next, Align&& align) {
+    using OnWarp = BandLayout<Warp::kLanes, false>;
+    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
+    const uint32_t count = *tasks.used, turns = (count + Warp::kLanes - 1) / Warp::kLanes;
+    for (uint32_t turn = next(); turn < turns; turn = next()) {
+        const uint32_t mine = Warp().lane() * turns + turn;
+        const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
+        const bool wanted = bytes > launch.least_bytes && bytes <= launch.most_bytes && !tasks.items[mine].operations;
+        uint32_t fit = Warp().ballot(wanted);
+        group.sync();  // all have seen what is done
+        for (; fit; fit &= fit - 1) align(tasks.items[first_lane(fit) * turns + turn]);
+    }
+}
+
+template <class Group, class Finish>
+__device__ void align_whole(const Group& group, const ChainLaunch& launch, const BandTask& task, uint32_t number, Finish&& finish) {
+    using Aligner = BandAligner<LONG_GAPS != 0, false, Group, TargetText>;
+    uint8_t* const memory = launch.workspace + number * launch.workspace_bytes;
+    if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.workspace_bytes) return;
+    const TargetText text{launch.target};
+    Aligner aligner(group, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+    aligner.load();
+    const BandEnd end = aligner.sweep(aligner.steps());
+    group.sync();
+    finish(aligner, end);
+    group.sync();
+}
+
+template <uint32_t Lanes>
+__device__ void align_by_block(const ChainLaunch& launch) {
+    __shared__ BlockExchange<Lanes> exchange;
+    ExchangingBlock<Lanes> group(exchange);
+    if (__syncthreads_or(lacks_room(launch.batch))) return;
+    const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0); };
+    for_each_of_class(group, launch, next, [&](BandTask& task) {
+        align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
+            if (group.lane() < Warp::kLanes) aligner.finish(Warp(), end, task);
+        });
+    });
+}
+
 }  // namespace
 
+// The longest reads first: the others fill up what time these take.
 extern "C" __global__ void __launch_bounds__(128) chain_reads(const __grid_constant__ ChainLaunch launch) {
+    constexpr int64_t kLevels[] = {INT64_MAX, 20000, 10000, -1};
     const Warp group;
     while (true) {
-        const uint32_t r = take_next(group, launch.next, 1);
-        if (r >= launch.batch.reads) return;
+        const uint32_t n = take_next(group, launch.next, 1), level = n / launch.batch.reads, r = n % launch.batch.reads;
+        if (level > 2) return;
+        const int64_t length = launch.batch.offsets[r + 1] - launch.batch.offsets[r];
+        if (length > kLevels[level] || length <= kLevels[level + 1]) continue;
         chain_read(group, launch.batch, launch.target.index, TargetText{launch.target}, r);
         group.sync();
     }
 }
 
+extern "C" __global__ void __launch_bounds__(128) align_in_16(const __grid_constant__ ChainLaunch launch) {
+    align_narrow<16>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(128) align_in_32(const __grid_constant__ ChainLaunch launch) {
+    align_narrow<32>(launch);
+}
+
 extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {
     if (lacks_room(launch.batch)) return;
     const Warp group;
-    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, warp = warp_number();
-    const TargetText text{launch.target};
-    uint8_t* const memory = launch.workspace + warp * launch.workspace_bytes;
-    while (true) {
-        const uint32_t first = take_next(group, launch.next, Warp::kLanes);
-        if (first >= count) return;
-        const uint32_t mine = first + group.lane();
-        const uint64_t bytes = mine < count ? BandWorkspace::bytes(uint64_t(tasks.items[mine].rows), uint64_t(tasks.items[mine].band)) : 0;
-        uint32_t fit = group.ballot(bytes > launch.least_bytes && bytes <= launch.workspace_bytes);
-        for (; fit; fit &= fit - 1) {
-            BandTask& task = tasks.items[first + first_lane(fit)];
-            const BandWorkspace workspace = BandWorkspace::at(memory, uint64_t(task.rows), uint64_t(task.band));
-            BandAligner<LONG_GAPS != 0, Warp, TargetText>(group, launch.batch, text, task, workspace).run();
-        }
-    }
+    const uint32_t warp = warp_number();
+    for_each_of_class(group, launch, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
+        align_whole(group, launch, task, warp, [&](auto& aligner, const BandEnd& end) { aligner.finish(group, end, task); });
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(WIDE_LANES) align_wide(const __grid_constant__ ChainLaunch launch) {
+    align_by_block<WIDE_LANES>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(WIDEST_LANES) align_widest(const __grid_constant__ ChainLaunch launch) {
+    align_by_block<WIDEST_LANES>(launch);
 }
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {

@@ -233,7 +233,7 @@ void check_line(const Batch& batch, const std::string& line, size_t read, size_t
     expect(columns.size() >= 11 && !columns[0].empty());
     expect(std::strtoul(columns[1].c_str(), nullptr, 10) == records.flag[record]);
     expect(columns[10] == "*" || columns[10].size() == columns[9].size());
-    expect(options.read_group.empty() || tag(columns, "RG:Z:") == options.read_group);
+    expect(!options.read_group_size || tag(columns, "RG:Z:") == "group");
     if (!records.mapped(record)) {
         expect(columns[5] == "*" && (columns[9] == "*") == (reads.length(read) == 0));
         return;
@@ -283,20 +283,22 @@ void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FuzzedDataProvider bytes(data, size);
-    SamOptions options{bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool(), bytes.ConsumeBool() ? "group" : ""};
+    SamOptions options;
+    options.eqx = bytes.ConsumeBool(), options.soft_supplementary = bytes.ConsumeBool(), options.secondary_sequence = bytes.ConsumeBool();
+    options.read_group = "group", options.read_group_size = bytes.ConsumeBool() ? 5 : 0;
     options.suboptimal_score = options.hits = options.mate_qualities = bytes.ConsumeBool();
     options.cs = CsForm(bytes.ConsumeIntegralInRange(0, 2));
     const Batch batch(bytes);
     const ReferenceView reference = batch.reference();
     const RecordsView records = batch.view_of_records();
-    SamWriter all(reference, batch.contig_names(), batch.view_of_reads(), records, options);
+    SamWriter all(reference, batch.contig_names(), batch.view_of_reads(), records, options, batch.reads());
     PafWriter paf(reference, batch.contig_names(), batch.view_of_reads(), records, options.eqx, options.cs);
     std::string one_by_one;
     for (size_t read = 0; read < batch.reads(); read++) {
         all.read(read);
         paf.read(read);
         // a writer of its own makes room for this read alone
-        SamWriter single(reference, batch.contig_names(), batch.view_of_reads(), records, options);
+        SamWriter single(reference, batch.contig_names(), batch.view_of_reads(), records, options, batch.reads());
         single.read(read);
         const std::string text(single.text().data(), single.text().size());
         one_by_one += text;

@@ -7,9 +7,9 @@ shares are fractions, not percentages.
 
 >>> import gpualign
 >>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"])["distance"].tolist()
-[-1]
->>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"], max_errors=1)["distance"].tolist()
 [1]
+>>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"], max_errors=0)["distance"].tolist()
+[-1]
 """
 
 from __future__ import annotations

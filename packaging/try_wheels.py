@@ -66,12 +66,14 @@ def try_one(python: str, version: str, wheels: list[Path], work: Path) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("wheels", nargs="+", type=Path)
-    wheels = parser.parse_args().wheels
+    parser.add_argument("--python", nargs="+", default=PYTHONS, help="versions to try, where they are at hand")
+    arguments = parser.parse_args()
+    wheels = arguments.wheels
     tried = 0
     with tempfile.TemporaryDirectory(prefix="gpualign-wheels-") as scratch:
         work = Path(scratch)
         tools_alone(work / "tools")
-        for version in PYTHONS:
+        for version in arguments.python:
             python = find_python(version, headers=False)
             if python is None:
                 print(f"Python {version}: not here, not tried")

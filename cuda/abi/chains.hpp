@@ -166,8 +166,9 @@ struct ChainBatch {
 struct ChainLaunch {
     MapTarget target;
     ChainBatch batch;
-    uint8_t* workspace;  // of each warp that aligns: so many bytes, for dynamic programs that need more than the least
-    uint64_t workspace_bytes, least_bytes;
+    uint8_t* workspace;  // of each warp or block that aligns: so many bytes
+    uint64_t workspace_bytes;
+    uint64_t least_bytes, most_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
     uint32_t* next;      // read or task
     int64_t round;       // of tasks
 };

@@ -10,6 +10,17 @@ __device__ __forceinline__ int32_t warp_max(int32_t value) {
     return value;
 }
 
+// A record of T::kWords words, each as `shuffle` hands it from lane to lane.
+template <class T, class Shuffle>
+__device__ __forceinline__ T shuffled(const T& value, Shuffle&& shuffle) {
+    T other{};
+    const int32_t* in = reinterpret_cast<const int32_t*>(&value);
+    int32_t* out = reinterpret_cast<int32_t*>(&other);
+#pragma unroll
+    for (uint32_t i = 0; i < T::kWords; i++) out[i] = shuffle(in[i]);
+    return other;
+}
+
 struct Warp {
     static constexpr uint32_t kLanes = 32;
     static constexpr uint32_t kAll = ~0u;
@@ -66,6 +77,11 @@ struct Warp {
     template <class T>
     __device__ __forceinline__ T from_before(T value, T first) const {
         const T other = __shfl_up_sync(kAll, value, 1);
+        return lane() == 0 ? first : other;
+    }
+    template <class T>
+    __device__ __forceinline__ T record_before(const T& value, const T& first) const {
+        const T other = shuffled(value, [](int32_t word) { return __shfl_up_sync(kAll, word, 1); });
         return lane() == 0 ? first : other;
     }
     template <class T>

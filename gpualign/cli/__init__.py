@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "gpualign.pairwise.command",
         "Align all against all: global, semi-global, local, or with bounded gaps.",
     ),
+    "makedb": ("gpualign.pairwise.search.makedb_command", "Prepare sequences as a database for pairwise --top."),
     "lcs-filter": (
         "gpualign.lcs.command",
         "Rank subjects by their longest common subsequence (not substring) with a query.",

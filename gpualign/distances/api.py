@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gpualign.distances import tuning
-from gpualign.distances.cpu import CpuDistances, Report
-from gpualign.distances.device.run import DeviceDistances
-from gpualign.distances.device.scores import score_rows_on_devices
-from gpualign.distances.device.session import backend_for
-from gpualign.distances.foreign import DeviceArray, device_array
+from gpualign.distances.cpu import Report
+from gpualign.distances.foreign import device_array
+from gpualign.distances.lcs import lcs_scores
 from gpualign.distances.params import SCORE_MODES, Alphabet, DistanceMode, DistanceParams, ScoreMode
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
-from gpualign.distances.scores import (
-    Rows,
-    ScoreSelection,
-    nearest_scores,
-    score_problem,
-    score_rows_on_cpu,
-    scores_from,
-)
+from gpualign.distances.scores import Scores, ScoreSelection
 from gpualign.distances.symbols import SymbolSet, symbols_of
-from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.work import Work
+from gpualign.distances.ways import answer, way_of_distances, way_of_scores
 from gpualign.errors import UsageError
 from gpualign.io.in_memory import run_options
-from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.params import PairwiseParams
-from gpualign.pairwise.tuning import work_of
-from gpualign.params import RunOptions
 
-_ON_DEVICE = "arrays on a GPU need that GPU: give device, such as cuda:0, and sequences of up to 32,768 symbols"
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class _Settings(TypedDict, total=False):
+    out: Any
+    device: str
+    threads: int
+    progress: Report | None
+
+
+class DistanceSettings(_Settings, total=False):
+    """Arguments of :func:`distances` beside those that decide its result's type."""
+
+    mode: DistanceMode
+    max_errors: int | None
+    error_rate: float | None
+    alphabet: Alphabet
+
+
+class ScoreSettings(_Settings, total=False):
+    """The same of :func:`scores`."""
+
+    mode: ScoreMode
+    match: int
+    mismatch: int
+    matrix: str | None
+    gap_open: int
+    gap_extend: int | None
+    free_ends: Iterable[str] | None
+    min_score: float | None
 
 
 @overload
@@ -43,16 +56,9 @@ def distances(
     queries: Any,
     targets: Any = ...,
     *,
-    mode: DistanceMode = ...,
-    max_errors: int | None = ...,
-    error_rate: float | None = ...,
     nearest: int,
     sparse: Literal[False] = ...,
-    alphabet: Alphabet = ...,
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    **settings: Unpack[DistanceSettings],
 ) -> NearestPairs: ...
 
 
@@ -61,16 +67,9 @@ def distances(
     queries: Any,
     targets: Any = ...,
     *,
-    mode: DistanceMode = ...,
-    max_errors: int | None = ...,
-    error_rate: float | None = ...,
     nearest: None = ...,
     sparse: Literal[True],
-    alphabet: Alphabet = ...,
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    **settings: Unpack[DistanceSettings],
 ) -> SparsePairs: ...
 
 
@@ -79,16 +78,9 @@ def distances(
     queries: Any,
     targets: Any = ...,
     *,
-    mode: DistanceMode = ...,
-    max_errors: int | None = ...,
-    error_rate: float | None = ...,
     nearest: None = ...,
     sparse: Literal[False] = ...,
-    alphabet: Alphabet = ...,
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    **settings: Unpack[DistanceSettings],
 ) -> PairMatrix: ...
 
 
@@ -152,69 +144,21 @@ def distances(
     )
     if out is not None and not params.dense:
         raise UsageError("out is for a matrix: leave out nearest and sparse")
-    problem = Distances.of(params, symbols_of(queries), None if targets is None else symbols_of(targets))
+    problem = Distances.of(params, symbols_of(queries), _others(targets))
     array = device_array(out)
-    way = _way(problem, run_options(device, threads), progress, array is not None)
-    if params.nearest is not None:
-        return way.nearest(params.nearest)
-    if params.sparse:
-        return way.sparse()
-    shape = len(problem.queries), len(problem.targets)
-    if array is not None:
-        _check_shape(array, shape)
-        if not isinstance(way, DeviceDistances):
-            raise UsageError(_ON_DEVICE)
-        way.matrix_on_device(array)
-        return PairMatrix(out)
-    values = _room(out, shape)
-    way.matrix(values)
-    if out is None or values is out:
-        return PairMatrix(values)
-    np.copyto(out, values, casting="unsafe")
-    return PairMatrix(out)
+    way = way_of_distances(problem, run_options(device, threads), progress, array is not None)
+    return answer(way, params, (len(problem.queries), len(problem.targets)), out, array)
 
 
 @overload
 def scores(
-    queries: Any,
-    targets: Any = ...,
-    *,
-    mode: ScoreMode = ...,
-    match: int = ...,
-    mismatch: int = ...,
-    matrix: str | None = ...,
-    gap_open: int = ...,
-    gap_extend: int | None = ...,
-    free_ends: Iterable[str] | None = ...,
-    min_score: float | None = ...,
-    nearest: int,
-    sparse: Literal[False] = ...,
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    queries: Any, targets: Any = ..., *, nearest: int, sparse: Literal[False] = ..., **settings: Unpack[ScoreSettings]
 ) -> NearestPairs: ...
 
 
 @overload
 def scores(
-    queries: Any,
-    targets: Any = ...,
-    *,
-    mode: ScoreMode = ...,
-    match: int = ...,
-    mismatch: int = ...,
-    matrix: str | None = ...,
-    gap_open: int = ...,
-    gap_extend: int | None = ...,
-    free_ends: Iterable[str] | None = ...,
-    min_score: float | None = ...,
-    nearest: None = ...,
-    sparse: Literal[True],
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    queries: Any, targets: Any = ..., *, nearest: None = ..., sparse: Literal[True], **settings: Unpack[ScoreSettings]
 ) -> SparsePairs: ...
 
 
@@ -223,20 +167,9 @@ def scores(
     queries: Any,
     targets: Any = ...,
     *,
-    mode: ScoreMode = ...,
-    match: int = ...,
-    mismatch: int = ...,
-    matrix: str | None = ...,
-    gap_open: int = ...,
-    gap_extend: int | None = ...,
-    free_ends: Iterable[str] | None = ...,
-    min_score: float | None = ...,
     nearest: None = ...,
     sparse: Literal[False] = ...,
-    out: Any = ...,
-    device: str = ...,
-    threads: int = ...,
-    progress: Report | None = ...,
+    **settings: Unpack[ScoreSettings],
 ) -> PairMatrix: ...
 
 
@@ -295,7 +228,7 @@ def scores(
         raise UsageError("out is for a matrix: leave out nearest and sparse")
     options = run_options(device, threads)
     if mode == "lcs":
-        return _lcs_scores(selection, symbols_of(queries), targets, out, options, progress)
+        return lcs_scores(selection, symbols_of(queries), _others(targets), out, options, progress)
     if mode not in SCORE_MODES:
         raise UsageError(f"mode must be one of {', '.join(SCORE_MODES)}, not {mode!r}")
     params = PairwiseParams(
@@ -308,86 +241,13 @@ def scores(
         free_ends=None if free_ends is None else frozenset(free_ends),
         score_only=True,
     )
-    problem = score_problem(params, symbols_of(queries), None if targets is None else symbols_of(targets), options)
-    rows = _reported(_score_rows(problem, options), len(problem.queries[0]), progress)
-    scale, with_itself = problem.scoring.scale, problem.targets is problem.queries[0]
-    shape = len(problem.queries[0]), len(problem.targets)
-    return _selected(selection, rows, shape, with_itself, scale, out)
+    problem = Scores.of(selection, params, symbols_of(queries), _others(targets), options)
+    array, scale = device_array(out), problem.aligned.scoring.scale
+    if array is not None and scale != 1:
+        raise UsageError("scores of a matrix with decimals are float64: out cannot be on a GPU")
+    way = way_of_scores(problem, options, progress, array is not None)
+    return answer(way, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
 
 
-def _lcs_scores(
-    selection: ScoreSelection, queries: SymbolSet, targets: Any, out: Any, options: RunOptions, progress: Report | None
-) -> Result:
-    others = None if targets is None else symbols_of(targets)
-    problem = Distances.of(DistanceParams(mode="indel"), queries, others)
-    shape = len(problem.queries), len(problem.targets)
-    values = np.empty(shape, np.int32)
-    _way(problem, options, progress).matrix(values)
-    np.subtract(problem.queries.lengths[:, None], values, out=values, casting="unsafe")
-    values += problem.targets.lengths.astype(np.int32)
-    values //= 2
-    return _selected(selection, iter([(0, values)]), shape, problem.with_itself, 1, out)
-
-
-def _score_rows(problem: PairProblem, options: RunOptions) -> Iterator[Rows]:
-    both = min(problem.query_lengths.min(initial=0), problem.target_lengths.min(initial=0))
-    longest = max(problem.query_lengths.max(initial=0), problem.target_lengths.max(initial=0))
-    if options.device != "cpu" and both > 0 and longest <= tuning.LONGEST:
-        cells = float(len(problem.queries[0].codes)) * float(len(problem.targets.codes))
-        backend = backend_for(options, work_of(cells, problem.gap_open > problem.gap_extend, traced=False))
-        if isinstance(backend, CudaBackend):
-            return score_rows_on_devices(problem, backend.devices)
-    return score_rows_on_cpu(problem, options.threads)
-
-
-def _reported(rows: Iterator[Rows], total: int, progress: Report | None) -> Iterator[Rows]:
-    for first, values in rows:
-        yield first, values
-        if progress is not None:
-            progress(first + len(values), total)
-
-
-def _selected(
-    selection: ScoreSelection, rows: Iterator[Rows], shape: tuple[int, int], with_itself: bool, scale: int, out: Any
-) -> Result:
-    least = -np.inf if selection.min_score is None else selection.min_score * scale
-    if selection.nearest is not None:
-        best = nearest_scores(rows, shape[0], selection.nearest, with_itself, least)
-        return best if scale == 1 else NearestPairs(best.target, np.where(best.target < 0, -1, best.value / scale))
-    if selection.sparse:
-        pairs = scores_from(rows, with_itself, least)
-        return pairs if scale == 1 else SparsePairs(pairs.query, pairs.target, pairs.value / scale)
-    values = np.empty(shape, np.int32 if scale == 1 else np.float64) if out is None else out
-    if out is not None:
-        _room(out, shape)
-    for first, block in rows:
-        values[first : first + len(block)] = block if scale == 1 else block / scale
-    return PairMatrix(values)
-
-
-def _way(
-    problem: Distances, options: RunOptions, progress: Report | None, to_device: bool = False
-) -> CpuDistances | DeviceDistances:
-    """The CPU, or devices where they are asked for or worth it, and suit."""
-    on_device = to_device or problem.queries.on_device or problem.targets.on_device
-    if options.device != "cpu" and max(problem.queries.longest, problem.targets.longest) <= tuning.LONGEST:
-        backend = backend_for(options, Work.of(tuning.KERNELS, None if on_device else problem.cells))
-        if isinstance(backend, CudaBackend) and (narrow := problem.narrowed()) is not None:
-            return DeviceDistances(narrow, backend.devices[:1] if on_device else backend.devices, progress)
-    if on_device:
-        raise UsageError(_ON_DEVICE)
-    return CpuDistances(problem, options.threads, progress)
-
-
-def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:
-    if array.shape != shape or array.dtype != np.int32:
-        raise UsageError(f"out on a GPU must be int32 of shape {shape}")
-
-
-def _room(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """``out`` where values can go there at once, else an array of its shape."""
-    if out is None:
-        return np.empty(shape, np.int32)
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype.kind not in "iuf" or not out.flags.writeable:
-        raise UsageError(f"out must be an array of numbers of shape {shape}")
-    return out if out.dtype == np.int32 and out.flags.c_contiguous else np.empty(shape, np.int32)
+def _others(targets: Any) -> SymbolSet | None:
+    return None if targets is None else symbols_of(targets)

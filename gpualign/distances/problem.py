@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.distances.params import DistanceParams
+from gpualign.distances.params import DistanceParams, Selection
 from gpualign.distances.symbols import SymbolSet
 from gpualign.errors import UsageError
 
@@ -19,6 +20,35 @@ _BLOCK_CELLS = 4e10
 _ROUND = 32
 #: symbols that devices tell apart, and one more that never occurs
 _MOST_CODES = 256
+
+
+class AllPairs(Protocol):
+    """Numbers of all pairs of two sets, and which of them are given.
+
+    Attributes:
+        queries, targets: of one type of symbol.
+        with_itself: the targets are the queries.
+    """
+
+    @property
+    def params(self) -> Selection: ...
+    @property
+    def queries(self) -> SymbolSet: ...
+    @property
+    def targets(self) -> SymbolSet: ...
+    @property
+    def with_itself(self) -> bool: ...
+    @property
+    def half(self) -> bool:
+        """Whether one order of each pair is enough."""
+
+    @property
+    def least(self) -> int:
+        """Of values that count."""
+
+    @property
+    def largest(self) -> bool:
+        """Whether large values are better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +81,8 @@ class Distances:
                 side if side.symbols.dtype == np.uint32 else side.widened() for side in (queries, others)
             )
         return cls(params, queries, others, params.limits(max(queries.longest, others.longest)), targets is None)
+
+    least, largest = 0, False  # those beyond the limit are -1
 
     @property
     def half(self) -> bool:
@@ -87,15 +119,21 @@ class Distances:
         return replace(self, queries=queries, targets=targets)
 
     def blocks(self, workers: int) -> Iterator[tuple[int, int]]:
-        """Half-open ranges of queries in the order of their lengths, of about the same work, enough for all workers."""
-        count, text = len(self.queries), float(max(1, len(self.targets.symbols)))
-        lengths = np.maximum(self.queries.sorted_lengths, 1).cumsum()
-        blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / _BLOCK_CELLS if count else 1.0)
-        most = float(lengths[-1]) / blocks if count else 0.0
-        first = 0
-        while first < count:
-            reached = float(lengths[first - 1]) if first else 0.0
-            last = int(np.searchsorted(lengths, reached + most)) + 1
-            last = min(count, first + -(-(last - first) // _ROUND) * _ROUND)
-            yield first, last
-            first = last
+        """Half-open ranges of queries in the order of their lengths."""
+        return blocks_of(self, workers, _BLOCK_CELLS)
+
+
+def blocks_of(problem: AllPairs, workers: int, block_cells: float) -> Iterator[tuple[int, int]]:
+    """Half-open ranges of queries in the order of their lengths, of about the same work, enough for all workers."""
+    queries = problem.queries
+    count, text = len(queries), float(max(1, len(problem.targets.symbols)))
+    lengths = np.maximum(queries.sorted_lengths, 1).cumsum()
+    blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / block_cells if count else 1.0)
+    most = float(lengths[-1]) / blocks if count else 0.0
+    first = 0
+    while first < count:
+        reached = float(lengths[first - 1]) if first else 0.0
+        last = int(np.searchsorted(lengths, reached + most)) + 1
+        last = min(count, first + -(-(last - first) // _ROUND) * _ROUND)
+        yield first, last
+        first = last

@@ -1,36 +1,35 @@
-"""Scores of all pairs: which, and rows of their matrix, on the CPU or on devices."""
+"""Scores of all pairs: the problem, and how the CPU computes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
+from gpualign.distances.cpu import Report, in_order
 from gpualign.distances.params import Selection
+from gpualign.distances.problem import blocks_of
 from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.distances.symbols import SymbolSet
 from gpualign.errors import InputError, UsageError
 from gpualign.io.pair_inputs import inputs_of
-from gpualign.pairwise.cpu import Candidates, PairProblem, align_strand
+from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import UNKNOWN, Scoring
-from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 
 #: cells of a block on a core: tenths of a second
-_BLOCK_CELLS = 2e9
-#: pairs of a block
-_MOST_PAIRS = 1 << 22
-#: less than any score
-_NEVER = -(1 << 40)
-#: a block of rows of a matrix: the first of them, and int32 (rows, targets)
-Rows = tuple[int, NDArray[np.int32]]
+_BLOCK_CELLS = 4e9
+_LEAST = -(2**31)
+_NO_CODES = np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,72 +48,163 @@ class ScoreSelection(Selection):
             raise UsageError("sparse needs a min score")
 
 
-def score_problem(
-    params: PairwiseParams, queries: SymbolSet, targets: SymbolSet | None, options: RunOptions
-) -> PairProblem:
-    """The problem of ``pairwise`` without its pairs.
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What is to be computed.
+
+    Attributes:
+        params: which pairs are given.
+        aligned: how they are aligned; its sequences have lengths only.
+        queries, targets: as they came, with symbols of 8 bits.
+        with_itself: the targets are the queries.
+    """
+
+    params: ScoreSelection
+    aligned: PairProblem
+    queries: SymbolSet
+    targets: SymbolSet
+    with_itself: bool
+
+    largest = True
+
+    @classmethod
+    def of(
+        cls,
+        selection: ScoreSelection,
+        params: PairwiseParams,
+        queries: SymbolSet,
+        targets: SymbolSet | None,
+        options: RunOptions,
+    ) -> Scores:
+        """
+        Raises:
+            InputError: a symbol that the scoring does not know.
+        """
+        scoring = params.load_scoring()
+        first = _narrowed(queries, scoring)
+        second = first if targets is None else _narrowed(targets, scoring)
+        lengths = [EncodedSequences([], _NO_CODES, side.offsets) for side in (first, second)]
+        inputs = inputs_of(lengths[0], lengths[0] if targets is None else lengths[1], None, False)
+        return cls(selection, make_problem(params, options, scoring, inputs), first, second, targets is None)
+
+    @property
+    def half(self) -> bool:
+        """Whether a list has each pair once."""
+        return self.with_itself and self.params.sparse
+
+    @property
+    def least(self) -> int:
+        """Score that counts, in the scoring's units."""
+        if self.params.min_score is None:
+            return _LEAST
+        return int(np.clip(np.ceil(self.params.min_score * self.aligned.scoring.scale), _LEAST, -_LEAST - 1))
+
+    @property
+    def cells(self) -> float:
+        """Of all pairs' matrices."""
+        return float(len(self.queries.symbols)) * float(len(self.targets.symbols))
+
+    @property
+    def any_empty(self) -> bool:
+        """Whether a sequence has no symbols."""
+        return not (self.queries.lengths.all() and self.targets.lengths.all())
+
+    def alone(self, lengths: NDArray[np.int64], start: int) -> NDArray[np.int32]:
+        """int32 (n,): scores of sequences of these lengths against an empty one.
+
+        Args:
+            start: which of the penalties at ends is that of their start; the next one is that of their end.
+        """
+        gaps = self.aligned.costs_at_ends[start : start + 2]
+        costs = [np.where(lengths > 0, open_ + (lengths - 1) * extend, 0) for open_, extend in gaps]
+        return -np.minimum(*costs).astype(np.int32)
+
+    def check(self) -> None:
+        """
+        Raises:
+            InputError: a symbol that the scoring does not know.
+        """
+        for side in (self.queries, self.targets):
+            unknown = np.flatnonzero(side.occurs & (self.aligned.scoring.codes == UNKNOWN))
+            if unknown.size and side.on_device:
+                raise InputError(f"{self.aligned.scoring.name} does not score {chr(unknown[0])!r}")
+            if unknown.size:
+                _refuse(side, np.isin(side.symbols, unknown), self.aligned.scoring)
+
+    @cached_property
+    def codes(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Symbols of queries and targets as codes of the scoring."""
+        table = self.aligned.scoring.codes
+        queries = table[self.queries.symbols]
+        return queries, queries if self.targets is self.queries else table[self.targets.symbols]
+
+
+def _narrowed(symbols: SymbolSet, scoring: Scoring) -> SymbolSet:
+    if symbols.on_device or symbols.symbols.dtype == np.uint8:
+        return symbols
+    wide = symbols.symbols > 255
+    if wide.any():
+        _refuse(symbols, wide, scoring)
+    return SymbolSet(symbols.symbols.astype(np.uint8), symbols.offsets)
+
+
+def _refuse(symbols: SymbolSet, bad: NDArray[np.bool_], scoring: Scoring) -> None:
+    place = int(np.argmax(bad))
+    record = int(np.searchsorted(symbols.offsets, place, side="right")) - 1
+    raise InputError(f"sequence {record}: {scoring.name} does not score {chr(symbols.symbols[place])!r}")
+
+
+class CpuScores:
+    """Computes a problem with ``threads`` host threads.
 
     Raises:
         InputError: a symbol that the scoring does not know.
     """
-    scoring = params.load_scoring()
-    first = _encoded(queries, scoring)
-    second = first if targets is None else _encoded(targets, scoring)
-    return make_problem(params, options, scoring, inputs_of(first, second, None, False))
 
+    def __init__(self, problem: Scores, threads: int, report: Report | None = None) -> None:
+        self.problem, self.threads, self.report = problem, threads, report
+        problem.check()
 
-def _encoded(symbols: SymbolSet, scoring: Scoring) -> EncodedSequences:
-    known = symbols.symbols < 256
-    codes = scoring.codes[np.minimum(symbols.symbols, 255)]
-    bad = np.flatnonzero((codes == UNKNOWN) | ~known)
-    if bad.size:
-        record = int(np.searchsorted(symbols.offsets, bad[0], side="right")) - 1
-        raise InputError(f"sequence {record}: {scoring.name} does not score {chr(symbols.symbols[bad[0]])!r}")
-    return EncodedSequences([""] * len(symbols), codes, symbols.offsets)
+    def matrix(self, out: NDArray[np.int32]) -> None:
+        """Into ``out``, C-contiguous int32 (queries, targets)."""
+        for _ in self._each(_native.dense_scores, out=out):
+            pass
 
+    def nearest(self, most: int) -> NearestPairs:
+        target, value = np.full((2, len(self.problem.queries), most), -1, np.int32)
+        least, itself = self.problem.least, self.problem.with_itself
+        for _ in self._each(
+            _native.nearest_scores, least=least, with_itself=itself, out_targets=target, out_values=value
+        ):
+            pass
+        return NearestPairs(target, value)
 
-def score_rows_on_cpu(problem: PairProblem, threads: int) -> Iterator[Rows]:
-    """Blocks of rows in order."""
-    queries, targets = problem.queries[0], problem.targets
-    count, columns = len(queries), len(targets)
-    mean = max(1.0, float(len(queries.codes)) / max(1, count) * len(targets.codes))
-    rows = int(max(1, min(_BLOCK_CELLS / mean, _MOST_PAIRS // max(1, columns), -(-count // (4 * threads)))))
-    return run_ordered(range(0, count, rows), partial(_block, problem, rows), threads)
+    def sparse(self) -> SparsePairs:
+        parts = list(self._each(_native.scores_from, least=self.problem.least, with_itself=self.problem.with_itself))
+        empty = (np.zeros(0, np.int32),) * 3
+        return in_order(*(np.concatenate(column) for column in zip(*(parts or [empty]), strict=True)))
 
+    def _each(self, native: Callable[..., Any], **more: Any) -> Iterator[Any]:
+        """``native`` for each block of queries."""
+        problem, aligned = self.problem, self.problem.aligned
+        queries, targets, (q_codes, t_codes) = problem.queries, problem.targets, problem.codes
+        sides = (q_codes, queries.offsets, queries.order, t_codes, targets.offsets, targets.order)
+        more |= {
+            "scores": aligned.scoring.scores.ravel(),
+            "symbols": len(aligned.scoring),
+            "match_mismatch": aligned.scoring.name == "match/mismatch",
+            "open": aligned.gap_open,
+            "extend": aligned.gap_extend,
+            "local": aligned.mode == "local",
+            "free_ends": sum(free << bit for bit, free in enumerate(aligned.free_ends)),
+            "end_gaps": np.array(aligned.costs_at_ends, np.int32).ravel(),
+        }
 
-def _block(problem: PairProblem, rows: int, first: int) -> Rows:
-    numbers = np.arange(first, min(first + rows, len(problem.queries[0])), dtype=np.int32)
-    columns = len(problem.targets)
-    block = PairBlock(np.repeat(numbers, columns), np.tile(np.arange(columns, dtype=np.int32), len(numbers)))
-    return first, align_strand(problem, Candidates(block), 0).score.reshape(len(numbers), columns)
+        def compute(block: tuple[int, int]) -> tuple[int, Any]:
+            return block[1], native(*sides, *block, **more)
 
-
-def nearest_scores(rows: Iterator[Rows], queries: int, most: int, with_itself: bool, least: float) -> NearestPairs:
-    """The best of each row, of equal ones the first target; those below ``least`` are left out."""
-    target, value = np.full((2, queries, most), -1, np.int32)
-    for first, scores in rows:
-        ranked = scores.astype(np.int64)
-        if with_itself:
-            ranked[np.arange(len(scores)), first + np.arange(len(scores))] = _NEVER
-        kept = min(most, scores.shape[1])
-        columns = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-        order = np.lexsort((columns, -ranked), axis=1)[:, :kept]
-        best = np.take_along_axis(ranked, order, 1)
-        there = (best >= least) & (best > _NEVER)
-        target[first : first + len(scores), :kept] = np.where(there, order, -1)
-        value[first : first + len(scores), :kept] = np.where(there, best, -1)
-    return NearestPairs(target, value)
-
-
-def scores_from(rows: Iterator[Rows], with_itself: bool, least: float) -> SparsePairs:
-    """The pairs that reach ``least``; of a set with itself each pair once."""
-    query, target, value = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    for first, scores in rows:
-        near = scores >= least
-        if with_itself:
-            near = np.triu(near, first + 1)
-        row, column = np.nonzero(near)
-        query.append((row + first).astype(np.int32))
-        target.append(column.astype(np.int32))
-        value.append(scores[row, column])
-    return SparsePairs(np.concatenate(query), np.concatenate(target), np.concatenate(value))
+        blocks = list(blocks_of(problem, self.threads, _BLOCK_CELLS))
+        for done, result in run_ordered(blocks, compute, max(1, min(self.threads, len(blocks)))):
+            if self.report is not None:
+                self.report(done, len(queries))
+            yield result

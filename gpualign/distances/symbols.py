@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.distances.foreign import DeviceArray, device_array
 from gpualign.errors import InputError, UsageError
 from gpualign.io.in_memory import read_sequences
@@ -63,7 +64,8 @@ class SymbolSet:
     @cached_property
     def occurs(self) -> NDArray[np.bool_]:
         """bool (256,): which symbols of 8 bits there are."""
-        return np.bincount(self.symbols, minlength=256) > 0
+        found: NDArray[np.bool_] = _native.symbols_that_occur(self.symbols).view(np.bool_)
+        return found
 
     def widened(self) -> SymbolSet:
         """The same with 32-bit symbols."""

@@ -13,8 +13,12 @@ WORDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 19, 24, 32)
 MOST_IN_BAND, MOST_IN_WIDE_BAND = 31, 63
 #: shared memory that a block may ask for
 SHARED_BYTES = 200 << 10
-#: longer sequences are left to the CPU, whose lanes share a pair
+#: longest sequences of a thread's pair
 LONGEST = 1 << 15
+#: pairs that are too few for threads of their own, if they are that long
+FEW_PAIRS, WORTH_SHARING = 1 << 10, 512
+#: blocks of cuda/distances_long.cu that a multiprocessor holds, and bytes for rows of the pairs of a launch
+LONG_BLOCKS, REACHED_BYTES = 2, 1 << 30
 #: bytes of a matrix that a device computes and copies at once
 CHUNK_BYTES = 8 << 20
 #: pairs of a launch in a band, and places for those that it finds
@@ -35,9 +39,15 @@ def defines(words: int, mode: int) -> dict[str, str]:
     return {"WORDS": str(words), "MODE": str(mode)}
 
 
+def long_defines(bits: int) -> dict[str, str]:
+    """Macros of cuda/distances_long.cu."""
+    return {"BITS": str(bits)}
+
+
 VARIANTS: tuple[Variant, ...] = (
     *(("distances", defines(words, mode)) for words in WORDS for mode in range(4)),
     *(("distances_within", {"WIDE": str(wide)}) for wide in (0, 1)),
+    *(("distances_long", long_defines(bits)) for bits in (2, 8)),
 )
 
 #: a core's rate is of cells of edit distances (docs/benchmarks.md)

@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.cores import Cores
 from gpualign.engine.gpu.device import Device, DeviceInfo
+from gpualign.engine.gpu.inflate import BlockGroup
+from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import DevicePool, run_on_devices
 from gpualign.engine.stage import HostedStage, Item, Result, Stage
+from gpualign.errors import GpualignError
+from gpualign.io.bgzf import Inflater, inflated_by
 from gpualign.streaming.clock import HOST
 from gpualign.streaming.ordered import run_ordered
 
@@ -23,6 +27,8 @@ from gpualign.streaming.ordered import run_ordered
 _SWITCH_INTERVAL_S = 1e-4
 #: batches of a device that are staged before it can begin them
 _STAGED_AHEAD = 2
+#: groups of blocks that a device may have to inflate
+_INFLATED_AT_ONCE = 3
 _ANY_NUMBER = 1 << 30
 
 
@@ -84,7 +90,8 @@ class CudaBackend:
         try:
             # some threads wait for a device: one more for each batch that a device may have in flight
             workers = self.host_threads + (stage.slots + 1) * len(self.devices)
-            yield from run_ordered(items, self.around(stage, pool), workers)
+            with inflated_by(self._inflater(pool) if stage.inflates and not self.cpu_threads else None):
+                yield from run_ordered(items, self.around(stage, pool), workers)
         finally:
             pool.close()
 
@@ -106,6 +113,27 @@ class CudaBackend:
                 room.release()
 
         return partial(stage.around, run)
+
+    def _inflater(self, pool: DevicePool[Any, Any]) -> Inflater:
+        """Inflates groups of blocks by what ``pool`` drives, few at a time."""
+        room = threading.Semaphore(_INFLATED_AT_ONCE * len(self.devices))
+
+        def inflated(blocks: bytes) -> NDArray[np.uint8] | None:
+            with HOST.waiting():
+                room.acquire()
+            try:
+                text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self._lend))
+                return text
+            except (
+                ValueError,
+                GpualignError,
+                NvcompError,
+            ):  # what is wrong with them is said by who inflates them without a device
+                return None
+            finally:
+                room.release()
+
+        return inflated
 
     def _lend(self, nbytes: int) -> NDArray[np.uint8] | None:
         """Page-locked memory of any device: the others can copy from it as well."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.nvcomp import NvcompError
 from gpualign.engine.gpu.runner import Kernel
 
 Item = TypeVar("Item")
@@ -36,6 +37,21 @@ class Stage(Generic[Item, Result]):
 
 
 @dataclass(frozen=True)
+class Again(Generic[Result]):
+    """What is to be computed for an item before it is done.
+
+    Attributes:
+        item: to be staged, for the same kernel.
+        after: the kernel's result -> result.
+        otherwise: gives the result where nvCOMP fails.
+    """
+
+    item: Any
+    after: Callable[[Any], Result | Again[Result]]
+    otherwise: Callable[[], Result]
+
+
+@dataclass(frozen=True)
 class HostedStage(Stage[Item, Result]):
     """A stage with the host's work around it: host threads take an item from input to output and wait for the device.
 
@@ -45,21 +61,31 @@ class HostedStage(Stage[Item, Result]):
         before: item -> (what ``after`` needs, what is to be staged).
         staged: (that, what lends page-locked memory) -> the kernel's item, its large arrays in such memory.
         cpu_kernel: the same as the kernel on the CPU, where that works next to devices.
-        after: (what ``before`` left for it, the kernel's result) -> result.
+        after: (what ``before`` left for it, the kernel's result) -> result, or what must be computed for that.
+        inflates: the kernel takes :class:`BlockGroup`, too, for the stage's input.
         slots: some batches compute while others end with a few slow items, and one copies.
     """
 
     make_kernel: Callable[[Device], Kernel[Any, Any]]
     before: Callable[[Item], tuple[Any, Any]]
     cpu_kernel: Callable[[Any], Any]
-    after: Callable[[Any, Any], Result]
+    after: Callable[[Any, Any], Result | Again[Result]]
     staged: Callable[[Any, Lend], Any] = field(default=lambda item, _: item, kw_only=True)
+    inflates: bool = field(default=False, kw_only=True)
     slots: int = field(default=4, kw_only=True)
 
     def around(self, run: Callable[[Any], Any], item: Item) -> Result:
         """One item from input to output; ``run`` gives the kernel's result, wherever it is computed."""
         kept, prepared = self.before(item)
-        return self.after(kept, run(prepared))
+        result = self.after(kept, run(prepared))
+        while isinstance(result, Again):
+            try:
+                found = run(result.item)
+            except NvcompError:
+                result = result.otherwise()
+            else:
+                result = result.after(found)
+        return result
 
 
 class Backend(Protocol):

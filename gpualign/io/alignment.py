@@ -1,16 +1,14 @@
-"""Reads from SAM, BAM and CRAM through htslib, and the headers of our own SAM and BAM."""
+"""Reads from SAM through htslib, and the headers of our own SAM and BAM."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import struct
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pysam
@@ -18,6 +16,7 @@ import pysam
 from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.files import InputFile
+from gpualign.io.htslib_input import HtslibInput
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
@@ -30,11 +29,6 @@ _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: name, letters, qualities, tags, flags
 _Row = tuple[bytes, bytes, bytes | None, bytes, int]
-_PUMPED = 1 << 20
-#: an empty block
-_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-#: what stands in a container without records, whose length differs by version; and the longest of them
-_CRAM_END, _LONGEST_END = b"EOF", 38
 
 
 def dropped_tags(keep_read_groups: bool) -> str:
@@ -43,12 +37,11 @@ def dropped_tags(keep_read_groups: bool) -> str:
 
 
 class AlignmentReads:
-    """The reads of a SAM, BAM or CRAM file, as they came from the sequencer: secondary and supplementary records left
-    out, reverse-strand records turned back, tags and flags kept.
+    """The reads of a SAM file, or of what else htslib reads, as they came from the sequencer: secondary and
+    supplementary records left out, reverse-strand records turned back, tags and flags kept.
 
     Args:
         file: the input; a file is opened again by htslib, standard input is handed on through a pipe.
-        reference_path: FASTA for CRAM.
         keep_read_groups: keep RG tags and @RG lines (False where the user names a read group).
 
     Attributes:
@@ -59,15 +52,13 @@ class AlignmentReads:
         InputError: not readable by htslib.
     """
 
-    def __init__(self, file: InputFile, reference_path: str | None = None, keep_read_groups: bool = True) -> None:
+    def __init__(self, file: InputFile, keep_read_groups: bool = True) -> None:
         self.path, self._dropped = file.path, _OURS if keep_read_groups else _OURS | {"RG"}
         pysam.set_verbosity(0)  # its messages would mix with ours
         try:
             self._input = HtslibInput(file)
             with contextlib.closing(self._input):
-                self._file = pysam.AlignmentFile(
-                    self._input.source, "r", check_sq=False, reference_filename=reference_path
-                )
+                self._file = pysam.AlignmentFile(self._input.source, "r", check_sq=False)
             # which may refuse what htslib takes, and text that is not UTF-8
             self.header: dict[str, Any] = self._file.header.to_dict()
         except (OSError, ValueError, AssertionError) as error:
@@ -122,47 +113,6 @@ class AlignmentReads:
 
     def close(self) -> None:
         self._file.close()
-
-
-class HtslibInput:
-    """What pysam opens: a file's path, which htslib opens again, or a pipe that gives what can be read but once.
-
-    Attributes:
-        source: the path or the pipe; htslib takes a descriptor of its own.
-    """
-
-    def __init__(self, file: InputFile) -> None:
-        self._file = file
-        self._thread: threading.Thread | None = None
-        self.source: str | BinaryIO = file.path
-        if not file.regular:
-            reading, writing = os.pipe()
-            self.source, self._end = os.fdopen(reading, "rb"), b""
-            self._thread = threading.Thread(target=self._pump, args=(writing,), daemon=True, name="gpualign-htslib")
-            self._thread.start()
-
-    def _pump(self, writing: int) -> None:
-        with os.fdopen(writing, "wb") as out, contextlib.suppress(OSError):
-            while data := self._file.raw().read(_PUMPED):
-                self._end = (self._end + data[-_LONGEST_END:])[-_LONGEST_END:]
-                out.write(data)
-
-    def check_end(self) -> None:
-        """After all has been read: BAM and CRAM end in a marker, which htslib looks for in files alone.
-
-        Raises:
-            OSError: it is missing.
-        """
-        if self._thread is not None:
-            self._thread.join()
-            if (self._file.bgzf and not self._end.endswith(_BGZF_END)) or (
-                self._file.magic.startswith(b"CRAM") and _CRAM_END not in self._end
-            ):
-                raise OSError("no end-of-file marker; it may be truncated")
-
-    def close(self) -> None:
-        if not isinstance(self.source, str):
-            self.source.close()
 
 
 def _batch(rows: list[_Row]) -> SequenceBatch:

@@ -18,7 +18,6 @@ from gpualign.io.files import Sink, folder_beside, is_file, is_packed, open_outp
 from gpualign.io.held_records import Form, HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.record_sorter import RecordSorter
-from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.reference import Reference
 
 FORMATS = ("sam", "bam", "cram", "paf")
@@ -164,5 +163,4 @@ def _form(layout: AlignmentLayout, reference: Reference) -> Form | None:
     """What makes of BAM records what is written; None: they are."""
     if layout.written == "bam":
         return None
-    contigs = join_bytes([name.encode() for name in reference.shown_names])
-    return lambda records: _native.sam_lines(records, *contigs)
+    return lambda records: _native.sam_lines(records, *reference.shown_name_bytes)

@@ -1,4 +1,4 @@
-"""The reads of a BAM file: cut at the borders of records by one reader, and parsed where they are wanted."""
+"""The reads of BAM and CRAM: cut at the borders of records by one reader, and parsed where they are wanted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pysam
 
 from gpualign import _native
 from gpualign.errors import InputError, counted
+from gpualign.io.cram_input import CramInput
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
 
@@ -21,8 +22,6 @@ _MAX_BYTES = 1 << 30
 _BYTES_PER_BASE = 2
 _PAIRED = 0x1
 _FLAG = struct.Struct("<18xH")
-#: an empty block, in which such a file ends
-_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,10 @@ class BamChunk:
 
 
 class BamReads:
-    """A BAM file on disk.
+    """The records of a BAM file or of what comes as one.
 
     Args:
+        file: :class:`InputFile`, or CRAM that samtools turns into BAM.
         dropped: as for :class:`BamChunk`.
 
     Attributes:
@@ -74,7 +74,7 @@ class BamReads:
         InputError: its header is damaged.
     """
 
-    def __init__(self, file: InputFile, dropped: str) -> None:
+    def __init__(self, file: InputFile | CramInput, dropped: str) -> None:
         self._file, self._dropped = file, dropped
         try:
             self.header: dict[str, Any] = pysam.AlignmentHeader.from_text(self._header_text()).to_dict()
@@ -102,7 +102,7 @@ class BamReads:
             count += reads
         if self._rest:
             raise damaged(self._file.path, count, "a BAM record is cut short")
-        if self._file.bgzf and self._file.tail(len(_END)) != _END:
+        if not self._file.marked_end():
             raise damaged(self._file.path, count, "no end-of-file marker; it may be truncated")
 
     def _read(self, size: int, count: int) -> bytes:

@@ -13,6 +13,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,14 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.prefixed_stream import Rewound
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 
 _GROUP_BYTES = 1 << 20
+#: for a device, which inflates all of a group side by side
+_DEVICE_GROUP_BYTES = 4 << 20
+#: text that is handed on at a time of such a group
+_PIECE_BYTES = 2 << 20
 _LARGEST_BLOCK = 1 << 16
 #: content of every block but the last, as htslib cuts it: it fits a block even where it cannot be compressed
 BLOCK_CONTENT = 0xFF00
@@ -61,6 +67,34 @@ class Inflated(NamedTuple):
         return cls(array, int(_native.count_newlines(array)))
 
 
+#: a group of blocks -> its text, or None where the CPU must look at it
+Inflater = Callable[[bytes], "NDArray[np.uint8] | None"]
+
+
+class _Inflating:
+    """What inflates groups of blocks in the CPU's place at the moment."""
+
+    def __init__(self) -> None:
+        self.by: Inflater | None = None
+
+    @property
+    def group_bytes(self) -> int:
+        return _GROUP_BYTES if self.by is None else _DEVICE_GROUP_BYTES
+
+
+_inflating = _Inflating()
+
+
+@contextlib.contextmanager
+def inflated_by(inflater: Inflater | None) -> Iterator[None]:
+    """BGZF is inflated by ``inflater`` meanwhile, from any thread; None: by the CPU."""
+    before, _inflating.by = _inflating.by, inflater
+    try:
+        yield
+    finally:
+        _inflating.by = before
+
+
 class BgzfReader(io.RawIOBase):
     """The text of a BGZF file, inflated by threads; gzip members of another kind may follow the blocks.
 
@@ -74,7 +108,8 @@ class BgzfReader(io.RawIOBase):
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
         self._stream, self._open_rest = stream, open_rest
         self._rest: IO[bytes] | None = None
-        self._texts = run_ordered(self._groups(), _inflated, min(threads, _MAX_THREADS))
+        self._inflated = run_ordered(self._groups(), _pieces_of, min(threads, _MAX_THREADS))
+        self._texts = chain.from_iterable(self._inflated)
         self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def readable(self) -> bool:
@@ -98,24 +133,23 @@ class BgzfReader(io.RawIOBase):
             yield Inflated.of(text)
 
     def close(self) -> None:
-        self._texts.close()  # type: ignore[attr-defined]
+        self._inflated.close()  # type: ignore[attr-defined]
         super().close()
+
+    @STEPS.at("read")
+    def _read(self) -> bytes:
+        return self._stream.read(_inflating.group_bytes)
 
     def _groups(self) -> Iterator[bytes]:
         """Whole blocks, about a MiB at a time, to the end or to the first member that is no block."""
         rest = b""
-        while data := self._stream.read(_GROUP_BYTES):
+        while data := self._read():
             data = rest + data
-            end = 0
-            while len(data) >= end + _HEADER_BYTES and is_bgzf(data[end : end + _HEADER_BYTES]):
-                size = _block_size(data, end)
-                if end + size > len(data):
-                    break
-                end += size
+            end, other = _native.whole_bgzf_blocks(data)
             rest = data[end:]
             if end:
                 yield data[:end]
-            if len(rest) >= _HEADER_BYTES and not is_bgzf(rest):
+            if other:
                 self._rest = self._open_rest(Rewound(rest, self._stream))
                 return
         if rest:
@@ -134,6 +168,17 @@ def _isal() -> Any:
     return _native.IsalLibrary(*addresses)
 
 
+def _pieces_of(group: bytes) -> list[Inflated]:
+    """The text of whole blocks, from a device if it can."""
+    text = None if (by := _inflating.by) is None else by(group)
+    if text is None:
+        return [_inflated(group)]
+    with STEPS.at("copy"):  # the memory is the device's
+        pieces = [text[at : at + _PIECE_BYTES].copy() for at in range(0, len(text), _PIECE_BYTES)]
+        return [Inflated(piece, int(_native.count_newlines(piece))) for piece in pieces]
+
+
+@STEPS.at("inflate")
 def _inflated(group: bytes) -> Inflated:
     if (isal := _isal()) is not None:
         try:
@@ -198,6 +243,13 @@ class BgzfWriter:
         self._rest = bytes(view[end:])
         return len(data)
 
+    def write_blocks(self, blocks: bytes | memoryview) -> None:
+        """Hand on whole blocks as they are."""
+        if self._rest:
+            self._submit(self._rest)
+            self._rest = b""
+        self._out.write(blocks)
+
     def finish(self) -> None:
         """Hand on what is left and the empty block that marks the end."""
         self._submit(self._rest)
@@ -228,6 +280,7 @@ def bgzf_writer(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@STEPS.at("deflate")
 def _blocks(content: bytes | memoryview) -> bytes | memoryview:
     if (isal := _isal()) is not None:
         return memoryview(isal.compress(np.frombuffer(content, np.uint8)))

@@ -22,6 +22,7 @@ from gpualign.errors import GpualignError, InputError
 from gpualign.io.bgzf import BgzfReader, Inflated
 from gpualign.io.prefixed_stream import Rewound
 from gpualign.io.zstd import ZstdReader, is_zstd
+from gpualign.streaming.clock import STEPS
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
@@ -33,6 +34,8 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 #: extensions of outputs that are compressed, as bgzf is gzip
 _PACKED_AS = (".gz", ".bgz")
+#: an empty block of bgzf
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _READ_SIZE = 1 << 18
 _HEAD_SIZE = 1 << 16
 
@@ -65,12 +68,13 @@ class InputFile:
         self.path = path
         try:
             self._file = _raw_standard_input() if path == "-" else open(path, "rb", buffering=0)
-            head = _read_fully(self._file, _HEAD_SIZE)
+            head = read_fully(self._file, _HEAD_SIZE)
             status = None if path == "-" else os.fstat(self._file.fileno())
         except OSError as error:
             raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
-        self._raw = io.BufferedReader(Rewound(head, self._file), _READ_SIZE)
+        self._rewound = Rewound(head, self._file)
+        self._raw = io.BufferedReader(self._rewound, _READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
@@ -118,7 +122,7 @@ class InputFile:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end of the input."""
-        return self._checked(_read_fully, size)
+        return self._checked(read_fully, size)
 
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end of the input."""
@@ -134,8 +138,14 @@ class InputFile:
         while (piece := self._checked(_next_piece, pieces)) is not None:
             yield piece
 
+    def marked_end(self) -> bool:
+        """Whether bgzf ends in the empty block that every BAM file ends in; True of what is no bgzf."""
+        return not self.bgzf or self.tail(len(BGZF_END)) == BGZF_END
+
     def tail(self, size: int) -> bytes:
-        """The last bytes of a file on disk as it is stored."""
+        """The last bytes as they are stored, up to 64: of a file, or of a pipe that has been read to its end."""
+        if not self.regular:
+            return self._rewound.last[-size:]
         descriptor = self._file.fileno()
         return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
 
@@ -148,8 +158,9 @@ class InputFile:
         text = np.empty(size, np.uint8)
         read = 0
         try:
-            while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
-                read += count
+            with STEPS.at("read"):
+                while read < size and (count := os.preadv(self._file.fileno(), [text[read:].data], offset + read)):
+                    read += count
         except OSError as error:
             raise InputError(os_reason(error), self.path) from error
         if read < size:
@@ -158,7 +169,8 @@ class InputFile:
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         try:
-            return read(self._stream, argument)
+            with self._step():
+                return read(self._stream, argument)
         except EOFError as error:
             raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:
@@ -167,6 +179,12 @@ class InputFile:
             # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
             what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
             raise InputError(what, self.path) from error
+
+    def _step(self) -> contextlib.AbstractContextManager[None]:
+        """What a thread does that reads: where others inflate they say so themselves."""
+        if self.in_pieces:
+            return contextlib.nullcontext()
+        return STEPS.at("read" if self._stream is self._raw else "inflate")
 
     def close(self) -> None:
         if self._stream is not self._raw:
@@ -197,8 +215,9 @@ class OutputFile:
     def write(self, data: bytes | memoryview) -> None:
         rest = memoryview(data).cast("B")
         try:
-            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
-                rest = rest[self._stream.write(rest) :]
+            with STEPS.at("write"):
+                while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+                    rest = rest[self._stream.write(rest) :]
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -268,7 +287,7 @@ def _raw_standard_input() -> Any:
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
-def _read_fully(stream: Any, size: int) -> bytes:
+def read_fully(stream: Any, size: int) -> bytes:
     """``size`` bytes, fewer only at the end: a pipe gives what its writer has written so far."""
     parts: list[bytes] = []
     missing = size

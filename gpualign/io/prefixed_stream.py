@@ -5,20 +5,29 @@ from __future__ import annotations
 import io
 from typing import Any
 
+#: bytes that are remembered: end-of-file markers are shorter
+_REMEMBERED = 64
+
 
 class Rewound(io.RawIOBase):
-    """``head``, then what ``rest`` has left."""
+    """``head``, then what ``rest`` has left.
+
+    Attributes:
+        last: the last bytes that were read.
+    """
 
     def __init__(self, head: bytes, rest: Any) -> None:
-        self._head, self._rest = head, rest
+        self._head, self._rest, self.last = head, rest, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not self._head:
-            return int(self._rest.readinto(buffer))
-        data = self._head[: len(buffer)]
-        self._head = self._head[len(data) :]
-        buffer[: len(data)] = data
-        return len(data)
+        if self._head:
+            count = min(len(buffer), len(self._head))
+            buffer[:count] = self._head[:count]
+            self._head = self._head[count:]
+        else:
+            count = int(self._rest.readinto(buffer))
+        self.last = (self.last + bytes(buffer[max(0, count - _REMEMBERED) : count]))[-_REMEMBERED:]
+        return count

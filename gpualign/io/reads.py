@@ -9,9 +9,11 @@ from typing import Any, Literal, overload
 from gpualign.errors import InputError, shown_input
 from gpualign.io.alignment import AlignmentReads, dropped_tags
 from gpualign.io.bam_reads import BamChunk, BamReads
+from gpualign.io.cram_input import CramInput
 from gpualign.io.fastx import Chunk, LongRecord, inflated_chunks, parse, read_chunks, stored_chunks
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 #: FASTQ text bytes per base, about; batches are asked for in bases
 _BYTES_PER_BASE = 2
@@ -34,9 +36,10 @@ class ReadSource:
     """The reads of one file.
 
     Args:
-        reference_path, keep_read_groups: as for :class:`AlignmentReads`.
+        reference_path: FASTA for CRAM.
+        keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
-        threads: that inflate bgzf.
+        threads: that inflate bgzf or decode CRAM.
         by_parser: the text is read or joined where it is parsed, in this process while this is open.
 
     Attributes:
@@ -60,18 +63,26 @@ class ReadSource:
         self.header: dict[str, Any] | None = None
         self.paired = False
         self._alignments: AlignmentReads | BamReads | None = None
+        self._cram: CramInput | None = None
         self._file = InputFile(path, threads)
         if self._file.magic.startswith((_BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
             try:
-                if self._file.regular and self._file.magic.startswith(_BAM_MAGIC):
-                    self._alignments = BamReads(self._file, dropped_tags(keep_read_groups))
-                else:
-                    self._alignments = AlignmentReads(self._file, reference_path, keep_read_groups)
+                self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
             except BaseException:
-                self._file.close()
+                self.close()
                 raise
             self.header = self._alignments.header
             self.paired = self._alignments.paired
+
+    def _open_alignments(
+        self, reference_path: str | None, keep_read_groups: bool, threads: int
+    ) -> AlignmentReads | BamReads:
+        if self._file.magic.startswith(_BAM_MAGIC):
+            return BamReads(self._file, dropped_tags(keep_read_groups))
+        if self._file.magic.startswith(_CRAM_MAGIC):
+            self._cram = CramInput(self._file, reference_path, threads)
+            return BamReads(self._cram, dropped_tags(keep_read_groups))
+        return AlignmentReads(self._file, keep_read_groups)
 
     @overload
     def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch]: ...
@@ -101,6 +112,8 @@ class ReadSource:
     def close(self) -> None:
         if isinstance(self._alignments, AlignmentReads):
             self._alignments.close()
+        if self._cram is not None:
+            self._cram.close()
         self._file.close()
 
     def __enter__(self) -> ReadSource:
@@ -136,6 +149,7 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     return header
 
 
+@STEPS.at("parse")
 def to_batch(item: Chunk | BamChunk | SequenceBatch) -> SequenceBatch:
     """Parse a chunk; a batch stays as it is."""
     if isinstance(item, BamChunk):

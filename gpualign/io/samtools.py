@@ -33,7 +33,7 @@ except pysam.SamtoolsError as error:
     sys.exit(str(error))
 """
 #: the kernel's default, 64 KiB, makes two processes wait for each other all the time
-_PIPE_BYTES = 1 << 20
+PIPE_BYTES = 1 << 20
 _JOIN_SECONDS = 5.0
 
 
@@ -45,11 +45,11 @@ class Samtools:
         self._error: BaseException | None = None
         self._messages = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(path=[os.path.abspath(entry) for entry in sys.path]), *arguments],
+            words(*arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            pipesize=_PIPE_BYTES,
+            pipesize=PIPE_BYTES,
             cwd=folder,
             env={**os.environ, "REF_PATH": "./%s", "REF_CACHE": ""},
         )
@@ -83,7 +83,7 @@ class Samtools:
         if self._error is not None and status in (0, -signal.SIGKILL):
             raise self._error
         if status != 0:  # then its output may well have ended in the middle of something
-            raise GpualignError(f"{self._name} failed: {self._reason(status)}")
+            raise GpualignError(f"{self._name} failed: {reason(self._messages, status)}")
 
     def kill(self) -> None:
         """End it at once, from any thread."""
@@ -107,14 +107,6 @@ class Samtools:
             self._error = error
             self._process.kill()  # or it would wait for its reader, and we for it
 
-    def _reason(self, status: int) -> str:
-        """The last thing it said, without the tags that htslib puts in front."""
-        self._messages.seek(0)
-        text = self._messages.read().decode("utf-8", "replace").replace("\\n", "\n")
-        lines = [line.strip(" '\"") for line in text.splitlines()]
-        said = [re.sub(r"^(.*stderr=)?(\[\w+(::\w+)?\] )?(samtools \w+: )?", "", line) for line in lines]
-        return next((line for line in reversed(said) if line), f"exit status {status}")
-
 
 @contextlib.contextmanager
 def run_samtools(arguments: Sequence[str], drain: Callable[[IO[bytes]], None], folder: str) -> Iterator[Samtools]:
@@ -134,3 +126,17 @@ def run_samtools(arguments: Sequence[str], drain: Callable[[IO[bytes]], None], f
             process.finish()
     finally:
         process.abort()
+
+
+def words(*arguments: str) -> list[str]:
+    """The command line of the process."""
+    return [sys.executable, "-c", _PROGRAM.format(path=[os.path.abspath(entry) for entry in sys.path]), *arguments]
+
+
+def reason(messages: IO[bytes], status: int) -> str:
+    """The last thing it said, without the tags that htslib puts in front."""
+    messages.seek(0)
+    text = messages.read().decode("utf-8", "replace").replace("\\n", "\n")
+    lines = [line.strip(" '\"") for line in text.splitlines()]
+    said = [re.sub(r"^(.*stderr=)?(\[\w+(::\w+)?\] )?(samtools \w+: )?", "", line) for line in lines]
+    return next((line for line in reversed(said) if line), f"exit status {status}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from gpualign.engine.gpu.device import Device
 from gpualign.engine.opening import open_backend
 from gpualign.engine.select import parse_device
 from gpualign.engine.stage import Backend, HostedStage
@@ -346,12 +347,22 @@ class Mapper:
 
         return HostedStage(
             cpu=lambda item: after(batch := to_reads(item), on_cpu(batch)),
-            make_kernel=lambda device: make_kernel(device, index, params, pairs),
+            make_kernel=lambda device: self._kernel_on(device, pairs),
             before=before,
             staged=lambda batch, lend: MapBatch.of(batch, pairs is not None, lend),
             cpu_kernel=lambda item: on_cpu(item.batch),
             after=after,
         )
+
+    def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
+        """The device's kernel, which stays there for the next call; in the device's thread."""
+        kept: dict[bool, Any] = device.resident(f"mapper {id(self)}", dict)
+        paired = pairs is not None
+        model, kernel = kept.get(paired, (None, None))
+        if kernel is None or model is not pairs:
+            kernel = make_kernel(device, self._index, self._params, pairs)
+            kept[paired] = pairs, kernel
+        return kernel
 
     def _open(self, reference: Sequences) -> MinimizerIndex:
         seeding, threads = self._params.seeding, self._options.threads

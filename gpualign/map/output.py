@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import parse_read_group, with_comment_tags
 from gpualign.io.alignment_output import AlignmentLayout, open_alignments
+from gpualign.io.bgzf import BgzfWriter
 from gpualign.io.files import Sink
 from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.record_sorter import RecordBatch
@@ -25,20 +26,61 @@ from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 from gpualign.params import RunOptions
-from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.clock import STEPS
 
 #: the length has one byte there, and counts a closing zero
 _LONGEST_BAM_NAME = 254
 _SECONDARY = np.uint16(0x100)
 
 
+class BgzfBlocks(NamedTuple):
+    """Records that are compressed already: uint8, whole blocks."""
+
+    blocks: NDArray[np.uint8]
+
+
 class MappedText(NamedTuple):
     """Bytes of a batch for each output: records, and FASTQ of unmapped and of mapped reads."""
 
-    records: bytes | NDArray[np.uint8] | RecordBatch
+    records: bytes | NDArray[np.uint8] | RecordBatch | BgzfBlocks
     unmapped_reads: bytes = b""
     mapped_reads: bytes = b""
+
+
+@dataclass(frozen=True)
+class RecordsJob:
+    """What is to be written of a batch.
+
+    Attributes:
+        batch: comments are tags, or left out.
+        wanted: uint8 (n,), 1 for the reads whose records are written; None: all.
+        options: of the records, as native functions take them.
+        invalid_comments: that should be tags and are none.
+        unmapped_reads, mapped_reads: as :class:`MappedText` has them.
+    """
+
+    batch: SequenceBatch
+    alignments: Alignments
+    wanted: NDArray[np.uint8] | None
+    options: Mapping[str, Any]
+    invalid_comments: int = 0
+    unmapped_reads: bytes = b""
+    mapped_reads: bytes = b""
+
+    @property
+    def count(self) -> int:
+        """Records that are written."""
+        alignments = self.alignments
+        if self.wanted is None and self.options["secondary_records"]:
+            return len(alignments.flag)
+        written = np.ones(len(alignments.flag), bool)
+        if not self.options["secondary_records"]:
+            written = alignments.flag & _SECONDARY == 0
+        if self.wanted is not None:
+            written &= np.repeat(self.wanted.astype(bool), np.diff(alignments.record_offsets))
+        return int(np.count_nonzero(written))
 
 
 class RecordFormatter:
@@ -64,8 +106,7 @@ class RecordFormatter:
     ) -> None:
         self.index, self.params, self.pairs, self.files = index, params, pairs, files
         self.options, self.layout, self.tagged, self.marking = options, layout, tagged, marking
-        names, offsets = join_bytes([name.encode() for name in index.reference.shown_names])
-        self._reference = (index.reference.native, names, offsets)
+        self._reference = (index.reference.native, *index.reference.shown_name_bytes)
         self._read_group = "" if options.read_group is None else parse_read_group(options.read_group)[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -95,17 +136,37 @@ class RecordFormatter:
         Args:
             lane_group: ID of the read group of these reads; None: that of all.
         """
-        group = self._read_group if lane_group is None else lane_group
+        job = self.job(batch, alignments, lane_group)
+        return self.text(job, self.records(job)), job.invalid_comments
+
+    def job(self, batch: SequenceBatch, alignments: Alignments, lane_group: str | None = None) -> RecordsJob:
+        """What is to be written of a batch; the arguments are those of a call.
+
+        Raises:
+            InputError: a name is longer than BAM holds.
+        """
         files, options = self.files, self.options
         alignments = alignments.with_read_flags(batch.flags)
         with_tags, invalid = self._with_tags(batch)
+        if self.layout.records == "bam":
+            self._check_names(batch)
+        group = self._read_group if lane_group is None else lane_group
+        job = RecordsJob(with_tags, alignments, None, options.native(group, self.index.alt), invalid)
         if not (options.no_unmapped or files.write_reads):
-            return MappedText(self._records(with_tags, alignments, None, group)), invalid
+            return job
         placed = mapped_templates(batch, alignments)
         unmapped = _native.format_fastx(batch.native, 1 - placed, True) if files.unmapped_reads else b""
         mapped = _native.format_fastx(batch.native, placed, True) if files.mapped_reads else b""
         wanted = placed if options.no_unmapped else None
-        return MappedText(self._records(with_tags, alignments, wanted, group), unmapped, mapped), invalid
+        return replace(job, wanted=wanted, unmapped_reads=unmapped, mapped_reads=mapped)
+
+    def text(self, job: RecordsJob, records: NDArray[np.uint8] | BgzfBlocks) -> MappedText:
+        """A batch's bytes with its records, however they were written."""
+        if self.layout.held:
+            assert isinstance(records, np.ndarray)
+            marks = None if self.marking is None else self.marking(records)
+            return MappedText(RecordBatch.of(records, self.layout.sort, marks), job.unmapped_reads, job.mapped_reads)
+        return MappedText(records, job.unmapped_reads, job.mapped_reads)
 
     def _with_tags(self, batch: SequenceBatch) -> tuple[SequenceBatch, int]:
         """The batch with tags for comments, and the number of comments that are none."""
@@ -115,41 +176,33 @@ class RecordFormatter:
             return with_comment_tags(batch, bool(self.options.groups))
         return replace(batch, comments=None, comment_offsets=None), 0
 
-    def _records(
-        self, batch: SequenceBatch, alignments: Alignments, wanted: NDArray[np.uint8] | None, group: str
-    ) -> NDArray[np.uint8] | RecordBatch:
-        """Records of the reads that are wanted; None: of all."""
-        options = self.options
-        if self.layout.records == "paf":
-            text = _native.format_paf(
-                *self._reference, batch.native, alignments.native, options.eqx, options.tags.native["cs"]
-            )
-            lines = _native.count_newlines(text)
-            expected = int(np.count_nonzero(alignments.contig >= 0))
-        else:
-            text, lines = _native.format_sam(
-                *self._reference,
-                batch.native,
-                alignments.native,
-                wanted,
-                options.native(group, self.index.alt),
-            )
-            written = np.ones(len(alignments.flag), bool)
-            if not options.tags.native["secondary_records"]:
-                written = alignments.flag & _SECONDARY == 0
-            if wanted is not None:
-                written &= np.repeat(wanted.astype(bool), np.diff(alignments.record_offsets))
-            expected = int(np.count_nonzero(written))
-        check_count("records", expected, lines)
-        if self.layout.records != "bam":
+    @STEPS.at("format")
+    def records(self, job: RecordsJob) -> NDArray[np.uint8]:
+        """The records of the reads that are wanted."""
+        batch, alignments, form = job.batch, job.alignments, self.layout.records
+        if form == "paf":
+            cs = self.options.tags.native["cs"]
+            text = _native.format_paf(*self._reference, batch.native, alignments.native, self.options.eqx, cs)
+            check_count("records", int(np.count_nonzero(alignments.contig >= 0)), _native.count_newlines(text))
             return np.asarray(text)
-        self._check_names(batch)
-        _, *contigs = self._reference
-        records, count = _native.bam_records(text, *contigs)
-        check_count("records", expected, count)
-        if not self.layout.held:
-            return np.asarray(records)
-        return RecordBatch.of(records, self.layout.sort, None if self.marking is None else self.marking(records))
+        by_lines = form == "bam" and not self.binary_tags(job)
+        arrays = (batch.native, alignments.native, job.wanted, job.options)
+        records, count = _native.format_records(*self._reference, *arrays, form == "bam" and not by_lines)
+        check_count("records", job.count, count)
+        if by_lines:
+            records, count = _native.bam_records(records, *self._reference[1:])
+            check_count("records", job.count, count)
+        return np.asarray(records)
+
+    def for_device(self, job: RecordsJob) -> bool:
+        """Whether a device can write the records: all but those of PAF, with ALT contigs, and with comments in BAM."""
+        if self.layout.records == "paf" or self.index.alt is not None:
+            return False
+        return self.layout.records == "sam" or self.binary_tags(job)
+
+    def binary_tags(self, job: RecordsJob) -> bool:
+        """Whether all tags of a batch are known as values: comments are text, and so is pa."""
+        return job.batch.comments is None and self.index.alt is None
 
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
@@ -195,6 +248,9 @@ class MapOutputs:
         if isinstance(records, RecordBatch):
             assert isinstance(self._alignments, HeldRecords)
             self._alignments.add(records)
+        elif isinstance(records, BgzfBlocks):
+            assert isinstance(self._alignments, BgzfWriter)
+            self._alignments.write_blocks(memoryview(records.blocks))  # type: ignore[arg-type]
         elif len(records):
             self._alignments.write(memoryview(records))  # type: ignore[arg-type]
         for sink, part in zip(self._sinks, reads, strict=True):

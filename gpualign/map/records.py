@@ -69,6 +69,22 @@ class Alignments:
         """int64 (n,): the primary record of each read."""
         return self.record_offsets[:-1]
 
+    def part(self, start: int, end: int) -> Alignments:
+        """The records of reads ``start`` to ``end``; the columns are views."""
+        first, last = int(self.record_offsets[start]), int(self.record_offsets[end])
+        operations = slice(int(self.cigar_offsets[first]), int(self.cigar_offsets[last]))
+        columns = {
+            field.name: getattr(self, field.name)[first:last]
+            for field in fields(self)
+            if not (field.name == "cigar" or field.name.endswith("_offsets"))
+        }
+        return Alignments(
+            **columns,
+            cigar=self.cigar[operations],
+            cigar_offsets=self.cigar_offsets[first : last + 1] - self.cigar_offsets[first],
+            record_offsets=self.record_offsets[start : end + 1] - self.record_offsets[start],
+        )
+
     def with_read_flags(self, flags: NDArray[np.uint16] | None) -> Alignments:
         """The same where the reads' records in the input had flags, uint16 (n,): what the sequencer said is kept."""
         if flags is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -21,12 +22,16 @@ from gpualign.map.observer import duplicates_summary
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page
 from gpualign.map.sample import Lanes, Sample, map_sample, pairs_of, sample_report, warn_of
+from gpualign.map.timeline import timeline_of
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
+from gpualign.streaming.clock import STEPS
 
 #: how much larger batches for GPUs are: there are fewer slow reads at their ends, at which a device waits, for each
 DEVICE_BATCH = 2
 _LONG_READ_BATCH = 8
+#: where the device deflates: it is the faster the more blocks it has at once
+_DEFLATED_BATCH = 4
 
 
 def run_map(
@@ -48,7 +53,10 @@ def run_map(
     sample = Sample(files, records or RecordOptions(), (layout or AlignmentLayout()).of(options.output), options)
     run = RunContext(command, options, (files.reference, *files.files), files.written)
     report = run.report
-    with run.opening(work_of(files.read_files, files.mate_files, params.long_reads)) as opening, ExitStack() as stack:
+    with (
+        run.opening(work_of(files.read_files, files.mate_files, params.long_reads, sample.layout.records)) as opening,
+        ExitStack() as stack,
+    ):
         lanes = Lanes(sample, stack, opening.workers_see)
         if lanes.paired:
             params.check_pairs()
@@ -65,10 +73,12 @@ def run_map(
             reuse_memory(one_heap=True)
         report.stage("device")
         if reads is None:
-            larger = _LONG_READ_BATCH if params.long_reads else DEVICE_BATCH
+            short = _DEFLATED_BATCH if sample.layout.format == "bam" else DEVICE_BATCH
+            larger = _LONG_READ_BATCH if params.long_reads else short
             reads = lanes.items(options.batch_size * (larger if backend.on_gpu else 1))
         pairs, items = pairs_of(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
+        before, start = STEPS.since(), time.perf_counter()
         with run.progress("read") as progress:
             statistics, of_output = map_sample(
                 sample,
@@ -82,9 +92,12 @@ def run_map(
                 lambda: report.stage("mapping"),
             )
         report.stage("output")
+        host, wall = STEPS.since(before), time.perf_counter() - start
     warn_of(statistics, files, params.seeding.full, run.warn)
     report |= sample_report(sample, statistics, pairs, index) | of_output
-    report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in report.fields.get("devices", ())), default=0)}
+    devices = report.fields.get("devices", ())
+    report |= {"timeline": timeline_of(host, devices, wall, options.threads)}
+    report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
     fields = run.finish(statistics.summary(pairs) + duplicates_summary(of_output))
     if files.report_page is not None:
         with open_output(files.report_page) as page:

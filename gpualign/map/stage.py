@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.stage import HostedStage, Lend
+from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.stage import Again, HostedStage, Lend
 from gpualign.errors import check_count
 from gpualign.io.mates import LaneReads, Reads, to_reads
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import DeviceAlignments, LongReadKernel
-from gpualign.map.device.kernel import MapKernel, make_kernel
+from gpualign.map.device.chains import DeviceAlignments
+from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.records import DeviceRecords
-from gpualign.map.output import MappedText, RecordFormatter
+from gpualign.map.device.text import DeviceRecordsText, MapAndTextKernel, TextBatch, TextKernel, usual_bytes
+from gpualign.map.output import BgzfBlocks, MappedText, RecordFormatter, RecordsJob
 from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, StepClock, statistics_of
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 Mapped = tuple[MappedText, MapStatistics]
 
@@ -50,7 +55,8 @@ class Mapping:
             before=self.parse,
             staged=self.staged,
             cpu_kernel=self.map_staged,
-            after=self.write,
+            after=self.write_on_device,
+            inflates=load_nvcomp() is not None,
         )
 
     def map_chunk(self, item: Reads) -> Mapped:
@@ -60,46 +66,92 @@ class Mapping:
 
     def parse(self, item: Reads) -> tuple[Parsed, SequenceBatch]:
         clock = StepClock()
-        batch = to_reads(item)
+        with STEPS.at("parse"):
+            batch = to_reads(item)
         clock.ended("parse")
         return Parsed(batch, clock, item.read_group if isinstance(item, LaneReads) else None), batch
 
-    def staged(self, batch: SequenceBatch, lend: Lend) -> MapBatch:
-        return MapBatch.of(batch, self.formatter.pairs is not None, lend)
+    @STEPS.at("copy")
+    def staged(self, prepared: SequenceBatch | RecordsJob, lend: Lend) -> MapBatch | TextBatch:
+        if isinstance(prepared, SequenceBatch):
+            return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
+        layout, reads, records = self.formatter.layout, prepared.batch, prepared.alignments
+        least = usual_bytes(reads, records, layout.records == "bam")
+        return TextBatch.of(reads, records, prepared.wanted, prepared.options, lend, least)
 
-    def make_kernel(self, device: Device) -> MapKernel | LongReadKernel:
-        return make_kernel(device, self.formatter.index, self.formatter.params, self.formatter.pairs, lent=True)
+    def make_kernel(self, device: Device) -> MapAndTextKernel:
+        formatter, layout = self.formatter, self.formatter.layout
+        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, lent=True)
+        deflate = layout.format == "bam" and not layout.held
+        text = TextKernel(device, formatter.index.reference, layout.records == "bam", deflate)
+        nvcomp = load_nvcomp()
+        return MapAndTextKernel(mapper, text, None if nvcomp is None else InflateKernel(device, nvcomp))
 
+    @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
         return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
 
-    def map_staged(self, item: MapBatch) -> Alignments:
+    def map_staged(self, item: MapBatch | TextBatch) -> Alignments | DeviceRecordsText:
+        if isinstance(item, TextBatch):
+            job = RecordsJob(item.batch, item.alignments, item.wanted, item.options)
+            return DeviceRecordsText((self.formatter.records(job),), False, job.count)
         return self.map_on_cpu(item.batch)
 
     def write(self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords) -> Mapped:
         """What a device found, or a CPU thread, as text."""
+        return self._format(parsed, *self._alignments(parsed, found))
+
+    def write_on_device(
+        self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords
+    ) -> Mapped | Again[Mapped]:
+        """The same, where the device writes the text, too, if it can."""
+        job, statistics = self._job(parsed, *self._alignments(parsed, found))
+        if not self.formatter.for_device(job):
+            return self._written(parsed, job, statistics, self.formatter.records(job))
+
+        def after(written: DeviceRecordsText) -> Mapped:
+            parsed.clock.ended("wait")
+            check_count("records", job.count, written.records)
+            with STEPS.at("copy"):
+                text = written.joined()
+            return self._written(parsed, job, statistics, BgzfBlocks(text) if written.deflated else text)
+
+        parsed.clock.ended("format")
+        return Again(job, after, lambda: self._written(parsed, job, statistics, self.formatter.records(job)))
+
+    def _alignments(
+        self, parsed: Parsed, found: Alignments | DeviceAlignments | DeviceRecords
+    ) -> tuple[Alignments, int]:
+        """All records of a batch, and the number of reads that a device mapped."""
         batch = parsed.batch
         parsed.clock.ended("wait")
         if isinstance(found, Alignments):
-            return self._format(parsed, found, 0)
+            return found, 0
         paired = self.formatter.pairs is not None
-        alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
-        return self._format(parsed, alignments, len(batch) - found.left_count)
+        with STEPS.at("map"):
+            alignments = found.alignments(batch, self.formatter.params, paired, self.map_on_cpu)
+        return alignments, len(batch) - found.left_count
 
     def _format(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> Mapped:
-        formatter, params = self.formatter, self.formatter.params
-        batch, clock = parsed.batch, parsed.clock
-        clock.ended("map")
+        job, statistics = self._job(parsed, alignments, on_gpu)
+        return self._written(parsed, job, statistics, self.formatter.records(job))
+
+    @STEPS.at("format")
+    def _job(self, parsed: Parsed, alignments: Alignments, on_gpu: int) -> tuple[RecordsJob, MapStatistics]:
+        """What is to be written, and counted."""
+        formatter, batch = self.formatter, parsed.batch
+        parsed.clock.ended("map")
         alignments = formatter.finished(batch, alignments)
-        text, invalid_comments = formatter(batch, alignments, parsed.lane_group)
-        clock.ended("format")
+        job = formatter.job(batch, alignments, parsed.lane_group)
         statistics = statistics_of(batch, alignments, formatter.pairs)
         primary = len(alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(batch), primary)
-        return text, replace(
-            statistics,
-            invalid_comments=invalid_comments,
-            long_reads=int(np.count_nonzero(params.chained_as_long(batch.lengths))),
-            on_gpu=on_gpu,
-            seconds=clock.seconds,
-        )
+        long_reads = int(np.count_nonzero(formatter.params.chained_as_long(batch.lengths)))
+        return job, replace(statistics, invalid_comments=job.invalid_comments, long_reads=long_reads, on_gpu=on_gpu)
+
+    def _written(
+        self, parsed: Parsed, job: RecordsJob, statistics: MapStatistics, records: NDArray[np.uint8] | BgzfBlocks
+    ) -> Mapped:
+        text = self.formatter.text(job, records)
+        parsed.clock.ended("format")
+        return text, replace(statistics, seconds=parsed.clock.seconds)

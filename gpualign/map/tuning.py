@@ -52,30 +52,73 @@ def thorough_defines(long_gaps: bool) -> dict[str, str]:
 #: of the kernels that chain reads: warps a block, and blocks a multiprocessor
 CHAIN_WARPS = 4
 CHAIN_BLOCKS = 8
-#: passes over the dynamic programs of a batch: those that take up to so many bytes, by so many warps a multiprocessor
-ALIGN_PASSES = ((1 << 15, 28.0), (1 << 18, 20.0), (1 << 20, 16.0), (1 << 22, 4.0), (80 << 20, 0.06))
+
+
+@dataclass(frozen=True)
+class AlignPass:
+    """A pass over the dynamic programs of a batch that none before it has done.
+
+    Attributes:
+        kernel: of map_chains.cu.
+        least, most: it takes those of more and of up to so many bytes, as a warp needs them.
+        memory: bytes of workspace of each that run at the same time: of a warp, or of a block.
+        warps: of a block that works on one together; 1: each warp works on its own.
+        at_once: how many run at the same time on each multiprocessor.
+    """
+
+    kernel: str
+    least: int
+    most: int
+    memory: int
+    warps: int
+    at_once: float
+
+
+#: lanes of a block that align a stretch together, and of one for the largest
+WIDE_LANES, WIDEST_LANES = 128, 512
+_SMALL, _MIDDLE, _LARGE, _LARGEST = 1 << 15, 1 << 18, 1 << 22, 80 << 20
+ALIGN_PASSES = (
+    AlignPass("align_in_16", 0, _SMALL, _SMALL, 1, 28.0),
+    AlignPass("align_in_32", 0, _SMALL, _SMALL, 1, 28.0),
+    AlignPass("align_stretches", 0, _SMALL, _SMALL, 1, 28.0),
+    AlignPass("align_stretches", _SMALL, _MIDDLE, _MIDDLE, 1, 16.0),
+    AlignPass("align_wide", _MIDDLE, _LARGE // 2, _LARGE, WIDE_LANES // 32, 4.0),
+    AlignPass("align_widest", _MIDDLE, 2 * _LARGEST, _LARGEST, WIDEST_LANES // 32, 0.5),
+)
 
 
 def chain_defines(long_gaps: bool) -> dict[str, str]:
     """Of the kernels that map by chaining, with one price for gaps or two."""
-    return {"LONG_GAPS": str(int(long_gaps))}
+    lanes = {"WIDE_LANES": str(WIDE_LANES), "WIDEST_LANES": str(WIDEST_LANES)}
+    return {"LONG_GAPS": str(int(long_gaps)), **lanes}
+
+
+def text_defines(bam: bool) -> dict[str, str]:
+    """Of the kernels that write records, as SAM lines or BAM's bytes."""
+    return {"FORM": "BamForm" if bam else "SamForm"}
 
 
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines) for shape in _MAP),
     *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_thorough", thorough_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_text", text_defines(bam)) for bam in (False, True)),
+    ("bgzf", {}),
 )
 
 #: a core's rate is of bases of reads
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool) -> Work:
-    """The work on files of reads, which are mapped by chaining or not."""
+def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf") -> Work:
+    """The work on files of reads, which are mapped by chaining or not and written as "sam", "bam" or "paf"."""
     work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
+    writing: tuple[Variant, ...] = (
+        () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
+    )
     if chained:
-        return replace(work, modules=(("map_chains", chain_defines(True)),))
+        return replace(work, modules=(("map_chains", chain_defines(True)), *writing))
     if not longest:
         return replace(work, modules=())
-    return replace(work, modules=(("map", map_shape(longest).defines), ("map_thorough", thorough_defines(False))))
+    modules = (("map", map_shape(longest).defines), ("map_thorough", thorough_defines(False)), *writing)
+    return replace(work, modules=modules)

@@ -17,6 +17,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_cpu(m);
     gpualign::bind_duplicates(m);
     gpualign::bind_distances(m);
+    gpualign::bind_scores(m);
     gpualign::bind_fastx(m);
     gpualign::bind_lcs(m);
     gpualign::bind_mems(m);
@@ -33,6 +34,7 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     gpualign::bind_chain_device(m);
     gpualign::bind_long_reads(m);
     gpualign::bind_sam(m);
+    gpualign::bind_text_device(m);
     gpualign::bind_record_changes(m);
     gpualign::bind_alt_records(m);
     gpualign::bind_split_index(m);

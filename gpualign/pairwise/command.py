@@ -20,6 +20,7 @@ from gpualign.pairwise.params import (
     PairwiseParams,
     take_params,
 )
+from gpualign.pairwise.search.params import SearchParams
 
 
 def _default(name: str) -> Any:
@@ -111,6 +112,12 @@ _PENALTY = _Penalty()
 )
 @click.option("--plot", metavar="FILE", help="Draw a heat map of the identities, too: .png or .svg.")
 @click.option("--no-header", is_flag=True, help="No header line.")
+@click.option("--top", type=int, metavar="N", help="Search: write the N best targets of each query, best first.")
+@click.option("--evalue", type=float, metavar="FLOAT", help="Search: only local alignments of at most this E-value.")
+@click.option(
+    "--min-bits", type=float, metavar="FLOAT", help="Search: only local alignments of at least this bit score."
+)
+@click.option("--min-score", type=float, metavar="FLOAT", help="Search: only targets of at least this score.")
 @click.option("--max-gaps", type=int, metavar="K", help="Allow at most K gaps, of any length, in an alignment.")
 @click.option("--free-start", is_flag=True, help="With --max-gaps: start anywhere in the target.")
 @click.option("--best", is_flag=True, help="With --max-gaps: write only the best target of each query.")
@@ -129,6 +136,11 @@ def command(**values: Any) -> None:
     Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
     left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as the inside.
 
+    With --top, --evalue, --min-bits or --min-score, B.fa is a database to search: FASTA of any size, or a file of
+    `gpualign makedb`. Each query's hits come best first, of equal scores in input order, with E-values and bit scores
+    where NCBI publishes the constants. BLAST's gap costs 11/1 are --gapopen 12 --gapext 1 here. Low complexity is not
+    masked.
+
     I in a CIGAR consumes the query, as in SAM; vsearch's caln has it the other way round. Coordinates are 1-based and
     inclusive, except in PAF.
 
@@ -136,6 +148,7 @@ def command(**values: Any) -> None:
     Examples:
       gpualign pairwise genes.fa --id 0.97 -o similar.tsv
       gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
+      gpualign pairwise --mode local --top 10 --evalue 1e-3 --matrix BLOSUM62 --gapopen 12 --gapext 1 q.fa db.fa.gz
       gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
       gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
@@ -143,13 +156,20 @@ def command(**values: Any) -> None:
     selection = PairSelection(values.pop("pairs"), values.pop("one_to_one"), values.pop("include_self"))
     files = PairFiles(values.pop("queries"), values.pop("targets"), selection)
     output = _take_output(values)
+    search = SearchParams(**{name: values.pop(name) for name in ("top", "evalue", "min_bits", "min_score")})
     params = _take_params(values)
     output.check(files, params, options.output_format)
     if isinstance(params, GapsParams):
+        search.refuse_bounded_gaps()
         from gpualign.bounded_gaps.run import run_max_gaps
 
         run_max_gaps(files, params, options, output.header, output.resume)
+    elif search.given:
+        from gpualign.pairwise.search.run import run_search
+
+        run_search(files, params, search, output, options)
     else:
+        output.check_no_search()
         from gpualign.pairwise.run import run_pairwise
 
         run_pairwise(files, params, output, options)

@@ -11,14 +11,24 @@ from gpualign.io import table
 from gpualign.io.table import Column, Names
 from gpualign.io.table_output import Kind
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, VSEARCH_FIELDS, PairwiseOutput, PairwiseParams
+from gpualign.pairwise.params import (
+    DEFAULT_COLUMNS,
+    SCORE_COLUMNS,
+    SEARCH_FIELDS,
+    PairwiseOutput,
+    PairwiseParams,
+    column_of,
+)
 from gpualign.sequences.matrices import Scoring
 
 #: minimap2's value for "no mapping quality"
 _PAF_QUALITY = 255
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("query", "target", "strand", "qstrand", "tstrand", "cigar", "caln"), "text"),
-    **dict.fromkeys(("score", "identity", "id0", "id1", "id2", "id3", "id4", "pctgaps", "qcov", "tcov"), "number"),
+    **dict.fromkeys(
+        ("score", "identity", "id0", "id1", "id2", "id3", "id4", "pctgaps", "qcov", "tcov", "pident"), "number"
+    ),
+    **dict.fromkeys(SEARCH_FIELDS, "number"),
 }
 _DELETE_INSERT = np.array([0, 2, 1], np.uint32)
 
@@ -30,36 +40,53 @@ def names_of(output: PairwiseOutput, params: PairwiseParams) -> tuple[str, ...]:
 
 def columns_of(output: PairwiseOutput, params: PairwiseParams) -> dict[str, Kind]:
     """The same, and what they hold."""
-    return {name: _KINDS.get(VSEARCH_FIELDS.get(name, name), "integer") for name in names_of(output, params)}
+    return {name: _KINDS.get(column_of(name), "integer") for name in names_of(output, params)}
 
 
 class PairFormat:
-    """Turns alignments into lines of the layout that the parameters ask for."""
+    """Turns alignments into lines of the layout that the parameters ask for.
+
+    Args:
+        significance: gives the columns ``evalue`` and ``bits``, where they are known.
+    """
 
     def __init__(
-        self, output: PairwiseOutput, params: PairwiseParams, scoring: Scoring, queries: list[str], targets: list[str]
+        self,
+        output: PairwiseOutput,
+        params: PairwiseParams,
+        scoring: Scoring,
+        queries: list[str],
+        targets: list[str],
+        significance: Callable[[Alignments], dict[str, Column]] | None = None,
     ) -> None:
-        self._output, self._params, self._scoring = output, params, scoring
+        self._output, self._params, self._scoring, self._significance = output, params, scoring, significance
         self._queries, self._targets = Names(queries), Names(targets)
         self._columns = names_of(output, params)
 
     def lines(self, alignments: Alignments) -> bytes:
         """One line per alignment."""
-        rows = _Rows(alignments, self._params, self._scoring, self._queries, self._targets)
+        known = {} if self._significance is None else self._significance(alignments)
+        rows = _Rows(alignments, self._params, self._scoring, self._queries, self._targets, known)
         if self._output.layout == "paf":
             columns = rows.paf()
         elif self._output.layout == "blast6":
             columns = rows.blast6()
         else:
-            columns = [rows.column(VSEARCH_FIELDS.get(name, name), name) for name in self._columns]
+            columns = [rows.column(column_of(name), name) for name in self._columns]
         return table.format_rows(columns, len(alignments))
 
 
 class _Rows:
     def __init__(
-        self, alignments: Alignments, params: PairwiseParams, scoring: Scoring, queries: Names, targets: Names
+        self,
+        alignments: Alignments,
+        params: PairwiseParams,
+        scoring: Scoring,
+        queries: Names,
+        targets: Names,
+        known: dict[str, Column],
     ) -> None:
-        self.all, self.params, self.scoring = alignments, params, scoring
+        self.all, self.params, self.scoring, self.known = alignments, params, scoring, known
         self.queries, self.targets = queries, targets
         self.measures = Measures(alignments, params.mode) if alignments.spans is not None else None
 
@@ -82,6 +109,8 @@ class _Rows:
         }
         if field in simple:
             return simple[field]()
+        if field in self.known:
+            return self.known[field]
         return self._alignment_column(field)
 
     def _alignment_column(self, field: str) -> Column:
@@ -106,6 +135,8 @@ class _Rows:
             return table.fixed(100 * measures.identity(self.params.identity_definition), 2)
         if field.startswith("id") and field[2:].isdigit():
             return table.fixed(100 * measures.identity(int(field[2:])), 2)
+        if field == "pident":  # BLAST has three decimals
+            return table.fixed(100 * measures.identity(1), 3)
         if field in ("cigar", "caln"):
             return self.cigar(swapped=field == "caln")
         aligned = (measures.matches + measures.mismatches).astype(np.float64)
@@ -167,6 +198,6 @@ class _Rows:
             table.integers(end),
             table.integers(np.where(minus, last, first)),
             table.integers(np.where(minus, first, last)),
-            table.constant("-1", len(self.all)),
-            table.constant("0", len(self.all)),
+            self.known.get("evalue", table.constant("-1", len(self.all))),
+            self.known.get("bits", table.constant("0", len(self.all))),
         ]

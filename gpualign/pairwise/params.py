@@ -10,7 +10,7 @@ from gpualign.errors import UsageError, check_range
 from gpualign.io.pair_inputs import PairFiles
 from gpualign.io.pair_params import ENDS, PairParams
 
-Kernel = Literal["auto", "lazy", "rscan", "dscan", "tiled"]
+Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 MatrixShape = Literal["square", "lower"]
 MatrixValue = Literal["distance", "identity", "score"]
 
@@ -24,7 +24,7 @@ DEFAULT_COLUMNS = (
 )
 SCORE_COLUMNS = ("query", "target", "score", "qlen", "tlen", "strand")
 #: columns that a score is enough for
-_SCORED = {*SCORE_COLUMNS, "qstrand", "tstrand"}
+_SCORED = {*SCORE_COLUMNS, "qstrand", "tstrand", "evalue", "bits"}
 #: vsearch's names of user fields and the columns they are here
 VSEARCH_FIELDS = {
     "query": "query",
@@ -58,7 +58,30 @@ VSEARCH_FIELDS = {
     "id3": "id3",
     "id4": "id4",
 }
-USER_FIELDS = sorted(set(VSEARCH_FIELDS) | set(DEFAULT_COLUMNS))
+#: BLAST's names of columns (``-outfmt 6``) and what they are here
+BLAST_FIELDS = {
+    "qseqid": "query",
+    "sseqid": "target",
+    "length": "alnlen",
+    "mismatch": "mismatches",
+    "gapopen": "gapopens",
+    "sstart": "tstart",
+    "send": "tend",
+    "slen": "tlen",
+    "nident": "matches",
+    "bitscore": "bits",
+}
+#: columns of a search alone
+SEARCH_FIELDS = ("evalue", "bits")
+_COLUMN_OF = VSEARCH_FIELDS | BLAST_FIELDS
+USER_FIELDS = sorted({*_COLUMN_OF, *DEFAULT_COLUMNS, *SEARCH_FIELDS, "pident"})
+
+
+def column_of(field: str) -> str:
+    """The column that vsearch's, BLAST's or our own name means."""
+    return _COLUMN_OF.get(field, field)
+
+
 _NO_IDENTITY = "--score-only finds no identity: leave out --id and --plot"
 
 
@@ -229,8 +252,19 @@ class PairwiseOutput:
         if self.layout == "matrix" and self.matrix_value != "score":
             raise UsageError(f"--score-only finds no {self.matrix_value}: give --matrix-value score")
         for column in self.columns or ():
-            if VSEARCH_FIELDS.get(column, column) not in _SCORED:
+            if column_of(column) not in _SCORED:
                 raise UsageError(f"--score-only finds no {column!r}")
+
+    def check_no_search(self) -> None:
+        """Raises UsageError: a column that only a search has."""
+        for column in self.columns or ():
+            if column_of(column) in SEARCH_FIELDS:
+                raise UsageError(f"{column} is of a search: give --top, --evalue, --min-bits or --min-score")
+
+    @property
+    def names_statistics(self) -> bool:
+        """Whether a column is an E-value or a bit score."""
+        return any(column_of(column) in SEARCH_FIELDS for column in self.columns or ())
 
     def needed(self, params: PairwiseParams) -> PairwiseParams:
         """The parameters, for scores alone where nothing else is written."""

@@ -39,6 +39,8 @@ class PairwiseShape:
     warps: int = 2000
     lazy_rate: float = 9.4e12
     lazy_warp_rate: float = 14e9
+    lanes_rate: float = 5.8e12
+    lanes_warp_rate: float = 5e9
     tiled_rate: float = 2.6e12
     tiled_warp_rate: float = 4e9
     rscan_rate: float = 2.0e12
@@ -61,8 +63,32 @@ def pairwise_defines(affine: bool) -> dict[str, str]:
     return {"AFFINE": str(int(affine))}
 
 
-VARIANTS: tuple[Variant, ...] = tuple(
-    (source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)
+@dataclass(frozen=True)
+class LaneShape:
+    """How ``cuda/pairwise_lanes.cu`` spreads a query: lanes of a group, rows of a lane in registers."""
+
+    lanes: int
+    rows: int
+
+
+LANES_MODULE = "pairwise_lanes"
+#: as many rows as registers allow, and fewer lanes or rows for shorter queries
+LANE_SHAPES = tuple(
+    LaneShape(lanes, rows) for lanes, rows in ((8, 16), (8, 24), (8, 32), (16, 24), (16, 32), (32, 24), (32, 32))
+)
+#: penalties of a gap's first and further symbols for which wheels have kernels: BLAST's 11/1 and 10/1
+_PREBUILT_GAPS = ((12, 1), (11, 1))
+
+
+def lanes_defines(shape: LaneShape, gap_open: int, gap_extend: int, ends: int) -> dict[str, str]:
+    """Macros of :data:`LANES_MODULE`; ``ends``: 0 anywhere, 1 in the corners, 2 on the borders."""
+    values = {"LANES": shape.lanes, "ROWS": shape.rows, "OPEN": gap_open, "EXTEND": gap_extend, "ENDS": ends}
+    return {name: str(value) for name, value in values.items()}
+
+
+VARIANTS: tuple[Variant, ...] = (
+    *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
+    *((LANES_MODULE, lanes_defines(shape, *gaps, 0)) for gaps in _PREBUILT_GAPS for shape in LANE_SHAPES),
 )
 
 #: a core's rate is of cells of Needleman-Wunsch scores with affine gaps

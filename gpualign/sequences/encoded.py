@@ -56,8 +56,13 @@ class EncodedSequences:
         return EncodedSequences(self.names, codes, self.offsets)
 
 
-def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None = None) -> EncodedSequences:
+def encode(
+    batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None = None, named: bool = True
+) -> EncodedSequences:
     """Join parsed batches and translate their symbols.
+
+    Args:
+        named: else ``names`` stays empty, where there are too many to make a text of each.
 
     Raises:
         InputError: a symbol that the scoring does not know; the message names the record and the symbol.
@@ -72,7 +77,8 @@ def encode(batches: Iterable[SequenceBatch], scoring: Scoring, path: str | None 
             record = int(np.searchsorted(batch.base_offsets, bad[0], side="right")) - 1
             symbol = chr(batch.bases[bad[0]])
             raise InputError(f"record '{batch.name(record)}': symbol {symbol!r} is not in {scoring.name}", path)
-        names.extend(batch.name(i) for i in range(len(batch)))
+        if named:
+            names.extend(batch.name(i) for i in range(len(batch)))
         codes.append(translated)
         lengths.append(batch.lengths)
     if not codes:

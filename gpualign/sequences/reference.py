@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.sequences.batch import join_bytes
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Reference:
     def shown_names(self) -> list[str]:
         """The names as text for UTF-8 output: what a file says in UTF-8 stays as it is, any other text is Latin-1."""
         return [_as_text(name) for name in self.names]
+
+    @cached_property
+    def shown_name_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The same in UTF-8, one after the other, and where each begins."""
+        return join_bytes([name.encode() for name in self.shown_names])
 
     @property
     def bases(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 #: told of each interval (start, end) on the clock of ``time.perf_counter``
 Listener = Callable[[float, float], None]
@@ -63,5 +63,38 @@ class HostClock:
                 listener(start, now)
 
 
+class StepTimes:
+    """Seconds of the process's threads by what they did; within another step a step takes its time from that."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: dict[str, float] = {}
+        self._thread = threading.local()
+
+    @contextlib.contextmanager
+    def at(self, step: str) -> Iterator[None]:
+        """The calling thread is at this step."""
+        inside = getattr(self._thread, "inside", [])
+        self._thread.inside = inside
+        start = time.perf_counter()
+        inside.append(0.0)
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            own = seconds - inside.pop()
+            if inside:
+                inside[-1] += seconds
+            with self._lock:
+                self._seconds[step] = self._seconds.get(step, 0.0) + own
+
+    def since(self, before: Mapping[str, float] | None = None) -> dict[str, float]:
+        """{step: seconds}, less what there was before."""
+        with self._lock:
+            return {step: seconds - (before or {}).get(step, 0.0) for step, seconds in self._seconds.items()}
+
+
+#: of this process
+STEPS = StepTimes()
 #: of this process, whose main thread is at work
 HOST = HostClock(working=1)

@@ -35,7 +35,7 @@ def verify(
     candidates: ArrayLike | None = None,
     *,
     max_errors: int | None = None,
-    error_rate: float = VerifyParams.error_rate,
+    error_rate: float | None = VerifyParams.error_rate,
     mode: Mode = VerifyParams.mode,
     strand: Strand = "plus",
     cigar: bool = False,
@@ -43,7 +43,7 @@ def verify(
     threads: int = 0,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
-    """Edit distance of queries to regions of targets, within a limit (Myers 1999; docs/verify.md).
+    """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/verify.md).
 
     >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
     >>> hits["distance"].tolist(), hits["strand"].tolist(), hits["cigar"].tolist()
@@ -62,7 +62,7 @@ def verify(
         candidates: int (n, 4), rows of query, target, start, end: numbers of sequences, then a half-open region,
             clipped to its target. None: query i with the whole of target i.
         max_errors: most insertions, deletions and substitutions of a pair; -1: no limit; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the query's length, rounded down.
+        error_rate: most errors as a share of the query's length, rounded down; None: no limit.
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
         cigar: also give the alignment, as text with = X I D; None beyond the limit.

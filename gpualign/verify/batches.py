@@ -87,8 +87,10 @@ class Lines:
 
 def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.int32]:
     """int32 (n,): most errors of queries of these lengths."""
-    if params.max_errors is not None:
-        return np.full(len(lengths), NO_LIMIT if params.max_errors < 0 else params.max_errors, np.int32)
+    if params.max_errors is not None and params.max_errors >= 0:
+        return np.full(len(lengths), params.max_errors, np.int32)
+    if params.max_errors is not None or params.error_rate is None:
+        return np.full(len(lengths), NO_LIMIT, np.int32)
     return edits_within(params.error_rate, lengths).astype(np.int32)
 
 

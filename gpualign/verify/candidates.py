@@ -159,7 +159,7 @@ def _read_lines(
 def _read_alignments(file: InputFile, grouped: bool, queries: Any, targets: Any) -> Iterator[Candidates]:
     import pysam
 
-    from gpualign.io.alignment import HtslibInput
+    from gpualign.io.htslib_input import HtslibInput
 
     path = file.path
     rows: list[tuple[int, int, int, int, int, int, int]] = []

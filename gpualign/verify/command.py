@@ -26,10 +26,9 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     "-e",
     "--error-rate",
     type=float,
-    default=default_of(VerifyParams, "error_rate"),
-    show_default=True,
     metavar="RATE",
-    help="Maximum errors as a share of the query's length, rounded down; -k overrides it.",
+    help="Maximum errors as a share of the query's length, rounded down; -k overrides it. Without either, every "
+    "distance is exact, however large.",
 )
 @click.option(
     "-m",
@@ -59,7 +58,7 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 @table_option
 @run_options
 def command(**values: Any) -> None:
-    """Verify candidate regions: the edit distance of each query to its region, within a limit.
+    """Verify candidate regions: the edit distance of each query to its region, exact or within a limit.
 
     QUERIES are reads in any format that `map` reads, also several files with commas between them. Mates that share a
     name are called NAME/1 and NAME/2 here.

@@ -21,7 +21,7 @@ class VerifyParams:
 
     Attributes:
         max_errors: most errors of a pair; -1: no limit; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the query's length, rounded down.
+        error_rate: most errors as a share of the query's length, rounded down; None: no limit.
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start) or "global" (all of it).
         strand: "given" by the candidates (both where they say nothing; plus without candidates), or that for all.
         cigar: also give the alignment.
@@ -30,16 +30,20 @@ class VerifyParams:
     """
 
     max_errors: int | None = None
-    error_rate: float = 0.1
+    error_rate: float | None = None
     mode: Mode = "infix"
     strand: Strand = "given"
     cigar: bool = False
     best: int | None = None
     all_pairs: bool = False
 
+    @property
+    def limited(self) -> bool:
+        return self.error_rate is not None if self.max_errors is None else self.max_errors >= 0
+
     def __post_init__(self) -> None:
         check_range("max errors (-1: no limit)", self.max_errors or 0, -1, NO_LIMIT)
-        if not 0.0 <= self.error_rate <= 1.0:
+        if self.error_rate is not None and not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
         if self.mode not in MODES:

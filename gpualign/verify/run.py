@@ -80,7 +80,8 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
     if totals["clipped"]:
         run.warn(f"{counted(totals['clipped'], 'region')} reached beyond the target's end: clipped")
     pairs = counted(totals["candidates"], "pair")
-    return run.finish(f"{pairs}, {totals['hits']:,} within the limit, on {run.device}", **totals)
+    within = f", {totals['hits']:,} within the limit" if params.limited else ""
+    return run.finish(f"{pairs}{within}, on {run.device}", **totals)
 
 
 def work_of(files: VerifyFiles) -> Work:

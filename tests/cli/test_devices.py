@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from unittest.mock import ANY
 
 import pytest
@@ -140,3 +141,23 @@ def agrees(device):
 
 def differs(device):
     raise DeviceError("results differ")
+
+
+def test_kernels_of_a_wheel(monkeypatch, tmp_path, capsys):
+    """Those of these sources are taken, others are not, and what is of older sources goes."""
+    folder, wheel = tmp_path / "prebuilt", tmp_path / "a.whl"
+    folder.mkdir()
+    monkeypatch.setattr(compiler, "prebuilt_directory", lambda: folder)
+    path = compiler.prebuilt_path("lcs_trace", compiler.source_key("lcs_trace", {}))
+    (folder / "lcs_trace-old.fatbin").write_bytes(b"old")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in (path.name, "lcs_trace-0123.fatbin", "release"):
+            archive.writestr(f"gpualign/cuda/prebuilt/{name}", b"13.0")
+    monkeypatch.setattr("sys.argv", ["prebuild", "--wheel", str(wheel)])
+    prebuild.main()
+    assert sorted(file.name for file in folder.iterdir()) == [path.name, "release"]
+    assert compiler.compile_module("lcs_trace", "sm_90") == b"13.0"
+    assert f"1 of {len(prebuild.variants())} kernels from" in capsys.readouterr().out
+    wheel.write_bytes(b"no archive")
+    with pytest.raises(DeviceError, match="cannot read"):
+        prebuild.main()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign import distances
+from gpualign import distances, scores
 from gpualign.distances.foreign import device_array
-from gpualign.errors import UsageError
+from gpualign.errors import InputError, UsageError
 from tests.helpers.distance_cases import DNA, expected
 
 
@@ -91,3 +91,18 @@ def test_sequences_and_matrix_stay_on_the_gpu(driver: Any) -> None:
     assert np.array_equal(driver.from_device(few, (3, 3), np.int32), expected(unsorted, unsorted))
     with pytest.raises(UsageError, match="int32 of shape"):
         distances(unsorted, out=Foreign(int(few), (3, 2), "<i4"), device="cuda:0")
+
+
+@pytest.mark.gpu
+def test_scores_stay_on_the_gpu(driver: Any) -> None:
+    rng = np.random.default_rng(2)
+    queries, targets = (np.frombuffer(DNA.encode(), np.uint8)[rng.integers(0, 4, (n, 70))] for n in (30, 200))
+    memory = [driver.to_device(array) for array in (queries, targets)]
+    on_gpu = [Foreign(int(at), array.shape, "|u1") for at, array in zip(memory, (queries, targets), strict=True)]
+    out = driver.mem_alloc(4 * 30 * 200)
+    scores(*on_gpu, out=Foreign(int(out), (30, 200), "<i4"), device="cuda:0")
+    assert np.array_equal(driver.from_device(out, (30, 200), np.int32), scores(queries, targets, device="cpu"))
+    queries[3, 5] = ord("!")
+    bad = driver.to_device(queries)
+    with pytest.raises(InputError, match="does not score '!'"):
+        scores(Foreign(int(bad), queries.shape, "|u1"), on_gpu[1], device="cuda:0")

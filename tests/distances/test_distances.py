@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import edlib
 import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
@@ -119,3 +120,42 @@ def test_one_long_pair(alphabet: str, rate: float, length: int) -> None:
         for limit in (distance, max(0, distance - 1), 2 * distance, distance // 2):
             found: Any = distances([query], [text], max_errors=limit, device="cpu")
             assert found.values.tolist() == [[distance if distance <= limit else -1]]
+
+
+@pytest.mark.parametrize("mode", ["global", "indel"])
+@pytest.mark.parametrize(("length", "alphabet"), [(600, DNA), (9000, DNA), (5000, WORDS)])
+def test_few_long_pairs(device: str, mode: Any, length: int, alphabet: str) -> None:
+    """Which a device's blocks share."""
+    queries, targets = related_sets(length, alphabet, length // 2, length, count=5)
+    queries, targets = [*queries, ""], [*targets, "", alphabet[0]]
+    matrix = expected(queries, targets, mode)
+    assert np.array_equal(distances(queries, targets, mode=mode, device=device), matrix)
+    limit = int(np.median(matrix))
+    within = distances(queries, targets, mode=mode, max_errors=limit, device=device)
+    assert np.array_equal(within, np.where(matrix <= limit, matrix, -1))
+    best: Any = distances(queries, targets, mode=mode, nearest=2, device=device)
+    assert np.array_equal(best.target, nearest_of(matrix, 2))
+    pairs: Any = distances(queries, targets, mode=mode, max_errors=limit, sparse=True, device=device)
+    assert np.array_equal(np.stack([pairs.query, pairs.target]), np.nonzero(matrix <= limit))
+
+
+def test_a_pair_longer_than_a_thread_s(device: str) -> None:
+    rng = random.Random(8)
+    text = "".join(rng.choices(DNA, k=60_000))
+    changed = mutate(rng, text, 0.03, DNA)
+    expected_distance = edlib.align(text, changed, task="distance")["editDistance"]
+    assert np.asarray(distances([text], [changed], device=device)).tolist() == [[expected_distance]]
+
+
+@pytest.mark.parametrize("alphabet", [DNA, CODE_POINTS])
+@pytest.mark.parametrize("rate", [0.0, 0.001, 0.01, 0.02])
+def test_long_pairs_with_few_errors(alphabet: str, rate: float) -> None:
+    rng = random.Random(int(1e4 * rate))
+    text = "".join(rng.choices(alphabet, k=12_000))
+    changed = mutate(rng, text, rate, alphabet)
+    for pair in ((text, changed), (changed + alphabet[0] * 20, text), (text, text[40:] + text[:40])):
+        wanted = Levenshtein.distance(*pair)
+        ours = [distances([pair[0]], [pair[1]], max_errors=most, device="cpu")[0, 0] for most in (None, wanted)]
+        assert ours == [wanted, wanted]
+        if wanted:
+            assert distances([pair[0]], [pair[1]], max_errors=wanted - 1, device="cpu")[0, 0] == -1

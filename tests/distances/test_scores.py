@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cdist
 
 from gpualign import scores
+from gpualign.distances import ways
+from gpualign.engine.cuda import CudaBackend
 from gpualign.errors import InputError, UsageError
 from tests.helpers.distance_cases import CODE_POINTS, DNA, related_sets
 
@@ -74,6 +77,25 @@ def test_a_set_with_itself_pairs_each_once(device: str) -> None:
     assert best.target.tolist() == [[1], [0], [0]]
 
 
+def test_a_device_that_is_asked_for_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Way:
+        def matrix(self, out: Any) -> None:
+            out[:] = 7
+
+    def on_devices(problem: Any, devices: Any, report: Any) -> Any:
+        asked.append((len(problem.queries), len(problem.targets)))
+        return Way()
+
+    backend = CudaBackend.__new__(CudaBackend)
+    backend.devices = [object()]  # type: ignore[list-item]
+    monkeypatch.setattr(ways, "backend_for", lambda options, work: backend)
+    monkeypatch.setattr(ways, "scores_on", on_devices)
+    assert np.asarray(scores(["ACGT"], ["A", "CC"], device="cuda:0")).tolist() == [[7, 7]]
+    assert asked == [(1, 2)]
+
+
 def test_what_cannot_be_scored_is_refused() -> None:
     with pytest.raises(InputError, match=r"sequence 1: match/mismatch does not score '!'"):
         scores(["ACGT", "AC!T"], device="cpu")
@@ -83,3 +105,22 @@ def test_what_cannot_be_scored_is_refused() -> None:
         scores(["A"], sparse=True)
     with pytest.raises(UsageError, match="mode must be one of"):
         scores(["A"], mode="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["global", "semi-global", "local"])
+@pytest.mark.parametrize(("open_", "extend"), [(10, 10), (10, 1)])
+def test_empty_sequences_cost_a_gap_or_nothing(device: str, mode: Any, open_: int, extend: int) -> None:
+    found = scores(["", "ACG"], ["AC", "", "ACG"], mode=mode, gap_open=open_, gap_extend=extend, device=device)
+    of_three = -(open_ + 2 * extend) if mode == "global" else 0
+    of_two = -(open_ + extend) if mode == "global" else 0
+    two_of_three = 10 - (open_ if mode == "global" else 0)
+    assert np.asarray(found).tolist() == [[of_two, 0, of_three], [two_of_three, of_three, 15]]
+
+
+@pytest.mark.parametrize("spread", [0, 200])
+def test_more_targets_than_lanes_and_queries_of_several_widths(device: str, spread: int) -> None:
+    rng = random.Random(spread)
+    queries = ["".join(rng.choices(DNA, k=150 + rng.randint(0, 10 * spread))) for _ in range(7)]
+    targets = ["".join(rng.choices(DNA, k=150 + rng.randint(0, spread))) for _ in range(140)]
+    found = scores(queries, targets, gap_open=10, gap_extend=2, device=device, threads=2)
+    assert np.array_equal(found, aligned(queries, targets, "global", 10, 2, NUCLEOTIDES))

@@ -17,6 +17,17 @@ def test_intervals():
     assert total([(0, 2), (3, 4)]) == 3
 
 
+def test_many_short_intervals_are_not_summed_up_with_each_one(monkeypatch):
+    folds = []
+    fold = Timeline.fold
+    monkeypatch.setattr(Timeline, "fold", lambda self, until=float("inf"): (folds.append(until), fold(self, until)))
+    timeline = Timeline()
+    for i in range(20_000):
+        timeline.add("kernel", i * 1e-5, i * 1e-5 + 5e-6)
+    assert len(folds) < 10
+    assert timeline.summary()["kernel_s"] == pytest.approx(0.1)
+
+
 def test_timeline_tells_hidden_copies():
     timeline = Timeline()
     timeline.add("copy", 0.0, 1.0)  # nothing to hide behind
@@ -66,3 +77,14 @@ def test_timeline_folds_long_runs():
     assert summary["kernel_s"] == pytest.approx(3750)
     assert summary["copy_s"] == pytest.approx(2500)
     assert summary["copy_hidden_s"] == pytest.approx(1250)
+
+
+def test_many_intervals_of_a_short_time_are_summed_up_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    folds: list[float] = []
+    fold = Timeline.fold
+    monkeypatch.setattr(Timeline, "fold", lambda self, until=float("inf"): folds.append(until) or fold(self, until))
+    timeline = Timeline()
+    for i in range(20_000):
+        timeline.add("kernel" if i % 2 else "copy", i * 1e-4, (i + 1) * 1e-4)
+    assert 0 < len(folds) < 8
+    assert timeline.summary()["kernel_s"] == pytest.approx(1.0)

@@ -87,6 +87,7 @@ ROLES = [
     Role("pairwise list", "table", "pairwise {folder}/reads.fq --pairs {input}", "pairs", PAIRS),
     Role("pairwise matrix", "table", "pairwise {folder}/reads.fq --matrix {input}", None, MATRIX, ("file",)),
     Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
+    Role("pairwise --top", "reads", "pairwise --top 3 {folder}/one.fq {input}", "pairs"),
     Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
     Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
 ]
@@ -402,6 +403,15 @@ SITUATIONS = [
         "mems -i {folder}/ref.gpi {folder}/one.fa {folder}/reads.fq",
         3,
         "another reference",
+    ),
+    *(
+        Situation(f"database {what}", f"pairwise --top 3 {{folder}}/one.fq {{folder}}/{name}.gpdb", 3, sentence)
+        for what, name, sentence in (
+            ("cut short", "cut", "damaged"),
+            ("of another format version", "old", "format version 0"),
+            ("with a changed bit", "changed", "damaged: checksum of the"),
+            ("with two bytes after it", "longer", "after the header instead of"),
+        )
     ),
     Situation("malformed read group", "map -R RG {folder}/ref.fa {folder}/reads.fq", 2, "must start with '@RG'"),
     Situation(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from gpualign.io.fastx import read_batches
+from gpualign.pairwise.search.database_file import write_database
 from tests.helpers.files import Record, fasta, fastq
 from tests.helpers.sequences import random_text, reverse_complement
 
@@ -41,12 +43,18 @@ def write_good_inputs(folder: Path) -> None:
     (folder / "protein.fa").write_bytes(b">p\nMKLVINGKTLKGEITVEG\n")
     (folder / "places.tsv").write_bytes(PLACES)
     (folder / "pairs.tsv").write_bytes(PAIRS)
-    index = _index(folder / "ref.fa", folder / "ref.gpi")
-    (folder / "old.gpi").write_bytes(index[:8] + bytes(4) + index[12:])
-    (folder / "cut.gpi").write_bytes(index[: len(index) // 2])
-    middle = len(index) // 2
-    (folder / "changed.gpi").write_bytes(index[:middle] + bytes([index[middle] ^ 16]) + index[middle + 1 :])
-    (folder / "longer.gpi").write_bytes(index + bytes(2))
+    database = folder / "reads.gpdb"
+    write_database(read_batches(str(folder / "reads.fq"), alphabet="any"), str(database))
+    _write_damaged(database.read_bytes(), folder, "gpdb")
+    _write_damaged(_index(folder / "ref.fa", folder / "ref.gpi"), folder, "gpi")
+
+
+def _write_damaged(good: bytes, folder: Path, kind: str) -> None:
+    middle = len(good) // 2
+    (folder / f"old.{kind}").write_bytes(good[:8] + bytes(4) + good[12:])
+    (folder / f"cut.{kind}").write_bytes(good[:middle])
+    (folder / f"changed.{kind}").write_bytes(good[:middle] + bytes([good[middle] ^ 16]) + good[middle + 1 :])
+    (folder / f"longer.{kind}").write_bytes(good + bytes(2))
 
 
 def _index(reference: Path, path: Path) -> bytes:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import array
+import contextlib
+import os
 import random
+import threading
 from dataclasses import fields
 from pathlib import Path
 
@@ -50,7 +53,7 @@ def write_bam(path: Path, count: int, mode: str = "wb", qualities: bool = True) 
 
 def by_htslib(path: Path, keep_read_groups: bool = True) -> SequenceBatch:
     with InputFile(str(path)) as file:
-        reads = AlignmentReads(file, None, keep_read_groups)
+        reads = AlignmentReads(file, keep_read_groups)
         batches = list(reads.items(1 << 30))
         reads.close()
     return join_batches(batches)
@@ -115,3 +118,84 @@ def read_all(path: Path, bases: int) -> None:
     with ReadSource(str(path), threads=2) as source:
         for item in source.reads(bases):
             to_batch(item)
+
+
+def through_a_pipe(data: bytes) -> tuple[list[SequenceBatch], type]:
+    """Batches of standard input, and of what kind its items were."""
+    reading, writing = os.pipe()
+
+    def feed() -> None:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as out:
+            out.write(data)
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    try:
+        with ReadSource(f"/dev/fd/{reading}", threads=2) as source:
+            items = list(source.reads(1 << 22))
+    finally:
+        os.close(reading)
+        feeder.join()
+    return [to_batch(item) for item in items], type(items[0])
+
+
+@pytest.mark.parametrize("mode", ["wb", "wc"])
+@pytest.mark.parametrize("pipe", [False, True])
+def test_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: str, pipe: bool) -> None:
+    """Native parsing; CRAM gives no tags that are not in the file."""
+    path = write_unaligned(tmp_path / "x", mode)
+    expected = by_htslib(path)
+    if pipe:
+        batches, kind = through_a_pipe(path.read_bytes())
+    else:
+        with ReadSource(str(path), threads=2) as source:
+            items = list(source.reads(1 << 22))
+        batches, kind = [to_batch(item) for item in items], type(items[0])
+    assert kind is BamChunk
+    (found,) = batches
+    for field in fields(SequenceBatch):
+        np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
+
+
+def write_unaligned(path: Path, mode: str) -> Path:
+    rng = random.Random(5)
+    with pysam.AlignmentFile(str(path), mode, header=HEADER) as out:
+        for i in range(3000):
+            record = pysam.AlignedSegment(out.header)
+            record.query_name, record.flag = f"r{i}", rng.choice([4, 77, 141, 4 | 0x200])
+            record.query_sequence = "".join(rng.choice("ACGTN") for _ in range(rng.choice([1, 30, 100])))
+            record.query_qualities = array.array("B", [rng.randrange(0, 60) for _ in record.query_sequence])
+            record.set_tag("RG", "l")
+            record.set_tag("RX", "ACGT")
+            out.write(record)
+    return path
+
+
+@pytest.mark.parametrize("pipe", [False, True])
+@pytest.mark.parametrize("keep", [0.5, -38])
+def test_truncated_cram(tmp_path: Path, keep: float, pipe: bool) -> None:
+    data = write_unaligned(tmp_path / "x.cram", "wc").read_bytes()
+    data = data[: int(keep * len(data)) if keep > 0 else int(keep)]
+    (tmp_path / "cut.cram").write_bytes(data)
+    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ reads?: "):
+        through_a_pipe(data) if pipe else read_all(tmp_path / "cut.cram", 1000)
+
+
+def test_cram_of_another_reference(tmp_path: Path) -> None:
+    """Named in the message: what htslib has not found."""
+    mapped, other = tmp_path / "mapped.cram", tmp_path / "other.fa"
+    (tmp_path / "g.fa").write_text(">g\n" + "ACGTTGCA" * 125 + "\n")
+    other.write_text(">h\nACGT\n")
+    with pysam.AlignmentFile(str(mapped), "wc", header=HEADER, reference_filename=str(tmp_path / "g.fa")) as out:
+        record = pysam.AlignedSegment(out.header)
+        record.query_name, record.flag, record.reference_id, record.reference_start = "r", 0, 0, 8
+        record.query_sequence, record.cigarstring = "ACGTTGCA", "8M"
+        out.write(record)
+    with ReadSource(str(mapped), str(tmp_path / "g.fa")) as source:
+        assert [to_batch(item).sequence(0) for item in source.reads(1000)] == [b"ACGTTGCA"]
+    (tmp_path / "g.fa").unlink()
+    with (
+        pytest.raises(InputError, match=r"truncated or damaged after 0 reads: .*reference"),
+        ReadSource(str(mapped), str(other)) as source,
+    ):
+        list(source.reads(1000))

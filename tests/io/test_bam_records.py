@@ -72,7 +72,7 @@ def test_lines_of_records_are_htslibs(tmp_path: Path, lines: str) -> None:
 def test_damaged_tags_are_refused(tag: bytes) -> None:
     record, _ = binary(MAPPED + "\n")
     damaged = struct.pack("<i", len(record) - 4 + len(tag)) + record[4:] + tag
-    with pytest.raises(ValueError, match="tag of a BAM record"):
+    with pytest.raises(ValueError, match="a BAM record's tags are damaged"):
         _native.sam_lines(np.frombuffer(damaged, np.uint8), *join_bytes(NAMES))
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
+from gpualign.map import stage as stage_module
+from gpualign.map import tuning
+from gpualign.map.device import text as device_text_module
+from gpualign.map.device.text import TextBatch
+from gpualign.map.device.text_check import text_on_one_lane
+from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
+from tests.helpers.paths import TESTS
 from tests.helpers.sequences import random_genome
 
 
@@ -82,19 +94,90 @@ class MapChains(NoKernel):
         _native.map_chains_on_one_lane(launch.tobytes())
 
 
+class WriteRecords(NoKernel):
+    """All kernels of map_text.cu in place of the last one."""
+
+    def __init__(self, bam=False):
+        self.bam = bam
+
+    def of(self, code):
+        return WriteRecords(b"BamForm" in code)
+
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.write_records_on_one_lane(batch.tobytes(), self.bam)
+
+
+class SetTasks(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.set_bgzf_tasks_on_one_lane(batch.tobytes())
+
+
+class CheckTexts(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.check_texts_on_one_lane(batch.tobytes())
+
+
+class WriteBlocks(NoKernel):
+    def __call__(self, batch, grid, block, shared, stream):
+        super().__call__(batch, grid, block, shared, stream)
+        _native.write_bgzf_on_one_lane(batch.tobytes())
+
+
+@pytest.fixture(autouse=True)
+def device_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test formats, the device's code writes as well: the same bytes."""
+    of_host = RecordFormatter.records
+
+    def both(self: RecordFormatter, job: RecordsJob) -> NDArray[np.uint8]:
+        records = of_host(self, job)
+        if self.for_device(job):
+            item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options)
+            text, count = text_on_one_lane(self.index.reference, item, self.layout.records == "bam")
+            assert text == records.tobytes()
+            assert count == job.count
+        return records
+
+    monkeypatch.setattr(RecordFormatter, "records", both)
+
+
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
-    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: repr(defines).encode())
 
     def install(driver: FakeDriver) -> FakeDriver:
-        chains = ("chain_reads", "align_stretches", "cut_chains", "finish_chains")
-        driver.functions = {
-            "map_reads": MapReads(),
-            "map_thoroughly": MapThoroughly(),
-            "report_reads": MapChains(),
-            **dict.fromkeys(chains, NoKernel()),
-        }
+        chains = ("chain_reads", "cut_chains", "finish_chains", *(step.kernel for step in tuning.ALIGN_PASSES))
+        others = ("measure_records", "scan_reads", "scan_blocks", "place_blocks")
+        driver.functions = {"map_reads": MapReads(), "report_reads": MapChains(), "write_records": WriteRecords()}
+        driver.functions |= {"map_thoroughly": MapThoroughly(), "set_tasks": SetTasks()}
+        driver.functions |= {"write_blocks": WriteBlocks(), "check_texts": CheckTexts()}
+        driver.functions |= dict.fromkeys(chains + others, NoKernel())
         monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+        for module in (device_text_module, stage_module):
+            monkeypatch.setattr(module, "load_nvcomp", lambda: None)
         return driver
 
     return install
+
+
+@pytest.fixture(scope="session")
+def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """(macro=value) -> path of a library in nvCOMP's place."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, folder, numbers = (
+        TESTS / "native" / "fake_nvcomp.c",
+        tmp_path_factory.mktemp("nvcomp"),
+        itertools.count(),
+    )
+
+    def build(**macros: int) -> str:
+        path = folder / f"libnvcomp{next(numbers)}.so"
+        defines = [f"-D{name}={value}" for name, value in macros.items()]
+        subprocess.run([compiler, "-shared", "-fPIC", *defines, "-o", path, source], check=True)
+        return str(path)
+
+    return build

@@ -129,3 +129,28 @@ def test_the_best_chain_is_the_best_of_all(anchors: set[tuple[int, int]]) -> Non
     assert len(seen) == len(set(seen))
     for *_, members in found:
         assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(members))
+
+
+def joined(*points: tuple[int, int]) -> list[tuple[int, int]]:
+    queries, references = (np.array(column) for column in zip(*points, strict=True))
+    result: list[tuple[int, int]] = native_tests.join_long_gaps(
+        queries.astype(np.int32), references.astype(np.int64), LONG_READS.native(0)
+    )
+    return result
+
+
+def test_long_gaps_near_each_other_are_one_stretch() -> None:
+    """Gaps of 500 and 400 bases: what lies between them goes if it is shorter than both together, the rest stays."""
+    begin, end = [(0, 0), (100, 100)], [(1300, 400), (1400, 500)]
+    assert joined(*begin, (700, 200), (750, 250), *end) == [*begin, *end]
+    far = [(700, 200), (1700, 1200), (2200, 1300), (2300, 1400)]  # 1,000 bases between them
+    assert joined(*begin, *far) == [*begin, *far]
+    opposite = [(700, 200), (750, 250), (850, 750), (950, 850)]
+    assert joined(*begin, *opposite) == [*begin, *opposite[2:]]
+    three = [(700, 200), (750, 250), (1250, 350), (1300, 400), (1900, 500), (2000, 600)]
+    assert joined(*begin, *three) == [*begin, *three[4:]]
+
+
+def test_short_gaps_and_plain_chains_keep_their_points() -> None:
+    for points in ([(0, 0)], [(0, 0), (100, 100), (220, 200), (340, 300)], [(0, 0), (1000, 100), (1100, 200)]):
+        assert joined(*points) == points

@@ -25,6 +25,7 @@ from Bio.SeqRecord import SeqRecord
 import gpualign
 from gpualign.cli import main
 from gpualign.map.hits import Hit
+from gpualign.map.pairs import PairModel
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sequences import reverse_complement
@@ -382,3 +383,19 @@ def test_batches_keep_their_names(mapper: gpualign.Mapper, contig: str, tmp_path
         "1",
     ]
     assert np.asarray(mapper.map(batch)).dtype.names == mapper.map([]).names
+
+
+def test_a_device_keeps_its_kernel_for_the_next_call(mapper: gpualign.Mapper, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Device:
+        def __init__(self) -> None:
+            self.kept: dict[str, Any] = {}
+
+        def resident(self, key: str, make: Callable[[], Any]) -> Any:
+            return self.kept.setdefault(key, make())
+
+    monkeypatch.setattr("gpualign.map.api.make_kernel", lambda *_: object())
+    device, model = Device(), PairModel()
+    kernels = [mapper._stage(pairs).make_kernel(device) for pairs in (None, None, model, model, PairModel(), None)]
+    assert kernels[0] is kernels[1] is kernels[5]
+    assert kernels[2] is kernels[3]
+    assert len({id(kernel) for kernel in kernels}) == 3

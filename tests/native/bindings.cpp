@@ -1,6 +1,8 @@
 // What only tests call, in a module beside gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
 #include <algorithm>
 
+#include "algo/common/group.hpp"
+#include "algo/distances/reach.hpp"
 #include "arrays.hpp"
 #include "common/myers_profiles.hpp"
 #include "index/builder.hpp"
@@ -64,6 +66,16 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
     return out;
 }
 
+// The points (query, reference) of a chain that stay.
+nb::list points_beside_long_gaps(Input<int32_t> queries, Input<int64_t> references, nb::dict chaining) {
+    std::vector<ChainPoint> points;
+    for (size_t i = 0; i < queries.size(); i++) points.push_back({references.data()[i], queries.data()[i], {}});
+    const uint32_t kept = join_long_gaps(chain_rules_of(15, 10, {}, chaining), points.data(), uint32_t(points.size()));
+    nb::list out;
+    for (uint32_t p = 0; p < kept; p++) out.append(nb::make_tuple(points[p].query, points[p].reference));
+    return out;
+}
+
 // Minimizers of a sequence.
 nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
     std::vector<uint8_t> codes(bases.size());
@@ -96,6 +108,39 @@ Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengt
     return to_numpy(std::move(out));
 }
 
+template <int Bits>
+std::vector<uint32_t> packed(const Input<uint8_t>& codes) {
+    constexpr size_t per_word = size_t(reach::Packed<Bits>::kPerWord);
+    std::vector<uint32_t> words(codes.size() / per_word + 2, 0);
+    for (size_t i = 0; i < codes.size(); i++) words[i / per_word] |= uint32_t(codes.data()[i]) << (i % per_word * Bits);
+    return words;
+}
+
+// A pair's tiles on one lane, in the order in which a device's blocks take them.
+template <int Bits>
+int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
+    const auto q = packed<Bits>(query), t = packed<Bits>(target);
+    const int32_t n = int32_t(query.size()), m = int32_t(target.size());
+    const reach::Pair<Bits> pair{{q.data()}, {t.data()}, n, m, substitutions};
+    struct Rows {
+        const int32_t* before;
+        int32_t* after;
+        int32_t get(int32_t k) const { return before[k]; }
+        void put(int32_t k, int32_t row) const { after[k] = row; }
+    };
+    std::vector<int32_t> rows[2];
+    for (auto& each : rows) each.assign(size_t(n) + size_t(m) + 1, INT32_MAX);  // what nobody may read
+    reach::Turn turn(reach::Tiles{n, m});
+    reach::Shared shared;
+    for (int64_t ticket = 0;; ticket++) {
+        const int32_t tile = turn.take(ticket);
+        if (int64_t(turn.phase) * reach::kSteps > limit) return reach::kNone;
+        const Rows both{rows[turn.phase % 2].data() + n, rows[1 - turn.phase % 2].data() + n};
+        const int32_t found = reach::run_tile(OneLane(), pair, turn.phase, tile, limit, both, shared);
+        if (found != reach::kNone) return found;
+    }
+}
+
 }  // namespace
 }  // namespace gpualign
 
@@ -106,9 +151,14 @@ NB_MODULE(GPUALIGN_MODULE, m) {
           "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, clip).");
     m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"), nb::arg("reference_positions"),
           nb::arg("query_positions"), nb::arg("chaining"), "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
+    m.def("join_long_gaps", &points_beside_long_gaps, nb::arg("queries"), nb::arg("references"), nb::arg("chaining"),
+          "[(query, reference), ...] of a chain's points without those between long gaps that are near each other.");
     m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"), nb::arg("truncated"),
           nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"), nb::arg("paired"),
           "uint8 (n,): of reads whose suboptimal loci, `counts` of them, lose `losses` (-1: there are none).");
+    for (const auto& [name, function] : {std::pair("reach_distance_2", &reach_distance<2>), std::pair("reach_distance_8", &reach_distance<8>)})
+        m.def(name, function, nb::arg("query"), nb::arg("target"), nb::arg("limit"), nb::arg("substitutions"),
+              "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
 }

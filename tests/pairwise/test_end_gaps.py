@@ -84,7 +84,7 @@ def test_words_of_every_width(scheme: str, inside: tuple[int, int]) -> None:
 def test_long_pairs(inside: tuple[int, int]) -> None:
     """A pair that fills a vector's lanes by itself: the plain program's score, and the path that a pair a lane gets."""
     rng = random.Random(6)
-    text = "".join(rng.choices("ACGT", k=2400))
+    text = "".join(rng.choices("ACGT", k=1500))
     query, target = text[300:900] + "".join(rng.choices("ACGT", k=60)), "G" * 30 + mutate(rng, text, 0.05)
     scoring, as_matrix = match_mismatch(2, -4), match_mismatch(2, -4)
     object.__setattr__(as_matrix, "name", "a matrix")

@@ -71,6 +71,16 @@ class Launcher:
             near = np.flatnonzero(scores >= least)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
+    @property
+    def has_lanes(self) -> bool:
+        return self.problem.kernel == "lanes" and not self.problem.traced
+
+    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
+        self.used.append("lanes")
+        scores = self._scores(block, strand)[order]
+        local = self.problem.mode == "local"
+        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if local else scores
+
     def kept_pairs(self, slot: Slot, strand: int) -> np.ndarray:
         return slot.arrays[f"found {strand}"]
 
@@ -179,7 +189,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("lengths", [[60, 61, 300, 320, 290, 59, 301], [700, 720, 710, 650], [40, 0, 50, 45]])
-@pytest.mark.parametrize("kernel_name", ["auto", "lazy", "tiled", "rscan", "dscan"])
+@pytest.mark.parametrize("kernel_name", ["auto", "lazy", "lanes", "tiled", "rscan", "dscan"])
 def test_every_route_gives_what_the_cpu_gives(monkeypatch, case: str, lengths: list[int], kernel_name: str) -> None:
     problem, block = make_problem(lengths, **CASES[case], kernel=kernel_name)
     kernel = make_kernel(monkeypatch, problem)

@@ -73,7 +73,7 @@ def test_alignments_of_results(call: object, expected: tuple[str, str, str]) -> 
 
 
 def test_rows_without_an_alignment() -> None:
-    rows = gpualign.verify(["AAAAAAA"], ["CCCCCCC"], cigar=True)
+    rows = gpualign.verify(["AAAAAAA"], ["CCCCCCC"], error_rate=0.1, cigar=True)
     with pytest.raises(gpualign.UsageError, match="row 0 has no alignment to draw"):
         rows.alignment(0)
     with pytest.raises(gpualign.UsageError, match="row 0 has no alignment to draw"):

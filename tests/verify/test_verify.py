@@ -95,7 +95,7 @@ def test_tsv_candidates_against_edlib(data, run):
 
 def test_all_writes_a_line_for_every_candidate(data, run):
     folder, _, _, rows = data
-    out, _ = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "--all", "-p")
+    out, _ = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-e", 0.1, "--all", "-p")
     got = fields_of(out)
     assert [(row[0], row[1]) for row in got] == [(row[0], row[1]) for row in rows]
     for row, wanted in zip(got, expected(data, 0.1), strict=True):
@@ -103,6 +103,16 @@ def test_all_writes_a_line_for_every_candidate(data, run):
             assert row[3:] == ["*", "*", row[5], "-1", "*", "*"]
         else:
             assert int(row[6]) == wanted[5]
+
+
+def test_without_a_limit_every_distance_is_exact(data, run):
+    folder, *_ = data
+    for limit in ((), ("-k", -1)):
+        out, told = run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", *limit)
+        wanted = expected(data, 1.0)
+        assert [(row[0], row[1], int(row[6])) for row in fields_of(out)] == [(row[0], row[1], row[5]) for row in wanted]
+        assert max(int(row[6]) / int(row[5]) for row in fields_of(out)) > 0.3
+        assert "120 pairs, on " in told
 
 
 def test_the_alignments_replay(data, run):
@@ -370,11 +380,14 @@ def test_a_limit_that_is_too_large_is_told_the_largest(data, run):
 
 def test_the_report(data, run, tmp_path):
     folder, *_ = data
-    run(folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "--json", tmp_path / "r.json", "-o", tmp_path / "o")
+    files = folder / "ref.fa", folder / "q.fa", "-c", folder / "c.tsv", "-o", tmp_path / "o"
+    _, told = run(*files, "-e", 0.1, "--json", tmp_path / "r.json")
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["command"] == "verify"
     assert report["candidates"] == 120
-    assert report["hits"] == len([row for row in expected(data, 0.1) if row])
+    within = len([row for row in expected(data, 0.1) if row])
+    assert report["hits"] == within
+    assert f"120 pairs, {within} within the limit, on " in told
     assert report["cells"] > 0
     assert report["device"]
 

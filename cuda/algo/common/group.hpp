@@ -16,6 +16,8 @@ struct OneLane {
 
     GPUALIGN_HD uint32_t lane() const { return 0; }
     GPUALIGN_HD void sync() const {}
+    // sync(), and whether any lane says yes.
+    GPUALIGN_HD bool sync_any(bool mine) const { return mine; }
     // Bit i: lane i's predicate.
     GPUALIGN_HD uint32_t ballot(bool predicate) const { return predicate; }
     // Differs between lanes: the lanes before this one that said yes.
@@ -45,6 +47,11 @@ struct OneLane {
     // Differs between lanes: the value of the lane before this one, `first` in the first.
     template <class T>
     GPUALIGN_HD T from_before(T, T first) const {
+        return first;
+    }
+    // As from_before, of a record of T::kWords words.
+    template <class T>
+    GPUALIGN_HD T record_before(const T&, const T& first) const {
         return first;
     }
     // Differs between lanes: the value of the lane after this one, `last` in the last.
@@ -88,6 +95,30 @@ GPUALIGN_HD uint32_t power_of_two(uint32_t n) {
     while (p < n) p *= 2;
     return p;
 }
+
+// An array that all lanes read one item after the other: they load as many at once as they are.
+template <class Group, class Item>
+class InTurn {
+public:
+    GPUALIGN_HD InTurn(const Group& group, const Item* items, uint32_t n) : group_(group), items_(items), n_(n) {}
+
+    // Item i; the same in all lanes.
+    GPUALIGN_HD Item operator[](uint32_t i) {
+        if (i / Group::kLanes != loaded_) {
+            loaded_ = i / Group::kLanes;
+            const uint32_t mine = loaded_ * Group::kLanes + group_.lane();
+            item_ = items_[mine < n_ ? mine : i];
+        }
+        return group_.from(item_, i % Group::kLanes);
+    }
+
+private:
+    const Group& group_;
+    const Item* items_;
+    const uint32_t n_;
+    uint32_t loaded_ = ~0u;
+    Item item_{};
+};
 
 // PerLane keys of each lane, in registers: key r of lane l is element r * kLanes + l of a block of PerLane * kLanes.
 template <int PerLane, class Group>
@@ -140,7 +171,7 @@ private:
 
 // Sorts keys[0, n), which has space for power_of_two(n) of them and holds no ~0: bitonic (Batcher 1968), in registers as far
 // as a block goes.
-template <int PerLane, class Group>
+template <int PerLane, int Together = 1, class Group>
 GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) {
     using Block = KeyBlock<PerLane, Group>;
     const uint32_t padded = power_of_two(n), end = n <= Block::kKeys ? n : padded;
@@ -152,12 +183,21 @@ GPUALIGN_HD void sort_by_blocks(const Group& group, uint64_t* keys, uint32_t n) 
     group.sync();
     for (uint32_t size = 2 * Block::kKeys; size <= padded; size *= 2) {
         for (uint32_t stride = size / 2; stride >= Block::kKeys; stride /= 2) {
-            for (uint32_t i = group.lane(); i < padded / 2; i += Group::kLanes) {
-                const uint32_t low = 2 * i - (i & (stride - 1)), high = low + stride;
-                const uint64_t a = keys[low], b = keys[high];
-                if ((a > b) == ((low & size) == 0)) {
-                    keys[low] = b;
-                    keys[high] = a;
+            for (uint32_t i = group.lane(); i < padded / 2; i += Together * Group::kLanes) {  // so many loads at a time
+                uint32_t low[Together];
+                uint64_t a[Together], b[Together];
+                GPUALIGN_UNROLL
+                for (int t = 0; t < Together; t++) {
+                    const uint32_t pair = i + uint32_t(t) * Group::kLanes;
+                    low[t] = 2 * pair - (pair & (stride - 1));
+                    a[t] = keys[low[t]];
+                    b[t] = keys[low[t] + stride];
+                }
+                GPUALIGN_UNROLL
+                for (int t = 0; t < Together; t++) {
+                    if ((a[t] > b[t]) != ((low[t] & size) == 0)) continue;
+                    keys[low[t]] = b[t];
+                    keys[low[t] + stride] = a[t];
                 }
             }
             group.sync();
@@ -180,10 +220,12 @@ GPUALIGN_HD void sort_keys(const Group& group, uint64_t* keys, uint32_t n) {
     else sort_by_blocks<4>(group, keys, n);
 }
 
-// The same, where a call costs little beside it: as part of its callers it would be most of their code.
+// As sort_keys, for thousands of keys: more registers, fewer ways to memory. A call: as part of its callers it would be most of
+// their code.
 template <class Group>
 GPUALIGN_HD_CALL void sort_many_keys(const Group& group, uint64_t* keys, uint32_t n) {
-    sort_keys(group, keys, n);
+    if (Group::kLanes == 1 || n <= 512) sort_keys(group, keys, n);
+    else sort_by_blocks<8, 8>(group, keys, n);
 }
 
 // Keeps the keys that `keep` wants, in their order; returns how many.

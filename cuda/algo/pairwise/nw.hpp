@@ -144,6 +144,22 @@ struct Strip {
     }
 };
 
+// A row of local alignment in words that saturate: 0 is the lowest value that there is, so nothing falls below it, and a
+// best value that is the highest one may have been higher (Rognes 2011, SWIPE).
+template <class Word, int K, class Scores>
+GPUALIGN_HD void saturated_local_row(const Scores& scores, Word diagonal, Word& left, Word& e, Word* h, Word* f, Word open,
+                                     Word extend, Word& best) {
+    for (int k = 0; k < K; k++) {
+        const Word value = max(add_saturated(diagonal, scores(k)), max(e, f[k]));
+        best = max(best, value);
+        const Word opened = subtract_saturated(value, open);
+        e = max(opened, subtract_saturated(e, extend));
+        f[k] = max(opened, subtract_saturated(f[k], extend));
+        diagonal = h[k];
+        h[k] = left = value;
+    }
+}
+
 // What a gap costs at one end of a sequence; nothing where that end is free.
 struct EndGap {
     int32_t open, extend;

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.distances import tuning
 from gpualign.distances.cpu import Report
-from gpualign.distances.device.kernel import DistanceKernel, Task, band_of, occurring_symbols
+from gpualign.distances.device import long
+from gpualign.distances.device.kernel import DistanceKernel, occurring_symbols
+from gpualign.distances.device.scores import ScoreKernel
+from gpualign.distances.device.tiles import MatrixKernel, Problem, Task
 from gpualign.distances.foreign import DeviceArray
-from gpualign.distances.problem import Distances
+from gpualign.distances.problem import AllPairs, Distances
 from gpualign.distances.results import NearestPairs, SparsePairs
+from gpualign.distances.scores import Scores
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.params import available_cores
@@ -23,16 +26,27 @@ from gpualign.params import available_cores
 _COPIERS = 8
 
 
-class DeviceDistances:
+class OnDevices(Generic[Problem]):
     """Computes a problem with symbols of 8 bits on open devices."""
 
-    def __init__(self, problem: Distances, devices: Sequence[Device], report: Report | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        devices: Sequence[Device],
+        kernel: Callable[[Device, Problem], MatrixKernel[Problem]],
+        rows: int,
+        report: Report | None = None,
+    ) -> None:
         self.problem, self.devices, self.report = problem, devices, report
-        devices[0].call(occurring_symbols, devices[0], problem.queries, problem.targets).result()
+        self._kernel, self._rows = kernel, rows
 
     def matrix(self, out: NDArray[np.int32]) -> None:
         """Into ``out``, int32 (queries, targets); -1 beyond the limit."""
         order = self.problem.queries.order
+        if len(self._tasks(0)) == 1:
+            for task, (rows,) in self._each():
+                _put(out, order[task.first : task.last], rows)
+            return
         copies: list[Future[None]] = []
         with ThreadPoolExecutor(min(_COPIERS, available_cores()), thread_name_prefix="gpualign-copy") as pool:
             for task, (rows,) in self._each():
@@ -64,22 +78,52 @@ class DeviceDistances:
             (keys >> np.uint64(32)).astype(np.int32), keys.astype(np.uint32).view(np.int32), values[order]
         )
 
-    def _each(self, address: int = 0) -> Iterator[tuple[Task, Any]]:
+    def _each(self, address: int = 0) -> Iterator[tuple[Task[Problem], Any]]:
         tasks = self._tasks(address)
-        for task, result in zip(tasks, run_on_devices(tasks, DistanceKernel, self.devices), strict=True):
-            if self.report is not None:
-                self.report(task.last, len(self.problem.queries))
-            yield task, result
+        kernels: list[tuple[Device, MatrixKernel[Problem]]] = []
 
-    def _tasks(self, address: int) -> list[Task]:
-        problem = self.problem
-        count, columns = len(problem.queries), max(1, len(problem.targets))
-        if problem.params.sparse and band_of(problem) is not None:
-            rows = tuning.BAND_PAIRS // columns
-        else:
-            rows = tuning.CHUNK_BYTES // (4 * columns)
-        rows = max(1, min(rows, -(-count // len(self.devices))))
-        return [Task(problem, first, min(count, first + rows), address) for first in range(0, count, rows)]
+        def made(device: Device) -> MatrixKernel[Problem]:
+            kernels.append((device, self._kernel(device, self.problem)))
+            return kernels[-1][1]
+
+        try:
+            for task, result in zip(tasks, run_on_devices(tasks, made, self.devices), strict=True):
+                if self.report is not None:
+                    self.report(task.last, len(self.problem.queries))
+                yield task, result
+        finally:
+            for device, kernel in kernels:
+                if kernel.holds_memory:
+                    device.call(kernel.free).result()
+
+    def _tasks(self, address: int) -> list[Task[Problem]]:
+        count = len(self.problem.queries)
+        rows = max(1, min(self._rows, -(-count // len(self.devices))))
+        return [Task(self.problem, first, min(count, first + rows), address) for first in range(0, count, rows)]
+
+
+def distances_on(problem: Distances, devices: Sequence[Device], report: Report | None = None) -> OnDevices[Distances]:
+    """Distances of symbols of 8 bits."""
+    _look_at(problem, devices[0])
+    kernel = long.LongPairKernel if long.suits(problem) else DistanceKernel
+    return OnDevices(problem, devices, kernel, kernel.rows_at_once(problem), report)
+
+
+def scores_on(problem: Scores, devices: Sequence[Device], report: Report | None = None) -> OnDevices[Scores]:
+    """Scores of symbols of 8 bits.
+
+    Raises:
+        InputError: a symbol that the scoring does not know.
+    """
+    _look_at(problem, devices[0])
+    problem.check()
+    return OnDevices(problem, devices, ScoreKernel, ScoreKernel.rows_at_once(problem), report)
+
+
+def _look_at(problem: AllPairs, device: Device) -> None:
+    """Find which symbols there are on a device, where sequences lie there."""
+    if problem.queries.on_device or problem.targets.on_device:
+        device.call(occurring_symbols, device, problem.queries, problem.targets).result()
 
 
 def _put(out: NDArray[np.int32], numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpualign.distances import tuning
-from gpualign.distances.scores import Rows
+from gpualign.distances.device.tiles import MatrixKernel, Task, symbols_on
+from gpualign.distances.scores import Scores
+from gpualign.distances.symbols import SymbolSet
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher
 from gpualign.sequences.encoded import EncodedSequences
@@ -23,58 +21,78 @@ from gpualign.sequences.encoded import EncodedSequences
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: lengths that differ by more than this share of their mean are sorted
 _UNEVEN = 0.05
-#: letters that kernels may look beyond the last one
+#: codes that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
+#: rows of a launch's grid
+_MOST_ROWS = 65535
 
 
 class _Launcher(PairwiseLauncher):
-    """The same, with sequences that go when the run ends."""
+    """The same; sequences are on the slots, and the scores' table goes when the run ends."""
 
     def _sequences(self, sequences: EncodedSequences) -> np.void:
-        held: dict[int, DeviceArrays] = self.__dict__.setdefault("held", {})
-        if id(sequences) not in held:
-            codes = np.concatenate([sequences.codes, np.zeros(_LOOKED_AHEAD, sequences.codes.dtype)])
-            held[id(sequences)] = DeviceArrays(self.device, codes, sequences.offsets, owner=sequences)
-        codes_at, offsets_at = held[id(sequences)].addresses
-        return filled("DeviceSequences", codes=codes_at, offsets=offsets_at)
+        return filled("DeviceSequences", codes=0, offsets=0)
+
+    def _table_of_scores(self) -> int:
+        self.table = DeviceArrays(self.device, self.problem.scoring.scores)
+        return self.table.addresses[0]
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """A problem's arrays on a device: addresses, and what LazyRScan takes."""
+
+    query_order: Any
+    query_offsets: Any
+    target_order: Any
+    target_offsets: Any
+    queries: np.void
+    targets: np.void
+    alone: tuple[Any, Any] | None
+
+
+class ScoreKernel(MatrixKernel[Scores]):
+    """Scores of all pairs, in any mode."""
+
+    holds_memory = True
+
+    def __init__(self, device: Device, problem: Scores) -> None:
+        super().__init__(device, problem)
+        self.launcher = _Launcher(device, problem.aligned)
+        lengths = problem.targets.lengths
+        self._sorted = float(lengths.std()) > _UNEVEN * max(1.0, float(lengths.mean()))
+        self._sets: dict[int, _Sets] = {}
+
+    @staticmethod
+    def rows_at_once(problem: Scores) -> int:
+        return min(_MOST_ROWS, MatrixKernel.rows_at_once(problem))
 
     def free(self) -> None:
-        for arrays in self.__dict__.get("held", {}).values():
-            arrays.free()
+        self.launcher.table.free()
 
+    def query_order(self, slot: Slot) -> Any:
+        return self._on(slot).query_order
 
-class ScoreKernel:
-    """Computes rows [first, last) of a problem's scores on one device (see ``gpu.runner.Kernel``)."""
-
-    def __init__(self, device: Device, problem: PairProblem) -> None:
-        self.device, self.problem = device, problem
-        self.launcher = _Launcher(device, problem)
-        lengths = problem.target_lengths
-        self._order = np.arange(len(lengths), dtype=np.int32)
-        self._sorted = float(lengths.std()) > _UNEVEN * max(1.0, float(lengths.mean()))
-        if self._sorted:
-            self._order = np.argsort(lengths, kind="stable").astype(np.int32)
-
-    def submit(self, slot: Slot, item: tuple[int, int]) -> None:
-        problem, (first, last) = self.problem, item
-        rows, columns = last - first, len(problem.targets)
-        longest = int(problem.query_lengths[first:last].max())
-        words = self.launcher.arithmetic(longest, int(problem.target_lengths.max()))
-        name, shared = self.launcher._lazy_kernel(words)
+    def fill(self, slot: Slot, item: Task[Scores]) -> Any:
+        problem, sets, (rows, columns) = item.problem, self._on(slot), item.shape
+        longest = int(problem.queries.sorted_lengths[item.last - 1])
+        words = self.launcher.arithmetic(longest, problem.targets.longest)
+        name, shared = self.launcher.lazy_kernel(words)
         function, blocks = self.launcher.function(name, shared)
         width = tasks.WARP * words.lanes
         each = -(-columns // width)
-        order = slot.upload("target order", self._order)
         work, pair_target = (
-            slot.device_array("tasks", 12 * rows * each),
-            slot.device_array("targets", 4 * rows * columns),
+            slot.device_array("tasks", tasks.LAZY_TASK.itemsize * rows * each),
+            slot.device_array("pair targets", 4 * rows * columns),
         )
         grid = min(256, -(-columns // 256)), rows
-        numbers = (np.int32(rows), np.int32(columns), np.int32(first))
+        numbers = np.int32(rows), np.int32(columns), np.int32(item.first)
         enumerate_pairs = self.device.function("distances_scores", "enumerate_pairs")
-        slot.launch(enumerate_pairs, grid, 256, order, work, pair_target, *numbers, np.int32(width))
+        orders = sets.query_order, sets.target_order
+        slot.launch(enumerate_pairs, grid, 256, *orders, work, pair_target, *numbers, np.int32(width))
         blocks = min(blocks, -(-rows * each // _WARPS_PER_BLOCK))
-        scores = slot.device_array("scores", 4 * rows * columns)
+        placed = self._sorted or sets.alone is not None
+        scores = slot.device_array("scores" if placed else "matrix", 4 * rows * columns)
         slot.launch(
             function,
             blocks,
@@ -83,48 +101,59 @@ class ScoreKernel:
             np.int32(rows * each),
             slot.clear("ticket", 4),
             self.launcher.scheme(words),
-            self.launcher.strands[0],
-            self.launcher.targets,
+            sets.queries,
+            sets.targets,
             pair_target,
-            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * longest * tasks.WARP * 4),
+            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * max(1, longest) * tasks.WARP * 4),
             np.int32(longest),
             scores,
             shared=shared,
         )
-        if self._sorted:
-            matrix = slot.device_array("matrix", 4 * rows * columns)
-            place = self.device.function("distances_scores", "place_scores")
-            slot.launch(place, grid, 256, scores, order, matrix, *numbers[:2])
-        slot.download("matrix" if self._sorted else "scores", (rows, columns), np.int32)
+        if not placed:
+            return scores
+        matrix = slot.device_array("matrix", 4 * rows * columns)
+        place = self.device.function("distances_scores", "place_scores")
+        alone = sets.alone or (np.uint64(0), np.uint64(0))
+        offsets = (sets.query_order, sets.query_offsets, sets.target_order, sets.target_offsets)
+        slot.launch(place, grid, 256, scores, *offsets, *alone, matrix, *numbers)
+        return matrix
 
-    def collect(self, slot: Slot, item: tuple[int, int]) -> NDArray[np.int32]:
-        key, shape = "matrix" if self._sorted else "scores", (item[1] - item[0], len(self.problem.targets))
-        values: NDArray[np.int32] = slot.pinned(key, shape, np.int32)
-        slot.part_with(key)
-        return values
+    def _on(self, slot: Slot) -> _Sets:
+        """The sets on the device, prepared when a slot first asks."""
+        if id(slot) not in self._sets:
+            self._sets[id(slot)] = self._prepare(slot)
+        return self._sets[id(slot)]
 
-    def split(self, item: tuple[int, int]) -> list[tuple[int, int]]:
-        middle = (item[0] + item[1]) // 2
-        return [item] if middle == item[0] else [(item[0], middle), (middle, item[1])]
+    def _prepare(self, slot: Slot) -> _Sets:
+        problem = self.problem
+        queries, targets = problem.queries, problem.targets
+        codes = slot.upload("table", problem.aligned.scoring.codes)
+        q_offsets, q_codes = self._coded(slot, "queries", queries, codes)
+        t_offsets, t_codes = q_offsets, q_codes
+        if targets is not queries:
+            t_offsets, t_codes = self._coded(slot, "targets", targets, codes)
+        order = targets.order if self._sorted else np.arange(len(targets), dtype=np.int32)
+        alone = None
+        if problem.any_empty:
+            alone = (
+                slot.upload("queries alone", problem.alone(queries.lengths, 0)),
+                slot.upload("targets alone", problem.alone(targets.lengths, 2)),
+            )
+        return _Sets(
+            slot.upload("query order", queries.order),
+            q_offsets,
+            slot.upload("target order", order),
+            t_offsets,
+            filled("DeviceSequences", codes=int(q_codes), offsets=int(q_offsets)),
+            filled("DeviceSequences", codes=int(t_codes), offsets=int(t_offsets)),
+            alone,
+        )
 
-    def join(self, results: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-        return np.concatenate(results)
-
-
-def score_rows_on_devices(problem: PairProblem, devices: Sequence[Device]) -> Iterator[Rows]:
-    """Blocks of rows in order; each array is page-locked memory of a device, to be copied from at once."""
-    count, columns = len(problem.query_lengths), len(problem.target_lengths)
-    rows = max(1, min(tuning.CHUNK_BYTES // (4 * columns), -(-count // len(devices)), 65535))
-    items = [(first, min(count, first + rows)) for first in range(0, count, rows)]
-    kernels: list[tuple[Device, ScoreKernel]] = []
-
-    def made(device: Device) -> Any:
-        kernels.append((device, ScoreKernel(device, problem)))
-        return kernels[-1][1]
-
-    try:
-        for item, values in zip(items, run_on_devices(items, made, devices), strict=True):
-            yield item[0], values
-    finally:
-        for device, kernel in kernels:
-            device.call(kernel.launcher.free).result()
+    def _coded(self, slot: Slot, key: str, symbols: SymbolSet, table: Any) -> tuple[Any, Any]:
+        """Addresses of a set's offsets and codes."""
+        letters, offsets = symbols_on(slot, key, symbols), slot.upload(f"{key} offsets", symbols.offsets)
+        count = len(symbols.symbols)
+        codes = slot.clear(f"{key} codes", count + _LOOKED_AHEAD)
+        recode = self.device.function("distances_scores", "recode")
+        slot.launch(recode, min(1024, -(-count // 256)), 256, letters, table, codes, np.int64(count))
+        return offsets, codes

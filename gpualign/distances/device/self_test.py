@@ -6,12 +6,11 @@ import numpy as np
 
 from gpualign.distances import tuning
 from gpualign.distances.cpu import MODES, CpuDistances
-from gpualign.distances.device.run import DeviceDistances
-from gpualign.distances.device.scores import score_rows_on_devices
+from gpualign.distances.device.run import distances_on, scores_on
 from gpualign.distances.params import DistanceParams
 from gpualign.distances.problem import Distances
 from gpualign.distances.results import SparsePairs
-from gpualign.distances.scores import score_problem, score_rows_on_cpu
+from gpualign.distances.scores import CpuScores, Scores, ScoreSelection
 from gpualign.distances.symbols import SymbolSet, symbols_of
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
@@ -21,11 +20,14 @@ from gpualign.pairwise.tuning import pairwise_defines
 from gpualign.params import RunOptions
 
 _LENGTHS, _LIMITS = (60, 128, 150), (0.05, 0.3)
+#: symbols of a pair that blocks share
+_LONG = 12_000
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *(("distances", tuning.defines(tuning.words_of(length), MODES["global"])) for length in _LENGTHS),
     ("distances", tuning.defines(tuning.words_of(_LENGTHS[-1]), MODES["indel"])),
     *(("distances_within", {"WIDE": str(wide)}) for wide in (0, 1)),
+    ("distances_long", tuning.long_defines(2)),
     ("distances_scores", {}),
     ("pairwise", pairwise_defines(False)),
 )
@@ -43,21 +45,26 @@ def self_test(device: Device) -> None:
         changed = np.where(rng.random(rows.shape) < 0.02, np.uint8(ord("A")), rows)
         _compare_distances(device, symbols_of(rows), symbols_of(changed))
     params = PairwiseParams(gap_open=10, gap_extend=10, score_only=True)
-    problem = score_problem(params, symbols_of(rows), symbols_of(changed), RunOptions(quiet=True))
-    got = np.concatenate([block.copy() for _, block in score_rows_on_devices(problem, [device])])
-    _check(device, "scores", got, np.concatenate([block for _, block in score_rows_on_cpu(problem, 1)]))
+    problem = Scores.of(ScoreSelection(), params, symbols_of(rows), symbols_of(changed), RunOptions(quiet=True))
+    got, expected = np.zeros((2, len(rows), len(changed)), np.int32)
+    scores_on(problem, [device]).matrix(got)
+    CpuScores(problem, 1).matrix(expected)
+    _check(device, "scores", got, expected)
+    text = rows.reshape(-1)[:_LONG]
+    changed = np.where(rng.random(_LONG) < 0.05, np.uint8(ord("A")), text)[: _LONG - 7]
+    _compare_distances(device, symbols_of([text.tobytes()]), symbols_of([changed.tobytes()]))
 
 
 def _compare_distances(device: Device, queries: SymbolSet, targets: SymbolSet) -> None:
     for mode in ("global", "indel") if queries.longest == _LENGTHS[-1] else ("global",):
         problem = Distances.of(DistanceParams(mode=mode), queries, targets)
         found = np.zeros((2, len(queries), len(targets)), np.int32)
-        DeviceDistances(problem, [device]).matrix(found[0])
+        distances_on(problem, [device]).matrix(found[0])
         CpuDistances(problem, 1).matrix(found[1])
         _check(device, f"{mode} distances", *found)
     for rate in _LIMITS:
         problem = Distances.of(DistanceParams(error_rate=rate, sparse=True), queries, targets)
-        pairs = DeviceDistances(problem, [device]).sparse(), CpuDistances(problem, 1).sparse()
+        pairs = distances_on(problem, [device]).sparse(), CpuDistances(problem, 1).sparse()
         _check(device, "pairs within a limit", *map(_table, pairs))
 
 

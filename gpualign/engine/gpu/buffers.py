@@ -40,6 +40,9 @@ def _check_layout(arguments: tuple[Any, ...]) -> None:
 class Slot:
     """Everything one batch needs on a device. All methods run in the device's thread and none of them waits but
     :meth:`wait`; a slot's buffers belong to its batch until its result has been collected.
+
+    Attributes:
+        step: what kernels are for that are launched from now on, for the timeline.
     """
 
     def __init__(self, device: Device) -> None:
@@ -49,7 +52,8 @@ class Slot:
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._arrays: dict[str, tuple[Any, int]] = {}
         self._owners: dict[str, object] = {}
-        self._marks: list[tuple[str, Any]] = []
+        self._marks: list[tuple[str, str, Any]] = []
+        self.step = "kernel"
         self._spare_events: list[Any] = []
         self._origin = device.resident("timeline origin", self._record_now)
 
@@ -132,7 +136,7 @@ class Slot:
             np.copyto(staged, array)
         pointer = self.device_array(key, staged.nbytes)
         if staged.nbytes:
-            self._mark("copy")
+            self._mark("copy", "copy to device")
             self._driver.memcpy_htod_async(pointer, staged, self.stream)
             self.device.timeline.bytes_to_device += staged.nbytes
         return pointer
@@ -148,16 +152,20 @@ class Slot:
     def download(self, key: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Copy the head of the device array ``key`` back; the returned pinned array is valid after :meth:`wait`."""
         staged = self.pinned(key, shape, dtype)
-        if staged.nbytes:
-            self._mark("copy")
-            self._driver.memcpy_dtoh_async(staged, self._arrays[key][0], self.stream)
-            self.device.timeline.bytes_from_device += staged.nbytes
+        self.download_into(staged, key)
         return staged
+
+    def download_into(self, array: NDArray[Any], key: str) -> None:
+        """The same to page-locked memory that is not the slot's."""
+        if array.nbytes:
+            self._mark("copy", "copy from device")
+            self._driver.memcpy_dtoh_async(array, self._arrays[key][0], self.stream)
+            self.device.timeline.bytes_from_device += array.nbytes
 
     def clear(self, key: str, nbytes: int) -> Any:
         """The device array ``key`` with its first ``nbytes`` bytes set to zero; returns the device pointer."""
         pointer = self.device_array(key, nbytes)
-        self._mark("kernel")
+        self._mark("kernel", self.step)
         self._driver.memset_d8_async(pointer, 0, nbytes, self.stream)
         return pointer
 
@@ -170,7 +178,7 @@ class Slot:
         if 0 in grid:
             return
         _check_layout(arguments)
-        self._mark("kernel")
+        self._mark("kernel", self.step)
         function(
             *arguments,
             grid=(*grid, 1, 1)[:3],
@@ -183,6 +191,11 @@ class Slot:
         """Mark the end of a batch's work (the runner calls it after the kernel object's ``submit``)."""
         self._mark("end")
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all work of this slot has ended."""
+        return bool(self.stream.is_done())
+
     def wait(self) -> None:
         """Wait for all work of this slot, then note its intervals in the device's timeline."""
         start = time.perf_counter()
@@ -190,20 +203,20 @@ class Slot:
             self.stream.synchronize()
         self.device.timeline.wait_s += time.perf_counter() - start
         if self._marks:
-            times = [event.time_since(self._origin) * 1e-3 for _, event in self._marks]
-            for (kind, _), start, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
+            times = [event.time_since(self._origin) * 1e-3 for *_, event in self._marks]
+            for (kind, step, _), start, end in zip(self._marks[:-1], times[:-1], times[1:], strict=True):
                 if kind != "end":
-                    self.device.timeline.add(kind, start, end)
-            self._spare_events += [event for _, event in self._marks]
+                    self.device.timeline.add(kind, start, end, step)
+            self._spare_events += [event for *_, event in self._marks]
             self._marks.clear()
 
-    def _mark(self, kind: str) -> None:
-        """Record an event where the stream turns from one kind of work to another."""
-        if self._marks and self._marks[-1][0] == kind:
+    def _mark(self, kind: str, step: str = "") -> None:
+        """Record an event where the stream turns from one kind of work, or step, to another."""
+        if self._marks and self._marks[-1][:2] == (kind, step):
             return
         event = self._spare_events.pop() if self._spare_events else self._driver.Event()
         event.record(self.stream)
-        self._marks.append((kind, event))
+        self._marks.append((kind, step, event))
 
     def _record_now(self) -> Any:
         event = self._driver.Event()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,8 @@ _KernelResult = TypeVar("_KernelResult", covariant=True)
 
 #: batches in flight on a device: one computes, one copies
 SLOTS = 2
+#: how often the device's thread looks which of its batches is done, seconds
+_LOOK_S = 1e-4
 #: items between the oldest result and the newest item, in times of what equal devices need
 _MAX_HELD = 3
 
@@ -174,7 +177,7 @@ class DevicePool(Generic[Item, Result]):
 def _drive(
     device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
 ) -> None:
-    """The loop of one device's thread: fill free slots, else collect the oldest batch."""
+    """The loop of one device's thread: fill free slots, else collect a batch that is done: some take longer."""
     try:
         kernel = make_kernel(device)
     except DeviceMemoryExceeded as error:
@@ -200,6 +203,10 @@ def _drive(
                 _fail(device, future, error)
             pace.end()
             free.append(slot)
+        elif len(busy) > 1 and not any(slot.is_done for slot, *_ in busy):
+            with HOST.waiting():
+                time.sleep(_LOOK_S)
+            device.timeline.wait_s += _LOOK_S
         elif busy:
             _collect(kernel, pace, busy, free)
         elif queue.ended.is_set() or device.closing.is_set():
@@ -207,8 +214,12 @@ def _drive(
 
 
 def _collect(kernel: Any, pace: Pace, busy: deque[Any], free: deque[Slot]) -> None:
-    """Finish the oldest batch; where memory is short for that, finish all others and run it again alone."""
-    slot, item, future = busy.popleft()
+    """Finish the oldest batch that is done, else the oldest; where memory is short, finish all others and run it
+    again alone.
+    """
+    taken = next((task for task in busy if task[0].is_done), busy[0])
+    busy.remove(taken)
+    slot, item, future = taken
     device = slot.device
     try:
         slot.wait()

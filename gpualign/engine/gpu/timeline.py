@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 Interval = tuple[float, float]
+#: intervals that may be kept without summing up
+_MOST_KEPT = 1024
 
 
 @dataclass
@@ -23,6 +26,7 @@ class Timeline:
         load_s: time in which what stays on the device was copied there, before the first kernel needs it.
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
+        steps: seconds of kernels and copies by what they were for, one beside the other as often as they ran so.
     """
 
     bytes_to_device: int = 0
@@ -34,22 +38,27 @@ class Timeline:
     origin: float = 0.0
     load_s: float = 0.0
     wait_s: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict)
     first: float | None = None
     last: float = 0.0
     items: int = 0
+    _room: int = _MOST_KEPT
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
     _waits: list[Interval] = field(default_factory=list)
     _noted_waits: deque[Interval] = field(default_factory=deque)
 
-    def add(self, kind: str, start: float, end: float) -> None:
-        """Note an interval of kind "kernel" or "copy"."""
+    def add(self, kind: str, start: float, end: float, step: str | None = None) -> None:
+        """Note an interval of kind "kernel" or "copy"; ``step``: what it was for."""
+        self.steps[step or kind] = self.steps.get(step or kind, 0.0) + end - start
         (self._kernels if kind == "kernel" else self._copies).append((start, end))
         self.first = start if self.first is None else min(self.first, start)
         self.last = max(self.last, end)
         # a batch meets only its neighbours in time: keep the last two seconds' intervals, sum up the rest
-        if len(self._kernels) + len(self._copies) > 1024:
+        if len(self._kernels) + len(self._copies) > self._room:
             self.fold(until=self.last - 2.0)
+            # many short batches: to sum up takes as long as there are intervals, so not with each of them
+            self._room = _MOST_KEPT + 2 * (len(self._kernels) + len(self._copies))
 
     def host_waited(self, start: float, end: float) -> None:
         """Note an interval, on the host's clock, in which all of its threads waited. From any thread."""
@@ -74,7 +83,7 @@ class Timeline:
         """Share of the copying that cost no time: a kernel ran as well, or the host had work of its own to do."""
         return 1 - self.exposed_copy_s / self.copy_s if self.copy_s > 0 else 1.0
 
-    def summary(self) -> dict[str, float | int]:
+    def summary(self) -> dict[str, Any]:
         """The JSON report's fields for this device."""
         self.fold()
         busy = self.last - self.first if self.first is not None else 0.0
@@ -89,6 +98,7 @@ class Timeline:
             "wait_s": round(self.wait_s, 6),
             "copies_hidden": round(self.copies_hidden, 4),
             "wall_s": round(busy, 6),
+            "steps": {step: round(seconds, 6) for step, seconds in self.steps.items()},
         }
 
 

@@ -22,7 +22,7 @@ from gpualign.map.records import Alignments
 
 #: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
 _ROOM: Mapping[str, tuple[float, float]] = {
-    "hashes": (1.0, 512),
+    "hashes": (1.5, 768),
     "seeds": (0.3, 8),
     "anchors": (3.0, 64),
     "candidates": (0.1, 8),
@@ -173,24 +173,24 @@ class ChainSteps:
 
     def _align(self, slot: Slot, launch: np.void, number: int, turn: int) -> int:
         """The dynamic programs of a round by how much memory they take; returns the next counter of turns."""
-        least = 0
         budget = int(_WORKSPACE_SHARE * self._device.budget)
-        for nbytes, share in tuning.ALIGN_PASSES:
-            warps = max(1, min(round(share * self._multiprocessors), budget // nbytes))
-            of_block = min(warps, tuning.CHAIN_WARPS)
-            blocks = warps // of_block
-            memory = int(slot.device_array(f"workspace {nbytes}", blocks * of_block * nbytes))
-            with_memory = launch.copy()
-            for name, value in {
-                "workspace": memory,
-                "workspace_bytes": nbytes,
-                "least_bytes": least,
+        for step in tuning.ALIGN_PASSES:
+            count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
+            of_block = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
+            blocks = count // of_block
+            values = {
+                "workspace": int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory)),
+                "workspace_bytes": step.memory,
+                "least_bytes": step.least,
+                "most_bytes": step.most,
                 "next": turn,
                 "round": number,
-            }.items():
+            }
+            with_memory = launch.copy()
+            for name, value in values.items():
                 with_memory[name] = value
-            self._run(slot, "align_stretches", with_memory, blocks, of_block)
-            least, turn = nbytes, turn + 4
+            self._run(slot, step.kernel, with_memory, blocks, of_block * step.warps)
+            turn += 4
         return turn
 
     def _run(self, slot: Slot, kernel: str, launch: np.void, blocks: int, warps: int = tuning.CHAIN_WARPS) -> None:

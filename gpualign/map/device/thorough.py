@@ -22,7 +22,7 @@ from gpualign.map.params import MapParams
 
 #: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
 _ROOM: Mapping[str, tuple[float, float]] = {
-    "hashes": (0.1, 20),
+    "hashes": (0.15, 30),
     "seeds": (0.0, 2),
     "anchors": (0.0, 200),
     "candidates": (0.0, 20),

@@ -13,7 +13,7 @@ namespace gpualign {
 // {name: (size, [(field, offset, type, count of an array or 0), ...])}
 static nb::dict abi_structs() {
     nb::dict structs;
-    for (const auto& room : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), verify_abi()})
+    for (const auto& room : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(), verify_abi()})
         for (const AbiStruct& entry : room) {
             nb::list fields;
             size_t covered = 0;

@@ -43,9 +43,55 @@ struct IsalLibrary {
     }
 };
 
+// Bytes of the whole blocks that a text begins with, and whether what follows is no block.
+nb::tuple whole_blocks(const nb::bytes& data) {
+    const auto *begin = reinterpret_cast<const uint8_t*>(data.c_str()), *at = begin, *end = begin + data.size();
+    const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
+    while (size_t(end - at) >= bgzf::kHeader && is_block()) {
+        uint16_t last;
+        std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
+        if (size_t(last) + 1 > size_t(end - at)) return nb::make_tuple(at - begin, false);
+        at += size_t(last) + 1;
+    }
+    return nb::make_tuple(at - begin, size_t(end - at) >= bgzf::kHeader);
+}
+
+// (blocks that have text, bytes of all text). Throws std::invalid_argument where a block is damaged.
+nb::tuple count_blocks(Input<uint8_t> blocks) {
+    size_t count = 0, text = 0;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+        const bgzf::Block block = bgzf::Block::at(at, end);
+        count += block.content > 0, text += block.content, at += block.bytes;
+    }
+    return nb::make_tuple(count, text);
+}
+
+// For a device: what was deflated of each block that has text, at multiples of 16, where that is and its bytes, where its text
+// goes and its bytes, its checksum.
+void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64_t> places, Output<uint64_t> bytes,
+                  Output<uint64_t> text_places, Output<uint64_t> text_bytes, Output<uint32_t> checksums) {
+    nb::gil_scoped_release release;
+    size_t i = 0, place = 0, text = 0;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+        const bgzf::Block block = bgzf::Block::at(at, end);
+        at += block.bytes;
+        if (block.content == 0) continue;
+        if (i >= places.size() || place + block.payload_bytes > payloads.size()) throw std::invalid_argument("no room for a block");
+        std::memcpy(payloads.data() + place, block.payload, block.payload_bytes);
+        places.data()[i] = place, bytes.data()[i] = block.payload_bytes;
+        text_places.data()[i] = text, text_bytes.data()[i] = block.content, checksums.data()[i] = block.crc;
+        i++, text += block.content, place += (block.payload_bytes + 15) / 16 * 16;
+    }
+}
+
 }  // namespace
 
 void bind_bgzf(nb::module_& m) {
+    m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
+          "(bytes of the whole blocks that it begins with, whether what follows is no block)");
+    m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
+    m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
+          nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");
     nb::class_<IsalLibrary>(m, "IsalLibrary", "BGZF by ISA-L, whose functions are at these addresses.")
         .def(nb::init<uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t>(), nb::arg("deflate_init"), nb::arg("deflate"),
              nb::arg("inflate_init"), nb::arg("inflate"), nb::arg("crc32"))

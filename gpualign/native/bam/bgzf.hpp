@@ -105,29 +105,43 @@ private:
     std::unique_ptr<uint8_t[]> level_buf_, padded_;
 };
 
+// Of a whole block: what was deflated, and what it says of its text.
+struct Block {
+    const uint8_t* payload;
+    size_t payload_bytes, bytes;
+    uint32_t crc, content;
+
+    // Throws std::invalid_argument where there is none.
+    static Block at(const uint8_t* at, const uint8_t* end) {
+        Block block;
+        uint16_t last;
+        if (size_t(end - at) < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
+        std::memcpy(&last, at + sizeof kBegin, sizeof last);
+        block.bytes = size_t(last) + 1;
+        if (block.bytes > size_t(end - at) || block.bytes < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
+        block.payload = at + kHeader, block.payload_bytes = block.bytes - kHeader - kTrailer;
+        std::memcpy(&block.crc, at + block.bytes - 8, sizeof block.crc);
+        std::memcpy(&block.content, at + block.bytes - 4, sizeof block.content);
+        if (block.content > kLargestBlock) throw std::invalid_argument("a block is larger than it may be");
+        return block;
+    }
+};
+
 // Appends the content of whole blocks. Throws std::invalid_argument where they are damaged.
 inline void inflate(const Isal& isal, const uint8_t* blocks, size_t size, Text& out) {
     Opaque<IsalInflate> opaque;
     IsalInflate& stream = *opaque.get();
     for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
-        uint16_t last;
-        if (size_t(end - at) < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
-        std::memcpy(&last, at + sizeof kBegin, sizeof last);
-        const size_t bytes = size_t(last) + 1;
-        if (bytes > size_t(end - at) || bytes < kHeader + kTrailer) throw std::invalid_argument("a block is cut short");
-        uint32_t crc, content;
-        std::memcpy(&crc, at + bytes - 8, sizeof crc);
-        std::memcpy(&content, at + bytes - 4, sizeof content);
-        if (content > kLargestBlock) throw std::invalid_argument("a block is larger than it may be");
+        const Block block = Block::at(at, end);
         out.reserve(kLargestBlock + 1);
         auto* begin = reinterpret_cast<uint8_t*>(out.extend(0));
         isal.inflate_init(&stream);
-        stream.next_in = at + kHeader, stream.avail_in = uint32_t(bytes - kHeader - kTrailer);
+        stream.next_in = block.payload, stream.avail_in = uint32_t(block.payload_bytes);
         stream.next_out = begin, stream.avail_out = uint32_t(kLargestBlock + 1);
-        if (isal.inflate(&stream) != 0 || stream.total_out != content) throw std::invalid_argument("a block ends elsewhere than it says");
-        if (isal.crc32(0, begin, content) != crc) throw std::invalid_argument("a block's checksum is wrong");
-        out.extend(content);
-        at += bytes;
+        if (isal.inflate(&stream) != 0 || stream.total_out != block.content) throw std::invalid_argument("a block ends elsewhere than it says");
+        if (isal.crc32(0, begin, block.content) != block.crc) throw std::invalid_argument("a block's checksum is wrong");
+        out.extend(block.content);
+        at += block.bytes;
     }
 }
 

@@ -33,7 +33,7 @@ public:
         for (size_t i = 0; i < n; i++) {
             const size_t at = reverse ? n - 1 - i : i;
             const char letter = letters_[at];
-            bases_[from + i] = uint8_t(!reverse || letter == '=' ? letter : complement_letter.to[uint8_t(letter)]);
+            bases_[from + i] = uint8_t(!reverse || letter == '=' ? letter : complement_table.to[uint8_t(letter)]);
             qualities_[from + i] = missing ? uint8_t('!') : uint8_t(record.qualities()[at] + 33);
         }
         base_offsets_.push_back(int64_t(bases_.size()));

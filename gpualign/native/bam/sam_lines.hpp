@@ -8,7 +8,7 @@
 
 #include "bam/tags.hpp"
 #include "map/alignment.hpp"
-#include "text/read_view.hpp"
+#include "algo/text/columns.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {

@@ -1,6 +1,7 @@
 // Bindings of `distances` on the CPU: queries against all targets, a group of queries in the lanes of a vector.
 #include <stdexcept>
 
+#include "algo/distances/reach.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "distances/band_rows.hpp"
@@ -255,6 +256,16 @@ void bind_distances(nb::module_& m) {
         modes["indel"] = distances::kIndel;
         return modes;
     }();
+    m.attr("REACH_TILE") = nb::make_tuple(reach::kWidth, reach::kOwned);
+    m.def(
+        "symbols_that_occur",
+        [](Input<uint8_t> symbols) {
+            std::vector<uint8_t> seen(256, 0);
+            const uint8_t* all = symbols.data();
+            for (size_t i = 0, n = symbols.size(); i < n; i++) seen[all[i]] = 1;
+            return to_numpy(std::move(seen));
+        },
+        nb::arg("symbols"), "uint8 (256,), 1 for each symbol that there is.");
     m.def(
         "dlpack_array",
         [](nb::ndarray<nb::ro, nb::c_contig> array) {

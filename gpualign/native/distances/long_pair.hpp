@@ -7,6 +7,7 @@
 // Without a limit a first pass in a narrow band (of one word where a pair is not that long) gives the cost of some alignment, which bounds the distance. Where the bound
 // is not yet proved by the band, and still far above it, the band is doubled; then the last pass takes the bound for its
 // limit and leaves out all columns of a strip that cannot lie on a way to it (algo/distances/strip.hpp).
+// A pair with few errors for its length goes error by error instead (distances/reached_rows.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "algo/common/myers_striped.hpp"
 #include "algo/distances/strip.hpp"
 #include "algo/pairwise/edit_band.hpp"
+#include "distances/reached_rows.hpp"
 #include "distances/symbols.hpp"
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -80,6 +82,7 @@ public:
         }
         if (bound <= apart + 2 * margin + 1) return bound <= limit ? bound : kNone;
         const int64_t last = std::min(bound, limit);
+        if (few_errors(last)) return ReachedRows<Symbol>(query, n, target, m).run(int32_t(last));
         return with_planes([&](auto planes) { return pruned_pass<decltype(planes)::value>(last); });
     }
 
@@ -87,6 +90,15 @@ private:
     // sequences for which a band of one word is worth it, with ends so far apart at most
     static constexpr int64_t kShort = 1 << 15, kShortGap = 32;
     static constexpr int64_t kWorthLast = 128;  // times a band's margin, a bound that the last pass takes as its limit
+
+    // Whether rows that diagonals reach are fewer than columns of strips: nanoseconds of each, of which the first grow with
+    // the square of the errors, half of that as ways narrow towards the end.
+    bool few_errors(int64_t limit) const {
+        constexpr double kRow = 1.5, kColumn = 6;
+        const double strip = 64.0 * kLanes, errors = double(limit);
+        return limit <= kMostReached && kRow / 2 * errors * errors < kColumn * double(size_.n) / strip * (0.75 * errors + strip);
+    }
+    static constexpr int64_t kMostReached = 1 << 12;  // errors for which the rows stay in the cache
 
     template <class Pass>
     int64_t with_planes(Pass&& pass) {

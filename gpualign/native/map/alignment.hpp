@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "algo/map/sam_codes.hpp"
+#include "algo/text/columns.hpp"
 
 namespace gpualign {
-
-// Which mate a read is; mates are neighbours.
-enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
 
 // One record. An unmapped read has contig -1.
 struct Alignment {
@@ -29,14 +27,6 @@ inline void push_cigar(Cigar& cigar, uint32_t op, uint32_t length) {
     if (!length) return;
     if (!cigar.empty() && (cigar.back() & 15) == op) cigar.back() += length << 4;
     else cigar.push_back(length << 4 | op);
-}
-
-// Reference bases under a CIGAR.
-inline int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
-    int64_t span = 0;
-    for (const uint32_t* c = begin; c < end; c++)
-        if ((*c & 15) == kCigarM || (*c & 15) == kCigarD) span += *c >> 4;
-    return span;
 }
 
 }  // namespace gpualign

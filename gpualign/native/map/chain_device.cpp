@@ -3,6 +3,7 @@
 #include <string>
 
 #include "algo/map/chain/band.hpp"
+#include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -37,16 +38,33 @@ nb::dict chain_item_bytes() {
     return bytes;
 }
 
+// A task, or it in a narrower band; returns whether that is shown to be the best.
+template <bool LongGaps>
+bool align(const ChainLaunch& launch, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
+    using Aligner = BandAligner<LongGaps, false, OneLane, TargetText>;
+    const TargetText text{launch.target};
+    memory.resize(size_t(Aligner::Layout::all_bytes(task.rows, task.band)));
+    const OneLane lane;
+    Aligner aligner(lane, launch.batch, text, task, BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
+    aligner.load();
+    const BandEnd end = aligner.sweep(aligner.steps());
+    if (end.value <= beyond) return false;
+    aligner.finish(lane, end, result);
+    return true;
+}
+
 template <bool LongGaps>
 void align_round(const ChainLaunch& launch, int round) {
     const Arena<BandTask>& tasks = launch.batch.tasks[round];
-    const TargetText text{launch.target};
     std::vector<uint8_t> memory;
     for (uint32_t t = 0; t < *tasks.used && !lacks_room(launch.batch); t++) {
         BandTask& task = tasks.items[t];
-        memory.resize(size_t(BandWorkspace::bytes(uint64_t(task.rows), uint64_t(task.band))));
-        const BandWorkspace workspace = BandWorkspace::at(memory.data(), uint64_t(task.rows), uint64_t(task.band));
-        BandAligner<LongGaps, OneLane, TargetText>(OneLane(), launch.batch, text, task, workspace).run();
+        bool aligned = false;
+        for (const int32_t band : kNarrowBands) {
+            const NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, band);
+            aligned = aligned || (narrow.task.rows && align<LongGaps>(launch, narrow.task, narrow.beyond, memory, task));
+        }
+        if (!aligned) align<LongGaps>(launch, task, INT32_MIN, memory, task);
     }
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
+#include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
 #include "index/minimizers.hpp"
 #include "map/affine_batch.hpp"
@@ -212,22 +214,46 @@ private:
         }
     }
 
-    // The dynamic programs of a round.
+    // The dynamic programs of a round: in narrower bands those that are shown to be the best there.
     void align(int round) {
         Store<BandTask>& tasks = tasks_[round];
+        pending_.resize(tasks.used);
+        std::iota(pending_.begin(), pending_.end(), 0u);
+        for (const int32_t band : kNarrowBands) align_narrow(tasks, band);
         affine_tasks_.clear();
-        for (uint32_t t = 0; t < tasks.used; t++) affine_tasks_.push_back(affine_task(tasks.items[t]));
+        for (const uint32_t t : pending_) affine_tasks_.push_back(affine_task(tasks.items[t]));
         aligner_.run(affine_tasks_, results_);
-        for (uint32_t t = 0; t < tasks.used; t++) {
-            BandTask& task = tasks.items[t];
-            const AffineResult& result = results_[t];
-            task.score = result.score;
-            task.begin = result.begin;
-            task.operations = uint32_t(result.cigar.size());
-            reserve(cigars_, batch_.cigars, task.operations);
-            task.cigar = take(batch_.cigars, task.operations);
-            std::copy(result.cigar.begin(), result.cigar.end(), cigars_.items.begin() + task.cigar);
+        for (size_t i = 0; i < pending_.size(); i++) keep(results_[i], tasks.items[pending_[i]]);
+    }
+
+    void align_narrow(Store<BandTask>& tasks, int32_t band) {
+        affine_tasks_.clear();
+        tried_.clear();
+        size_t left = 0;
+        for (const uint32_t t : pending_) {
+            const NarrowBand narrow = narrow_band(batch_.rules.scores, tasks.items[t], band);
+            if (narrow.task.rows) {
+                affine_tasks_.push_back(affine_task(narrow.task));
+                tried_.push_back({t, narrow.beyond});
+            } else {
+                pending_[left++] = t;
+            }
         }
+        pending_.resize(left);
+        aligner_.run(affine_tasks_, results_);
+        for (size_t i = 0; i < tried_.size(); i++) {
+            if (results_[i].score > tried_[i].beyond) keep(results_[i], tasks.items[tried_[i].task]);
+            else pending_.push_back(tried_[i].task);
+        }
+    }
+
+    void keep(const AffineResult& result, BandTask& task) {
+        task.score = result.score;
+        task.begin = result.begin;
+        task.operations = uint32_t(result.cigar.size());
+        reserve(cigars_, batch_.cigars, task.operations);
+        task.cigar = take(batch_.cigars, task.operations);
+        std::copy(result.cigar.begin(), result.cigar.end(), cigars_.items.begin() + task.cigar);
     }
 
     AffineTask affine_task(const BandTask& task) const {
@@ -270,6 +296,12 @@ private:
     Store<uint32_t> cigars_;
     Store<ChainAlignment> alignments_;
     Store<RankedAlignment> ranked_;
+    std::vector<uint32_t> pending_;  // tasks of a round that are not aligned yet
+    struct Tried {
+        uint32_t task;
+        int32_t beyond;
+    };
+    std::vector<Tried> tried_;
     std::vector<AffineTask> affine_tasks_;
     std::vector<AffineResult> results_;
 };

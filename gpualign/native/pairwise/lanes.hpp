@@ -23,8 +23,9 @@ public:
     static_assert(K % cells == 0, "a row's directions fill whole words");
 
     // Aligns `count` pairs; with `shared`, all have the same query. With `traced`, within `table_bytes`, cigars too.
-    void run(const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t table_bytes) {
-        set_up(scheme, pairs, count, shared || count == 1);
+    void run(const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t table_bytes,
+             Targets targets = Targets::of_one_call) {
+        set_up(scheme, pairs, count, shared || count == 1, targets);
         table_bytes_ = table_bytes;
         const bool direct = traced && table_size(0, cols_, rows_) <= table_bytes;
         std::vector<Border> borders;
@@ -58,7 +59,7 @@ private:
     };
     using State = Strip<Word, K, Affine>;
 
-    void set_up(const Scheme& scheme, Pair* pairs, int count, bool shared) {
+    void set_up(const Scheme& scheme, Pair* pairs, int count, bool shared, Targets targets) {
         scheme_ = &scheme;
         pairs_ = pairs;
         count_ = count;
@@ -81,7 +82,7 @@ private:
         outside_ = Word(T(bias_ - 3 * scheme.opening() - 1));
         left_.h.resize(size_t(rows_) + 1);
         left_.e.resize(size_t(rows_) + 1);
-        symbols_.set_up(scheme, pairs, count, shared, rows_);
+        symbols_.set_up(scheme, pairs, count, shared, rows_, cols_, targets);
         ends_.set_up(scheme, pairs, count, bias_);
         if (Local) return;
         for (int l = 0; l < count; l++) {  // alignments that leave a whole sequence unaligned

@@ -4,82 +4,12 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "pairwise/lanes.hpp"
-#include "pairwise/long.hpp"
+#include "pairwise/engines.hpp"
+#include "pairwise/local_bytes.hpp"
 
 namespace gpualign {
 namespace nw {
 namespace {
-
-struct Sequences {
-    const uint8_t* codes;
-    const int64_t* offsets;
-    int64_t count;
-
-    const uint8_t* begin(int64_t i) const { return codes + offsets[i]; }
-    int32_t length(int64_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
-};
-
-enum Width { narrow, middle, wide, single, widths };
-
-// One engine of each kind, made when first needed; a caller owns one set.
-struct Engines {
-    template <class Word>
-    struct Three {
-        Engine<Word, false, false> linear;
-        Engine<Word, true, false> affine;
-        Engine<Word, true, true> local;
-    };
-    Three<Vec<int8_t>> narrow_words;
-    Three<Vec<int16_t>> middle_words;
-    Three<Vec<int32_t>> wide_words;
-    Three<int32_t> single_words;
-
-    template <class Word>
-    static void run(Three<Word>& engines, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced,
-                    int64_t table_bytes) {
-        if (scheme.local) engines.local.run(scheme, pairs, count, shared, traced, table_bytes);
-        else if (scheme.affine()) engines.affine.run(scheme, pairs, count, shared, traced, table_bytes);
-        else engines.linear.run(scheme, pairs, count, shared, traced, table_bytes);
-    }
-    void run(Width width, const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t bytes) {
-        switch (width) {
-            case narrow: return run(narrow_words, scheme, pairs, count, shared, traced, bytes);
-            case middle: return run(middle_words, scheme, pairs, count, shared, traced, bytes);
-            case wide: return run(wide_words, scheme, pairs, count, shared, traced, bytes);
-            default: return run(single_words, scheme, pairs, count, shared, traced, bytes);
-        }
-    }
-};
-
-int lanes_of(Width width) {
-    const int lanes[] = {Vec<int8_t>::lanes, Vec<int16_t>::lanes, Vec<int32_t>::lanes, 1};
-    return lanes[width];
-}
-
-Width width_of(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
-    // a group of lanes keeps at least two borders of all its rows
-    if (traced && int64_t(pair.n) * 8 * GPUALIGN_VECTOR_BYTES > table_bytes) return single;
-    if (fits<int8_t>(scheme, pair.n, pair.m)) return narrow;
-    if (fits<int16_t>(scheme, pair.n, pair.m)) return middle;
-    return wide;
-}
-
-// One sequence is empty: nothing to compute.
-void align_empty(const Scheme& scheme, Pair& pair) {
-    const bool of_target = pair.n == 0;
-    const int64_t length = of_target ? pair.m : pair.n;
-    const bool free_start = of_target ? scheme.free_target_start : scheme.free_query_start;
-    const bool free_end = of_target ? scheme.free_target_end : scheme.free_query_end;
-    pair.score = pair.start_i = pair.start_j = pair.end_i = pair.end_j = 0;
-    pair.cigar.clear();
-    if (scheme.local || length == 0 || free_start || free_end) return;
-    const EndGap start = of_target ? scheme.ends.target_start : scheme.ends.query_start;
-    const EndGap end = of_target ? scheme.ends.target_end : scheme.ends.query_end;
-    pair.score = int32_t(-std::min(start.cost(length), end.cost(length)));
-    (of_target ? pair.end_j : pair.end_i) = int32_t(length);
-    pair.cigar.push_back(uint32_t(length) << 4 | (of_target ? op_delete : op_insert));
-}
 
 struct Results {
     bool traced;
@@ -130,7 +60,8 @@ public:
              int identical, Results& results) {
         query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
         identical_ = identical;
-        std::vector<uint32_t> lists[widths];
+        std::vector<uint32_t> lists[widths], bytes;
+        const bool in_bytes = !traced_ && LocalBytes::suits(scheme_);
         for (size_t p = 0; p < n; p++) {
             Pair pair = load(p);
             if (pair.n == 0 || pair.m == 0) {
@@ -138,8 +69,10 @@ public:
                 results.take(p, pair, identical);
                 continue;
             }
-            lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
+            if (in_bytes) bytes.push_back(uint32_t(p));
+            else lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
         }
+        run_bytes(bytes, lists, results);
         for (const Width width : {middle, wide, single}) align_long(width, lists[width], results);
         for (int width = 0; width < widths; width++) run_list(Width(width), lists[width], results);
     }
@@ -163,27 +96,48 @@ private:
         if (width == wide && traced_ && int(list.size()) * 2 > lanes_of(width)) return;
         const auto aligned = [&](uint32_t p) {
             Pair pair = load(p);
-            const bool done = scheme_.affine() ? align_long<true>(pair) : align_long<false>(pair);
+            const bool done = align_with_all_lanes(scheme_, pair, traced_, table_bytes_, pair_threads_);
             if (done) results.take(p, pair, identical_);
             return done;
         };
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
     }
 
-    template <bool Affine>
-    bool align_long(Pair& pair) {
-        if (!LongPair<Affine>::suits(scheme_, pair, traced_, table_bytes_)) return false;
-        LongPair<Affine>(scheme_, pair_threads_).run(pair, traced_, table_bytes_);
-        return true;
+    // Groups of one query in the narrowest lanes that there are; what does not fit them, or has too few of a query, goes to
+    // the list of its width.
+    void run_bytes(std::vector<uint32_t>& list, std::vector<uint32_t>* lists, Results& results) {
+        constexpr size_t lanes = size_t(LocalBytes::lanes);
+        sort_by_query(list);
+        const auto leave = [&](uint32_t p) { lists[width_of(scheme_, load(p), traced_, table_bytes_)].push_back(p); };
+        for (size_t begin = 0, end; begin < list.size(); begin = end) {
+            for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
+            size_t at = begin;
+            for (; at < end && (end - at) * 4 >= lanes; at = std::min(at + lanes, end)) {
+                Pair pairs[lanes];
+                const int count = int(std::min(lanes, end - at));
+                for (int l = 0; l < count; l++) pairs[l] = load(list[at + l]);
+                local_bytes_.run(scheme_, pairs, count);
+                for (int l = 0; l < count; l++) {
+                    if (pairs[l].score < 0) leave(list[at + l]);
+                    else results.take(list[at + l], pairs[l], identical_);
+                }
+            }
+            for (; at < end; at++) leave(list[at]);
+        }
+    }
+
+    // By query, those of one by the target's length.
+    void sort_by_query(std::vector<uint32_t>& list) const {
+        std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+            const auto key = [&](uint32_t p) { return std::make_tuple(query_[p], targets_.length(target_[p]), p); };
+            return key(a) < key(b);
+        });
     }
 
     // Full groups of one query first; what is left over shares lanes with other queries.
     void run_list(Width width, std::vector<uint32_t>& list, Results& results) {
         const size_t lanes = size_t(lanes_of(width));
-        const auto shape = [&](uint32_t p) { return targets_.length(target_[p]); };
-        std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-            return std::make_tuple(query_[a], shape(a), a) < std::make_tuple(query_[b], shape(b), b);
-        });
+        sort_by_query(list);
         std::vector<uint32_t> rest;
         for (size_t begin = 0, end; begin < list.size(); begin = end) {
             for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {}
@@ -193,7 +147,7 @@ private:
             rest.insert(rest.end(), list.begin() + long(at), list.begin() + long(end));
         }
         std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
-            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), shape(p), p); };
+            const auto key = [&](uint32_t p) { return std::make_tuple(queries_.length(query_[p]), targets_.length(target_[p]), p); };
             return key(a) < key(b);
         });
         for (size_t at = 0; at < rest.size(); at += lanes)
@@ -215,6 +169,7 @@ private:
     const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
     int identical_ = 0;
     Engines engines_;
+    LocalBytes local_bytes_;
 };
 
 nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,
@@ -233,13 +188,7 @@ nb::tuple align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, 
             target.data()[p] >= targets.count)
             throw nb::value_error("a pair names no sequence");
     }
-    const auto gap = [&](int end) { return EndGap{end_gaps.data()[2 * end], end_gaps.data()[2 * end + 1]}; };
-    const Scheme scheme{scores.data(),      symbols,
-                        open,               extend,
-                        local,              bool(free_ends & 1),
-                        bool(free_ends & 2), bool(free_ends & 4),
-                        bool(free_ends & 8), EndGaps{gap(0), gap(1), gap(2), gap(3)},
-                        match_mismatch};
+    const Scheme scheme = scheme_of(scores.data(), symbols, open, extend, local, free_ends, end_gaps.data(), match_mismatch);
     Results results(n, traced);
     std::vector<uint32_t> cigar;
     std::vector<int64_t> cigar_offsets{0};

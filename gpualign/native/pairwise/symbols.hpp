@@ -8,6 +8,9 @@
 namespace gpualign {
 namespace nw {
 
+// Whether the targets of a group come again, with other queries.
+enum class Targets { of_one_call, to_be_kept, as_before };
+
 template <class Word, int K>
 class Symbols {
 public:
@@ -25,7 +28,8 @@ public:
         GPUALIGN_HD Word operator()(int k) const { return select(row == columns[k], match, mismatch); }
     };
 
-    void set_up(const Scheme& scheme, const Pair* pairs, int count, bool shared, int64_t rows) {
+    void set_up(const Scheme& scheme, const Pair* pairs, int count, bool shared, int64_t rows, int64_t columns,
+                Targets targets) {
         scheme_ = &scheme;
         pairs_ = pairs;
         count_ = count;
@@ -34,11 +38,18 @@ public:
         kind_ = shared ? Kind::profile : comparable ? Kind::compare : Kind::gather;
         worst_ = T(std::min(0, scheme.lowest()) + 2 * scheme.shift());
         if (kind_ != Kind::profile) interleave(rows);
+        each_ = size_t(scheme.symbols) * K;
+        keep_ = targets != Targets::of_one_call && kind_ == Kind::profile &&
+                size_t((columns + K - 1) / K) * each_ * sizeof(Word) <= kept_bytes;
+        if (targets != Targets::as_before || !keep_) built_ = 0;
     }
 
     Kind kind() const { return kind_; }
 
     void build(int64_t c0) {
+        const size_t strip = keep_ ? size_t(c0 / K) : 0;
+        at_ = strip * each_;
+        if (strip < built_) return;
         for (int k = 0; k < K; k++) {
             for (int l = 0; l < L::count; l++) {
                 const Pair& pair = pairs_[l < count_ ? l : 0];
@@ -46,13 +57,14 @@ public:
             }
         }
         if (kind_ != Kind::profile) return;
-        table_.resize(size_t(scheme_->symbols) * K);
+        if (table_.size() < at_ + each_) table_.resize(at_ + each_);
+        if (keep_) built_ = strip + 1;
         if (build_by_permutation()) return;
         for (int symbol = 0; symbol < scheme_->symbols; symbol++)
-            for (int k = 0; k < K; k++) fill(table_[symbol * K + k], columns_[k], symbol);
+            for (int k = 0; k < K; k++) fill(table_[at_ + size_t(symbol * K + k)], columns_[k], symbol);
     }
 
-    Profile profile(int64_t i) const { return {table_.data() + pairs_[0].query[i] * K}; }
+    Profile profile(int64_t i) const { return {table_.data() + at_ + pairs_[0].query[i] * K}; }
     Compare compare(int64_t i) const {
         const int shift = 2 * scheme_->shift();
         return {columns_, rows_[i], Word(T(scheme_->scores[0] + shift)), Word(T(scheme_->scores[1] + shift))};
@@ -67,6 +79,7 @@ public:
 private:
     static constexpr int beyond = 101;  // no symbol: past the end of a sequence
     static constexpr int never = 100;   // a query's symbol that matches nothing, not even itself
+    static constexpr size_t kept_bytes = 1 << 20;
 
     T score(int row, int column) const {
         if (row == beyond || column == beyond) return worst_;
@@ -82,7 +95,7 @@ private:
             for (int symbol = 0; symbol < scheme_->symbols; symbol++) {
                 Word scores = Word(worst_);
                 for (int other = 0; other < scheme_->symbols; other++) scores.set(other, score(symbol, other));
-                for (int k = 0; k < K; k++) table_[symbol * K + k] = Word(__builtin_shuffle(scores.v, columns[k].v));
+                for (int k = 0; k < K; k++) table_[at_ + size_t(symbol * K + k)] = Word(__builtin_shuffle(scores.v, columns[k].v));
             }
             return true;
         }
@@ -110,6 +123,8 @@ private:
     int count_ = 0;
     Kind kind_ = Kind::profile;
     T worst_ = 0;
+    bool keep_ = false;
+    size_t each_ = 0, at_ = 0, built_ = 0;  // words of a strip's profile, where this strip's begins, strips that are there
     Word columns_[K], gathered_[K];
     std::vector<Word> table_, rows_;
 };

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "map/alignment.hpp"
-#include "text/read_view.hpp"
+#include "algo/text/bam_form.hpp"
+#include "algo/text/columns.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {
@@ -23,9 +24,8 @@ namespace gpualign {
 struct BamCodes {
     uint8_t base[256] = {}, operation[256] = {};
     constexpr BamCodes() {
-        const char bases[] = "=ACMGRSVTWYHKDBN", operations[] = "MIDNSHP=X";
-        for (int i = 0; i < 256; i++) base[i] = 15;
-        for (uint8_t i = 0; i < 16; i++) base[uint8_t(bases[i])] = base[uint8_t(bases[i] | 0x20)] = i;
+        const char operations[] = "MIDNSHP=X";
+        for (int i = 0; i < 256; i++) base[i] = bam_base(uint8_t(i));
         for (uint8_t i = 0; i < 9; i++) operation[uint8_t(operations[i])] = i;
     }
 };
@@ -52,14 +52,14 @@ public:
         const size_t length = letters == "*" ? 0 : letters.size();
         const int32_t id = id_of(contig), at = number<int32_t>(position) - 1;
         const auto flags = number<uint16_t>(flag);
-        const bool packed = cigar_.size() <= kMaxOperations;
+        const bool packed = cigar_.size() <= kMaxBamOperations;
         const size_t start = out_.size();
         put(int32_t(0));  // the size, known at the end
         put(id);
         put(at);
         put(uint8_t(name.size() + 1));
         put(number<uint8_t>(quality));
-        put(bin_of(at, flags));
+        put(bam_bin(at, flags & kFlagUnmapped ? 1 : reference_length_));
         put(uint16_t(packed ? cigar_.size() : 2));
         put(flags);
         put(uint32_t(length));
@@ -86,7 +86,7 @@ public:
     Text release() { return std::move(out_); }
 
 private:
-    static constexpr size_t kFixedBytes = 64, kMaxOperations = 65535, kLongestName = 254;
+    static constexpr size_t kFixedBytes = 64, kLongestName = 254;
 
     static std::string_view view(const ContigNames& contigs, int32_t i) { return {contigs.text(i), size_t(contigs.size(i))}; }
     [[noreturn]] static void refuse(const char* what) { throw std::invalid_argument(what); }
@@ -136,15 +136,6 @@ private:
             if (*p == 'M' || *p == 'D' || *p == 'N' || *p == '=' || *p == 'X') reference_length_ += n;
             p++;
         }
-    }
-
-    // The smallest bin of the tree that holds the alignment (section 5.3).
-    uint16_t bin_of(int64_t begin, uint16_t flags) const {
-        const int64_t last = begin + (flags & kFlagUnmapped ? 1 : std::max<int64_t>(1, reference_length_)) - 1;
-        int64_t first_bin = 4681;
-        for (int shift = 14; shift < 29; shift += 3, first_bin = (first_bin - 1) / 8)
-            if (begin >> shift == last >> shift) return uint16_t(first_bin + (begin >> shift));
-        return 0;
     }
 
     template <class T>

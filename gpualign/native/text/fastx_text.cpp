@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/read_arrays.hpp"
+#include "text/text.hpp"
 
 namespace gpualign {
 namespace {

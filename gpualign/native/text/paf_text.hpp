@@ -4,10 +4,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "text/read_view.hpp"
 #include "text/record_text.hpp"
-#include "text/record_view.hpp"
-#include "text/sam_options.hpp"
+#include "abi/text.hpp"
 #include "index/reference.hpp"
 #include "text/text.hpp"
 
@@ -33,7 +31,7 @@ public:
     PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
               bool eqx, CsForm cs)
         : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), cs_form_(cs),
-          record_(reference, records) {}
+          record_(UnpackedLetters(reference), records_) {}
 
     void read(size_t i) {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
@@ -48,12 +46,11 @@ private:
         const int64_t length = reads_.length(i);
         const int32_t contig = records_.contig[r];
         record_.load(r, reads_.letters(i), length);
-        record_.cigar(eqx_, 'S', cigar_);
-        trim_clips();
         const PafColumns columns(records_.cigar_begin(r), records_.cigar_end(r));
-        const int64_t edits = record_.edits(md_);
-        out_.reserve(size_t(reads_.name_size(i) + contigs_.size(contig)) + cigar_.size() + 320);
+        const int64_t edits = record_.edits();
+        out_.reserve(64);
         reads_.put_name(i, out_);
+        out_.reserve(64);
         if (reads_.paired(i)) out_.put(reads_.mates[i] == kFirstMate ? "/1" : "/2");
         const int64_t before = records_.reverse(r) ? record_.clipped_back() : record_.clipped_front();
         numbers({length, before, before + columns.query});
@@ -65,22 +62,14 @@ private:
         out_.number(edits);
         out_.put("\tAS:i:");
         out_.number(records_.score[r]);
+        out_.reserve(64);
         out_.put(records_.flag[r] & kFlagSecondary ? "\ttp:A:S\tcg:Z:" : "\ttp:A:P\tcg:Z:");
-        out_.put(cigar_);
+        record_.cigar(eqx_, kNoClips, out_);
         if (cs_form_ != CsForm::none) {
-            record_.cs(cs_form_ == CsForm::whole, cs_);
-            out_.reserve(cs_.size() + 8);
             out_.put("\tcs:Z:");
-            out_.put(cs_);
+            record_.cs(cs_form_ == CsForm::whole, out_);
         }
         out_.put('\n');
-    }
-
-    // PAF's cg is the aligned part alone.
-    void trim_clips() {
-        const size_t first = cigar_.find_first_not_of("0123456789");
-        if (first != std::string::npos && cigar_[first] == 'S') cigar_.erase(0, first + 1);
-        if (!cigar_.empty() && cigar_.back() == 'S') cigar_.erase(cigar_.find_last_not_of("0123456789", cigar_.size() - 2) + 1);
     }
 
     void numbers(std::initializer_list<int64_t> values) {
@@ -97,7 +86,6 @@ private:
     const bool eqx_;
     const CsForm cs_form_;
     RecordText record_;
-    std::string cigar_, md_, cs_;
     Text out_;
 };
 

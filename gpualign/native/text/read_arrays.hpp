@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "arrays.hpp"
-#include "text/read_view.hpp"
+#include "algo/text/columns.hpp"
 
 namespace gpualign {
 

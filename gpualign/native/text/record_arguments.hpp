@@ -1,7 +1,7 @@
 // Python's arguments of the formatters.
 #pragma once
 #include "bindings.hpp"
-#include "text/sam_options.hpp"
+#include "abi/text.hpp"
 
 namespace gpualign {
 

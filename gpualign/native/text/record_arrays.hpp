@@ -5,7 +5,7 @@
 
 #include "map/alignment.hpp"
 #include "arrays.hpp"
-#include "text/record_view.hpp"
+#include "algo/text/columns.hpp"
 
 namespace gpualign {
 

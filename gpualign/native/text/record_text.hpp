@@ -1,13 +1,13 @@
-// One record's letters next to the reference's, and what follows from them: CIGAR with = and X, MD, NM.
+// One record's letters next to the reference's (algo/text/aligned_text.hpp), unpacked into memory and compared in words.
 #pragma once
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
-#include "simd/blocks.hpp"
-#include "text/record_view.hpp"
+#include "algo/text/aligned_text.hpp"
+#include "algo/text/letters.hpp"
 #include "index/reference.hpp"
+#include "simd/blocks.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {
@@ -15,12 +15,10 @@ namespace gpualign {
 struct ComplementTable {
     char to[256] = {};
     constexpr ComplementTable() {
-        const char from[] = "ACGTRYSWKMBDHVN", complement[] = "TGCAYRSWMKVHDBN";
-        for (int i = 0; i < 256; i++) to[i] = 'N';
-        for (int i = 0; from[i]; i++) to[uint8_t(from[i])] = complement[i];
+        for (int i = 0; i < 256; i++) to[i] = char(complement_letter(uint8_t(i)));
     }
 };
-inline constexpr ComplementTable complement_letter;
+inline constexpr ComplementTable complement_table;
 
 // The reverse complement of a read's letters.
 inline void reverse_complement_letters(const char* letters, int64_t length, char* out) {
@@ -37,138 +35,35 @@ inline void reverse_complement_letters(const char* letters, int64_t length, char
         others |= differ;
     });
     if (!others) return;
-    for (int64_t c = 0; c < length; c++) out[c] = complement_letter.to[uint8_t(letters[length - 1 - c])];
+    for (int64_t c = 0; c < length; c++) out[c] = complement_table.to[uint8_t(letters[length - 1 - c])];
 }
 
-class RecordText {
+class UnpackedLetters {
 public:
-    RecordText(const ReferenceView& reference, const RecordsView& records) : reference_(reference), records_(records) {}
+    explicit UnpackedLetters(const ReferenceView& reference) : reference_(&reference) {}
 
-    // Takes record `record`, for a CIGAR without = and X.
-    void load(size_t record) {
-        begin_ = records_.cigar_begin(record);
-        end_ = records_.cigar_end(record);
-    }
-
-    // Takes record `record` of a read given in its own direction.
-    void load(size_t record, const char* bases, int64_t length) {
-        load(record);
+    void take(int32_t contig, int64_t position, int64_t span, const char* bases, int64_t length, bool reverse) {
         oriented_.resize(size_t(length) + kBehind);
-        if (records_.reverse(record)) reverse_complement_letters(bases, length, oriented_.data());
+        if (reverse) reverse_complement_letters(bases, length, oriented_.data());
         else std::copy(bases, bases + length, oriented_.begin());
-        span_ = size_t(reference_span(begin_, end_));
-        window_.resize(span_ + kBehind);
-        const uint64_t begin = uint64_t(reference_.contig_offsets[records_.contig[record]] + records_.position[record]);
-        reference_.letters(begin, begin + span_, window_.data());
-        bases_only_ = !reference_.has_run(begin, begin + span_);
+        window_.resize(size_t(span) + kBehind);
+        const uint64_t begin = uint64_t(reference_->contig_offsets[contig] + position), end = begin + uint64_t(span);
+        reference_->letters(begin, end, window_.data());
+        bases_only_ = !reference_->has_run(begin, end);
     }
 
-    const char* oriented() const { return oriented_.data(); }  // the read as it is printed
-    size_t span() const { return span_; }
-    int64_t clipped_front() const { return clipped(begin_); }
-    int64_t clipped_back() const { return begin_ == end_ || end_ - begin_ == 1 ? 0 : clipped(end_ - 1); }
-
-    // With `eqx`, = and X instead of M; `clip` stands for clipped ends, S or H.
-    void cigar(bool eqx, char clip, std::string& text) const {
-        text.clear();
-        const auto put = [&](uint32_t n, char op) {
-            append_number(text, n);
-            text.push_back(op);
-        };
-        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
-            if (op != kCigarM || !eqx) {
-                put(n, op == kCigarS ? clip : "MID"[op]);
-                return;
-            }
-            for (uint32_t from = 0; from < n;) {
-                const bool same = match(query + from, reference + from);
-                uint32_t to = from + 1;
-                while (to < n && match(query + to, reference + to) == same) to++;
-                put(to - from, same ? '=' : 'X');
-                from = to;
-            }
-        });
-    }
-
-    // NM; MD is left in `md`.
-    int64_t edits(std::string& md) const {
-        int64_t edits = 0, run = 0;
-        md.clear();
-        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
-            if (op == kCigarM) {
-                for (uint32_t x = 0; x < n; x++) {
-                    const uint32_t same = matches(query + x, reference + x, n - x);
-                    run += same;
-                    x += same;
-                    if (x == n) break;
-                    append_number(md, run);
-                    run = 0;
-                    md.push_back(window_[reference + x]);
-                    edits++;
-                }
-            } else if (op == kCigarD) {
-                append_number(md, run);
-                run = 0;
-                md.push_back('^');
-                md.append(window_.data() + reference, n);
-            }
-            if (op == kCigarI || op == kCigarD) edits += n;
-        });
-        append_number(md, run);
-        return edits;
-    }
-
-    // The differences as minimap2's cs: from the reference's letters to the read's, clips left out; `whole`: with the letters that
-    // are the same.
-    void cs(bool whole, std::string& text) const {
-        text.clear();
-        const auto lower = [&](const char* letters, uint32_t n) {
-            for (uint32_t x = 0; x < n; x++) text.push_back(char(letters[x] | 0x20));
-        };
-        walk([&](uint32_t op, uint32_t n, size_t query, size_t reference) {
-            const char *q = oriented_.data() + query, *t = window_.data() + reference;
-            if (op == kCigarI || op == kCigarD) {
-                text.push_back(op == kCigarI ? '+' : '-');
-                lower(op == kCigarI ? q : t, n);
-            }
-            if (op != kCigarM) return;
-            for (uint32_t x = 0; x < n;) {
-                const uint32_t same = matches(query + x, reference + x, n - x);
-                if (same && whole) (text += '=').append(q + x, same);
-                if (same && !whole) append_number(text += ':', same);
-                x += same;
-                for (; x < n && !match(query + x, reference + x); x++) {
-                    text.push_back('*');
-                    lower(t + x, 1);
-                    lower(q + x, 1);
-                }
-            }
-        });
-    }
-
-private:
-    static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
-
-    // visit(operation, length, query letters before it, reference letters before it)
-    template <class Visit>
-    void walk(Visit&& visit) const {
-        size_t query = 0, reference = 0;
-        for (const uint32_t* c = begin_; c < end_; c++) {
-            const uint32_t op = *c & 15, n = *c >> 4;
-            visit(op, n, query, reference);
-            if (op != kCigarD) query += n;
-            if (op == kCigarM || op == kCigarD) reference += n;
-        }
-    }
+    char read(int64_t i) const { return oriented_[size_t(i)]; }
+    char reference(int64_t i) const { return window_[size_t(i)]; }
+    void put_read(int64_t from, int64_t n, Text& out) const { out.put(oriented_.data() + from, size_t(n)); }
 
     // Only A, C, G and T match, so that MD and NM say what the aligner counted.
-    bool match(size_t query, size_t reference) const {
-        const char a = oriented_[query];
-        return a == window_[reference] && (a == 'A' || a == 'C' || a == 'G' || a == 'T');
+    bool match(int64_t query, int64_t reference) const {
+        const char a = oriented_[size_t(query)];
+        return a == window_[size_t(reference)] && is_base(uint8_t(a));
     }
 
     // Pairs of letters up to the first that do not match, most `most`.
-    uint32_t matches(size_t query, size_t reference, uint32_t most) const {
+    uint32_t same(int64_t query, int64_t reference, uint32_t most) const {
         uint32_t n = 0;
         if (bases_only_) {  // letters that are equal to a base are bases
             for (uint64_t a, b; n < most; n += kBehind) {
@@ -182,14 +77,14 @@ private:
         return n;
     }
 
+private:
     static constexpr uint32_t kBehind = sizeof(uint64_t);  // letters compared at once; there are as many after the last ones
 
-    const ReferenceView& reference_;
-    const RecordsView records_;
+    const ReferenceView* reference_;
     bool bases_only_ = false;  // in the window
-    size_t span_ = 0;
-    const uint32_t *begin_ = nullptr, *end_ = nullptr;
     std::vector<char> oriented_, window_;
 };
+
+using RecordText = AlignedText<UnpackedLetters>;
 
 }  // namespace gpualign

@@ -19,55 +19,69 @@ namespace {
 
 constexpr size_t kUsualFields = 160;  // bytes of a record besides sequence and qualities, more or less
 
-SamOptions sam_options(const nb::dict& given) {
+// The options with what they point to.
+struct HeldSamOptions {
+    explicit HeldSamOptions(const nb::dict& given)
+        : read_group(nb::cast<std::string>(given["read_group"])), alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
+#define TAKE(name) options.name = nb::cast<decltype(options.name)>(given[#name])
+        TAKE(eqx);
+        TAKE(soft_supplementary);
+        TAKE(secondary_sequence);
+        TAKE(secondary_records);
+        TAKE(max_other_hits);
+        TAKE(max_other_alt_hits);
+        TAKE(other_hits_share);
+        TAKE(other_hits_scored);
+        TAKE(suboptimal_score);
+        TAKE(hits);
+        TAKE(mate_qualities);
+        TAKE(split_as_secondary);
+#undef TAKE
+        options.cs = cs_form(nb::cast<int>(given["cs"]));
+        options.read_group = read_group.data(), options.read_group_size = int32_t(read_group.size());
+        options.alt_contigs = reinterpret_cast<const uint8_t*>(alt_contigs.c_str());
+        options.alt_contig_count = int32_t(alt_contigs.size());
+    }
+
+    std::string read_group;
+    nb::bytes alt_contigs;
     SamOptions options;
-    const auto take = [&](const char* name, auto& field) { field = nb::cast<std::decay_t<decltype(field)>>(given[name]); };
-    take("eqx", options.eqx);
-    take("soft_supplementary", options.soft_supplementary);
-    take("secondary_sequence", options.secondary_sequence);
-    take("read_group", options.read_group);
-    take("secondary_records", options.secondary_records);
-    take("max_other_hits", options.max_other_hits);
-    take("other_hits_share", options.other_hits_share);
-    take("other_hits_scored", options.other_hits_scored);
-    take("suboptimal_score", options.suboptimal_score);
-    take("hits", options.hits);
-    take("mate_qualities", options.mate_qualities);
-    take("split_as_secondary", options.split_as_secondary);
-    take("max_other_alt_hits", options.max_other_alt_hits);
-    const nb::bytes alt = nb::cast<nb::bytes>(given["alt_contigs"]);
-    options.alt_contigs.assign(alt.c_str(), alt.size());
-    options.cs = cs_form(nb::cast<int>(given["cs"]));
-    return options;
+};
+
+template <class Writer>
+nb::tuple write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
+    int64_t records = 0;
+    {
+        nb::gil_scoped_release release;
+        writer.reserve(size_t(2 * reads.base_offsets[n]) + kUsualFields * n);
+        constexpr size_t kAhead = 32;  // while they are still near
+        for (size_t i = 0; i < n; i++) {
+            if (i + kAhead < n) writer.ahead(i + kAhead);
+            if (written[i]) records += writer.read(i);
+        }
+    }
+    return nb::make_tuple(to_numpy(writer.release()), records);
 }
 
-nb::tuple format_sam(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-                     const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted,
-                     const nb::dict& options) {
+nb::tuple format_records(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
+                         const nb::tuple& reads, const nb::tuple& alignments, const std::optional<Input<uint8_t>>& wanted,
+                         const nb::dict& options, bool bam) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
     if (records.reads() != n) throw nb::value_error("the arrays of reads and alignments differ in length");
     const Wanted written(wanted, n);
     const ReferenceView view = reference.view();
-    SamWriter writer(view, {contig_names.data(), contig_name_offsets.data()}, read_arrays.view(), records.view(),
-                     sam_options(options));
-    int64_t lines = 0;
-    {
-        nb::gil_scoped_release release;
-        writer.reserve(size_t(2 * read_arrays.view().base_offsets[n]) + kUsualFields * n);
-        constexpr size_t kAhead = 32, kCountedAtOnce = 64;  // while they are still near
-        size_t counted = 0;
-        for (size_t i = 0; i < n; i++) {
-            if (i + kAhead < n) writer.ahead(i + kAhead);
-            if (written[i]) writer.read(i);
-            if (i % kCountedAtOnce != 0 && i + 1 < n) continue;
-            const Text& text = writer.text();
-            lines += newlines(text.data() + counted, text.data() + text.size());
-            counted = text.size();
-        }
+    const ContigNames contigs{contig_names.data(), contig_name_offsets.data()};
+    const HeldSamOptions held(options);
+    const ReadsView of_reads = read_arrays.view();
+    if (bam) {
+        if (of_reads.comments || held.options.alt_contig_count) throw nb::value_error("such tags become BAM's by way of SAM");
+        RecordsWriter<BamForm> writer(view, contigs, of_reads, records.view(), held.options, n);
+        return write_records(writer, of_reads, n, written);
     }
-    return nb::make_tuple(to_numpy(writer.release()), lines);
+    SamWriter writer(view, contigs, of_reads, records.view(), held.options, n);
+    return write_records(writer, of_reads, n, written);
 }
 
 nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets) {
@@ -90,9 +104,10 @@ nb::tuple bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t
 }  // namespace
 
 void bind_sam(nb::module_& m) {
-    m.def("format_sam", &format_sam, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("options"),
-          "SAM records of the wanted reads of a batch (None: of all), one line each, in order: (text, its lines as counted).");
+    m.def("format_records", &format_records, nb::arg("reference"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
+          nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(), nb::arg("options"), nb::arg("bam"),
+          "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). BAM without "
+          "comments and ALT contigs alone.");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
           "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is no record.");
 }

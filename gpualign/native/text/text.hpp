@@ -1,8 +1,10 @@
-// Text that grows by whole fields: space is made once per record, so the appends do not check.
+// Text that grows. What is of any size makes room for itself and a little more; single characters, short literals and values go
+// into that little without a look.
 #pragma once
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,13 +20,27 @@ public:
     }
     void put(char c) { data_[size_++] = c; }
     void put(const char* text, size_t n) {
+        reserve(n + kSpare);
         std::memcpy(data_.get() + size_, text, n);
         size_ += n;
     }
     void put(const std::string& text) { put(text.data(), text.size()); }
     template <size_t N>
     void put(const char (&text)[N]) {
-        put(text, N - 1);
+        std::memcpy(data_.get() + size_, text, N - 1);
+        size_ += N - 1;
+    }
+    template <class T>
+    void value(T x) {
+        std::memcpy(data_.get() + size_, &x, sizeof x);
+        size_ += sizeof x;
+    }
+    // n characters, letter(0) to letter(n - 1).
+    template <class Letter>
+    void fill(int64_t n, Letter&& letter) {
+        reserve(size_t(n) + kSpare);
+        char* out = extend(size_t(n));
+        for (int64_t i = 0; i < n; i++) out[i] = letter(i);
     }
     // Room for n letters more, to be written by the caller.
     char* extend(size_t n) {
@@ -33,6 +49,7 @@ public:
     }
     // n letters, the last one first.
     void put_backwards(const char* text, size_t n) {
+        reserve(n + kSpare);
         char* out = data_.get() + size_;
         in_blocks(ptrdiff_t(n), [&](ptrdiff_t at, auto count) {
             char given[count], turned[count];
@@ -43,9 +60,16 @@ public:
         size_ += n;
     }
     void number(int64_t x) {
+        reserve(20 + kSpare);
         char* at = data_.get() + size_;
         size_ = size_t(std::to_chars(at, at + 20, x).ptr - data_.get());
     }
+    // A number with three decimals.
+    void thousandths(double x) {
+        reserve(32 + kSpare);
+        size_ += size_t(std::snprintf(data_.get() + size_, 32, "%.3f", x));
+    }
+    void patch(size_t offset, uint32_t x) { std::memcpy(data_.get() + offset, &x, sizeof x); }
     char* at(size_t offset) { return data_.get() + offset; }
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
@@ -55,7 +79,18 @@ public:
         return std::move(data_);
     }
 
+    // As on a device, where a group of lanes does this (algo/text/group_text.hpp).
+    template <class Value>
+    int64_t sum(int64_t n, Value&& value) const {
+        int64_t total = 0;
+        for (int64_t i = 0; i < n; i++) total += value(i);
+        return total;
+    }
+    void store(int32_t* at, int32_t value) const { *at = value; }
+
 private:
+    static constexpr size_t kSpare = 32;
+
     void grow(size_t capacity) {
         std::unique_ptr<char[]> larger(new char[capacity]);  // not cleared, unlike a vector's: it will be written to
         if (size_) std::memcpy(larger.get(), data_.get(), size_);

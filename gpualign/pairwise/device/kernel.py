@@ -26,7 +26,7 @@ from gpualign.pairwise.cpu import (
     edit_limits,
     score_lines,
 )
-from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.device import plan, query_lanes, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
@@ -44,11 +44,13 @@ class _Step:
     Attributes:
         order: of the pairs in the scores, None where it is the block's.
         by_strips: the scores were computed by strips.
+        in_halves: local scores that half a word does not hold are -1.
     """
 
     kind: Literal["cpu", "filter", "scores", "score filter", "align"]
     order: NDArray[np.int64] | None = None
     by_strips: bool = False
+    in_halves: bool = False
 
 
 class PairwiseKernel:
@@ -81,7 +83,7 @@ class PairwiseKernel:
         results = []
         for strand in range(len(self.problem.queries)):
             if step.kind == "scores":
-                results.append(self._collect_scores(slot, item, strand, step.order))
+                results.append(self._collect_scores(slot, item, strand, step))
                 continue
             candidates = Candidates(item)
             if step.kind == "filter":
@@ -143,13 +145,19 @@ class PairwiseKernel:
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
-        by_strips = plan.scores_by_strips(work, problem.kernel)
+        lanes = self.launcher.has_lanes
+        by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
         if by_strips and not problem.from_corners:  # few and long: the cores are faster than a thread a pair
             return _Step("cpu")
         if by_strips:
             for strand in strands:
                 self.launcher.submit_strips(slot, block, strand, kept=False)
             return _Step(kind, by_strips=True)
+        if lanes:
+            by_length = query_lanes.by_query_and_length(block.queries, m)
+            for strand in strands:
+                self.launcher.submit_lanes(slot, block, strand, by_length)
+            return _Step(kind, by_length, in_halves=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:
             self.launcher.submit_lazy(slot, block, strand, order, longest, score_lines(problem))
@@ -197,16 +205,34 @@ class PairwiseKernel:
 
     # -- scores
 
-    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64] | None) -> Alignments:
+    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Alignments:
         downloaded = slot.pinned(f"scores {strand}", len(block), np.int32)
         score = np.empty(len(block), np.int32)
-        score[slice(None) if order is None else order] = downloaded
+        score[slice(None) if step.order is None else step.order] = downloaded
+        if step.in_halves and self.problem.mode == "local":
+            beyond = np.flatnonzero(score < 0)
+            if len(beyond):
+                score[beyond] = self._scores_in_words(block.take(beyond), strand)
         minus = np.full(len(block), bool(strand))
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
+    def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
+        """The same by LazyRScan, in as wide words as it takes, or on the cores where that is too little work for it."""
+        n, m = self.problem.sizes(block)
+        words = self.launcher.arithmetic(int(n.max()), int(m.max()))
+        work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
+        if plan.scores_by_strips(work, "auto"):
+            return self._strand_on_cores(Candidates(block), strand).score
+        order = np.lexsort((m, block.queries))
+        self.launcher.submit_lazy(self._trace_slot, block, strand, order, (int(n.max()), int(m.max())))
+        self._trace_slot.wait()
+        score = np.empty(len(block), np.int32)
+        score[order] = self._trace_slot.pinned(f"scores {strand}", len(block), np.int32)
+        return score
+
     def _collect_score_filter(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Candidates:
         if step.by_strips:
-            scored = self._collect_scores(slot, block, strand, None)
+            scored = self._collect_scores(slot, block, strand, step)
             slot.retire("strip borders")  # where pairs are long, it is what their alignments need
             return candidates_by_score(self.problem, block, scored.score)
         found = self.launcher.kept_pairs(slot, strand)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.device import plan, tasks
-from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
+from gpualign.pairwise.device import plan, query_lanes, tasks
+from gpualign.pairwise.tuning import LANES_MODULE, PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
@@ -36,10 +37,7 @@ class PairwiseLauncher:
         self.device, self.problem = device, problem
         self.strands = [self._sequences(strand) for strand in problem.queries]
         self.targets = self._sequences(problem.targets)
-        scoring = problem.scoring
-        (self._scores,) = device.resident(
-            f"scores {id(scoring)}", lambda: DeviceArrays(device, scoring.scores, owner=scoring)
-        ).addresses
+        self._scores = self._table_of_scores()
         attributes = device.driver.device_attribute
         self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         if problem.traced and problem.from_corners:
@@ -66,6 +64,14 @@ class PairwiseLauncher:
         resident = self.device.resident(f"sequences {id(sequences)}", copy)
         codes, offsets = resident.addresses
         return filled("DeviceSequences", codes=codes, offsets=offsets)
+
+    def _table_of_scores(self) -> int:
+        """The address of the scoring's table, copied once a device."""
+        scoring = self.problem.scoring
+        key = f"scores {id(scoring)}"
+        resident = self.device.resident(key, lambda: DeviceArrays(self.device, scoring.scores, owner=scoring))
+        address: int = resident.addresses[0]
+        return address
 
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""
@@ -128,7 +134,7 @@ class PairwiseLauncher:
         queries, targets = block.queries, block.targets
         if order is not None:
             queries, targets = queries[order], targets[order]
-        name, shared = self._lazy_kernel(words)
+        name, shared = self.lazy_kernel(words)
         function, blocks = self.function(name, shared)
         work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
         blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
@@ -169,6 +175,64 @@ class PairwiseLauncher:
         )
         slot.download("found count" + suffix, 1, np.uint32)
 
+    # -- queries over the lanes of groups
+
+    @cached_property
+    def has_lanes(self) -> bool:
+        """Whether the problem's scores can be had from ``cuda/pairwise_lanes.cu``."""
+        problem = self.problem
+        wanted = problem.kernel in ("auto", "lanes") and not problem.traced and self._gaps == "affine"
+        in_hardware = int(self.device.info.architecture.removeprefix("sm_")) >= 90  # DPX
+        return wanted and in_hardware and query_lanes.suits(problem) and query_lanes.can_be_had(problem)
+
+    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64]) -> None:
+        """Enqueue the scores of a block, in ``order`` (by query and length), into the array "scores STRAND"; a local
+        score of -1 is one that half a word does not hold.
+        """
+        problem, suffix = self.problem, f" {strand}"
+        queries, targets = block.queries[order], block.targets[order]
+        n, m = problem.query_lengths[queries], problem.target_lengths[targets]
+        local = problem.mode == "local"
+        words = tasks.Arithmetic(
+            2, 0 if local else query_lanes.margin(problem), 0 if local else problem.gap_extend, self._opening, True
+        )
+        on_device = slot.upload("targets" + suffix, targets)
+        scores = slot.device_array("scores" + suffix, 4 * len(block))
+        launches = query_lanes.launches(queries, n, m, self._processors)
+        most = max(min(2 * self._processors, len(work.tasks)) * work.columns for work in launches)
+        rows = slot.device_array("column", max(4, most * (8 if local else 16)))
+        for number, work in enumerate(launches):
+            name = f"{suffix} {number}"
+            shared = query_lanes.shared_bytes(work.shape, len(problem.scoring))
+            function = self.device.function(
+                LANES_MODULE, "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
+            )
+            if shared > 48 << 10:
+                function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            blocks = min(2 * self._processors, len(work.tasks))
+            slot.launch(
+                function,
+                blocks,
+                query_lanes.LANE_THREADS,
+                slot.upload("tasks" + name, work.tasks.view(np.uint8)),
+                np.int32(len(work.tasks)),
+                slot.clear("ticket" + name, 4),
+                self.scheme(words),
+                self.strands[strand],
+                self.targets,
+                on_device,
+                rows,
+                np.int64(work.columns),
+                np.int32(problem.scoring.highest if local else query_lanes.NEVER),
+                scores,
+                shared=shared,
+            )
+        slot.download("scores" + suffix, len(block), np.int32)
+
+    @property
+    def _opening(self) -> int:
+        return self.problem.gap_open - (0 if self.problem.mode == "local" else self.problem.gap_extend)
+
     def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
         """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
         the device.
@@ -178,7 +242,7 @@ class PairwiseLauncher:
         slot.wait()
         return found
 
-    def _lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
+    def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""
         scoring, affine = self.problem.scoring, self._gaps == "affine"
         ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"

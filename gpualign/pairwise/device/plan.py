@@ -60,6 +60,11 @@ class Workload:
         longest = float(self.cells.max()) * 32 * self.lanes
         return slow * max(self.weight * float(self.cells.sum()) / rate, longest / warp_rate)
 
+    def lane_seconds(self, rate: float, warp_rate: float) -> float:
+        """Of scores with a query over the lanes of a group."""
+        cells = (self.n * self.m).astype(np.float64)
+        return max(self.weight * float(cells.sum()) / rate, float(cells.max()) / warp_rate)
+
     def _strip_seconds(self, rate: float, warp_rate: float, columns: int) -> float:
         slow = 1.5 if self.affine else 1.0
         full = (self.n * self.m).astype(np.float64)
@@ -85,12 +90,16 @@ class Workload:
         return by_parts < by_strips
 
 
-def scores_by_strips(work: Workload, forced: str) -> bool:
-    """TiledDScan rather than LazyRScan."""
-    if forced in ("lazy", "tiled"):
+def scores_by_strips(work: Workload, forced: str, lanes: bool = False) -> bool:
+    """TiledDScan rather than LazyRScan, or than groups of lanes where there are kernels for them."""
+    if forced in ("lazy", "lanes", "tiled"):
         return forced == "tiled"
     rates = PAIRWISE
-    by_threads = work._thread_seconds(rates.lazy_rate, rates.lazy_warp_rate)
+    by_threads = (
+        work.lane_seconds(rates.lanes_rate, rates.lanes_warp_rate)
+        if lanes
+        else work._thread_seconds(rates.lazy_rate, rates.lazy_warp_rate)
+    )
     return work._strip_seconds(rates.tiled_rate, rates.tiled_warp_rate, TILED_COLUMNS) < by_threads
 
 
@@ -116,7 +125,7 @@ def ways_to_align(work: Workload, forced: str, memory: int) -> NDArray[np.str_]:
     parts = work.cells / PAIRWISE.core_rate > work.n * work.m / PAIRWISE.tiled_rate
     if forced == "auto" and strips.any() and work.take(strips).parts_pay():
         parts, by_thread, strips = parts | strips, by_thread & ~strips, np.zeros_like(strips)
-    if forced in ("lazy", "rscan"):
+    if forced in ("lazy", "lanes", "rscan"):
         strips[:], parts[:] = False, False
     if forced == "tiled":
         parts[:], strips[:], by_thread[:] = True, False, False

@@ -19,7 +19,8 @@ from gpualign.io.matrices import load_matrix
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import PairProblem, align_on_cpu
 from gpualign.pairwise.device.kernel import PairwiseKernel
-from gpualign.pairwise.tuning import PAIRWISE_MODULES, pairwise_defines
+from gpualign.pairwise.device.query_lanes import shape_of
+from gpualign.pairwise.tuning import LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
@@ -67,6 +68,10 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
         yield f"{name} semi-global", replace(scores, mode="semi-global", free_ends=(True,) * 4)
         yield f"{name} local", replace(scores, mode="local")
         yield f"{name} end gaps", replace(scores, end_gaps=((2, 1),) * 4)
+        if name == "BLOSUM62":
+            for mode in ("local", "global", "semi-global"):
+                free = (mode == "semi-global",) * 4
+                yield f"{name} lanes, {mode}", replace(scores, kernel="lanes", mode=mode, free_ends=free)
         yield f"{name} edit filter", replace(plain, identity=0.9)
         yield f"{name} score filter", replace(plain, identity=0.7, kernel="lazy")
 
@@ -74,6 +79,8 @@ def _problems() -> Iterator[tuple[str, PairProblem]]:
 #: what the self-tests run, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
+    # of local alignment; for other ends they are compiled, where there is a compiler
+    *((LANES_MODULE, lanes_defines(shape, 11, 1, 0)) for shape in {shape_of(rows) for rows in (_LENGTH - 40, _LENGTH)}),
     *(
         ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
         for traceback in (False, True)

@@ -18,10 +18,10 @@ GPUALIGN_HD int32_t anchor_query(uint64_t anchor) { return int32_t(anchor & uint
 
 GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.at >> 1); }
 
-// The minimizers of a read that the index knows, in order of position. `hashes` has room for one of each base.
+// The minimizers of a read that the index knows, in order of position. `hashes` and `minimizers` have room for one of each base.
 template <class Group, class Index>
 GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
-                                           uint64_t* hashes, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
+                                           uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
     const int32_t kmers = query.length() - rules.k + 1;
     for (int32_t i = int32_t(group.lane()); i < kmers; i += int32_t(Group::kLanes)) {
         const uint64_t window = query.bases(i, false);
@@ -32,18 +32,23 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQu
     }
     group.sync();
     const int32_t w = min(rules.w, kmers);
-    const auto is_seed = [&](int32_t i) { return i < kmers && is_minimizer(hashes, kmers, i, w); };
     uint32_t found = 0;
-    for (int32_t base = 0; base < kmers; base += int32_t(Group::kLanes))
-        found += count_bits(group.ballot(is_seed(base + int32_t(group.lane()))));
-    first_seed = group.lane() == 0 ? take(arena, found) : 0;
-    first_seed = group.from(first_seed, 0);
-    if (first_seed == kNoItem) return 0;
-    uint32_t indexed = 0;
     for (int32_t base = 0; base < kmers; base += int32_t(Group::kLanes)) {
         const int32_t i = base + int32_t(group.lane());
+        const bool is_seed = i < kmers && is_minimizer(hashes, kmers, i, w);
+        const uint32_t mask = group.ballot(is_seed);
+        if (is_seed) minimizers[found + group.before(mask)] = uint32_t(i);
+        found += count_bits(mask);
+    }
+    first_seed = group.from(group.lane() == 0 ? take(arena, found) : 0u, 0);
+    if (first_seed == kNoItem) return 0;
+    group.sync();
+    uint32_t indexed = 0;
+    for (uint32_t base = 0; base < found; base += Group::kLanes) {
+        const uint32_t mine = base + group.lane();
+        const int32_t i = mine < found ? int32_t(minimizers[mine]) : 0;
         uint32_t first = 0, last = 0;
-        if (is_seed(i)) index.find(hashes[i], first, last);
+        if (mine < found) index.find(hashes[i], first, last);
         const uint32_t mask = group.ballot(last > first);
         if (last > first) {
             const uint64_t window = query.bases(i, false);
@@ -63,10 +68,12 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, u
     for (uint32_t s = group.lane(); s < n; s += Group::kLanes) keys[s] = uint64_t(seeds[s].hits) << 32 | s;
     group.sync();
     sort_many_keys(group, keys, n);
+    InTurn<Group, uint64_t> sorted(group, keys, n);
     uint32_t followed = 0;
     bool full = false;
     for (uint32_t rank = 0; rank < n; rank++) {
-        const uint32_t seed = uint32_t(keys[rank]), hits = uint32_t(keys[rank] >> 32);
+        const uint64_t key = sorted[rank];
+        const uint32_t seed = uint32_t(key), hits = uint32_t(key >> 32);
         full = full || (followed && uint64_t(followed) + hits > max_hits);
         const uint32_t taken = full ? 0 : hits < max_hits ? hits : max_hits;
         if (group.lane() == 0) seeds[seed].hits = taken;
@@ -111,12 +118,17 @@ GPUALIGN_HOST_DEVICE void expand_anchors(const Group& group, const ChainSeed* se
         const uint32_t s = base + group.lane();
         const ChainSeed seed = s < n ? seeds[s] : ChainSeed{0, 0, 0};
         uint32_t total;
-        uint64_t* out = anchors + done + group.sum_before(seed.hits, total);
-        const int32_t at = seed_position(seed);
-        for (uint32_t e = seed.first; e < seed.first + seed.hits; e++) {
+        const uint32_t before = group.sum_before(seed.hits, total);
+        for (uint32_t first = 0; first < total; first += Group::kLanes) {  // lanes take hits
+            const uint32_t hit = first + group.lane();
+            uint32_t of = 0;  // the lane of its seed
+            for (uint32_t step = Group::kLanes / 2; step; step /= 2) of += group.from(before, of + step) <= hit ? step : 0;
+            const uint32_t e = group.from(seed.first, of) + hit - group.from(before, of), seed_at = group.from(seed.at, of);
+            if (hit >= total) continue;
             const uint64_t entry = index.entries[e];
-            const bool reverse = entry_reverse(entry) != ((seed.at & 1) != 0);
-            *out++ = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);
+            const bool reverse = entry_reverse(entry) != ((seed_at & 1) != 0);
+            const int32_t at = int32_t(seed_at >> 1);
+            anchors[done + hit] = make_anchor(reverse, entry_position(entry), reverse ? length - k - at : at);
         }
         done += total;
     }

@@ -1,32 +1,53 @@
-// One banded dynamic program of a chain by a group of lanes, row by row: lanes take cells side by side.
-//
-// Only deletions lead from cell to cell of a row, and a deletion never begins at the end of one: the best that begins before a
-// cell is a running maximum of what the cells before it are worth without (Khajeh-Saeed et al. 2010; Farrar's lazy F turned
-// into a scan).
+// One banded dynamic program of a chain by a group of lanes: a wavefront. A lane takes a row, two cells after the lane with the
+// row above, then the row kLanes further: what a cell needs of its neighbours is in its own registers or in those of the lane
+// before.
 #pragma once
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/alignment.hpp"
 
 namespace gpualign {
 
+// A cell as the row below sees it.
+struct alignas(16) BandCell {
+    static constexpr uint32_t kWords = 3;
+    int32_t value;
+    GapScores<int32_t> insertion;
+};
+
+// Steps and memory of a band's rows on so many lanes. A lane begins a row each `period` steps, which must leave the row above time
+// to be ahead. In a ring the first lane's row follows right after the last lane's, so that nothing need be kept; otherwise the
+// last lane leaves its row in memory.
+template <uint32_t Lanes, bool Ring>
+struct BandLayout {
+    static GPUALIGN_HD int32_t period(int32_t band) { return Ring ? int32_t(2 * Lanes) : max(band, int32_t(2 * Lanes + 1)); }
+    static GPUALIGN_HD uint64_t steps(int32_t rows, int32_t band) {
+        const uint64_t needed = uint64_t(rows + int32_t(Lanes) - 1) / Lanes * uint64_t(period(band)) + 2 * (Lanes - 1);
+        return (needed + 3) / 4 * 4;
+    }
+    static GPUALIGN_HD uint64_t row_bytes(int32_t band) { return Ring ? 0 : sizeof(BandCell) * uint64_t(band); }
+    static GPUALIGN_HD uint64_t operation_bytes(int32_t rows) { return 8 * (uint64_t(rows) + 4); }
+    static GPUALIGN_HD uint64_t bytes(int32_t rows, int32_t band) {  // but for the codes
+        return row_bytes(band) + operation_bytes(rows) + steps(rows, band) * Lanes;
+    }
+    static constexpr GPUALIGN_HD uint64_t code_bytes(int32_t rows, int32_t band) { return 2 * uint64_t(rows) + uint64_t(band); }
+    // All of it, a multiple of 16.
+    static GPUALIGN_HD uint64_t all_bytes(int32_t rows, int32_t band) { return (bytes(rows, band) + code_bytes(rows, band) + 15) / 16 * 16; }
+};
+
 // Memory of one dynamic program.
 struct BandWorkspace {
-    uint8_t *rows, *columns, *trace;
-    int32_t *best;
-    GapScores<int32_t>* insertion;
+    BandCell* row;  // the last one that the last lane has left
     uint32_t* operations;
+    uint32_t* trace;  // four steps of a lane in each
+    uint8_t* codes;   // of the rows, then of the columns
 
-    static GPUALIGN_HD uint64_t bytes(uint64_t rows, uint64_t band) {
-        return rows * band + 8 * (rows + 4) + 12 * (band + 1) + (2 * rows + band) + 64;
-    }
-    static GPUALIGN_HD BandWorkspace at(uint8_t* memory, uint64_t rows, uint64_t band) {
+    template <class Layout>
+    static GPUALIGN_HD BandWorkspace at(uint8_t* memory, int32_t rows, int32_t band) {
         BandWorkspace workspace;
-        workspace.operations = reinterpret_cast<uint32_t*>(memory);
-        workspace.best = reinterpret_cast<int32_t*>(workspace.operations + 2 * (rows + 4));
-        workspace.insertion = reinterpret_cast<GapScores<int32_t>*>(workspace.best + ((band + 2) & ~uint64_t(1)));
-        workspace.trace = reinterpret_cast<uint8_t*>(workspace.insertion + band + 1);
-        workspace.rows = workspace.trace + rows * band;
-        workspace.columns = workspace.rows + rows;
+        workspace.row = reinterpret_cast<BandCell*>(memory);
+        workspace.operations = reinterpret_cast<uint32_t*>(memory + Layout::row_bytes(band));
+        workspace.trace = workspace.operations + Layout::operation_bytes(rows) / 4;
+        workspace.codes = memory + Layout::bytes(rows, band);
         return workspace;
     }
 };
@@ -58,124 +79,74 @@ private:
     uint32_t count_ = 0, operation_ = 0, length_ = 0;
 };
 
-template <bool LongGaps, class Group, class Text>
+// Where the best alignment ends.
+struct BandEnd {
+    int32_t value, row, diagonal;
+};
+
+template <bool LongGaps, bool Ring, class Group, class Text>
 class BandAligner {
 public:
-    GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, BandTask& task, const BandWorkspace& workspace)
+    using Layout = BandLayout<Group::kLanes, Ring>;
+
+    GPUALIGN_HD BandAligner(const Group& group, const ChainBatch& batch, const Text& text, const BandTask& task, const BandWorkspace& workspace)
         : group_(group), batch_(batch), scores_(batch.rules.scores), text_(text), task_(task), memory_(workspace) {}
 
-    GPUALIGN_HOST_DEVICE void run() {
-        load();
-        start();
-        End end{kLowest, 0, 0};
-        for (int32_t i = 0; i < task_.rows; i++) sweep(i, end);
-        if (task_.end_pin >= 0) end = {group_.from(last_value_, uint32_t(task_.end_pin) % Group::kLanes), task_.rows - 1, task_.end_pin};
-        else end = best_of(end);
-        finish(end);
-        group_.sync();
-    }
+    GPUALIGN_HD int32_t steps() const { return int32_t(Layout::steps(task_.rows, task_.band)); }
 
-private:
-    static constexpr int32_t kLowest = -(1 << 29);
-    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
-
-    struct End {
-        int32_t value, row, diagonal;
-    };
-
+    // The codes of rows and columns, and the row before the first one.
     GPUALIGN_HD void load() {
         const ChainQuery query = query_of(batch_, task_.read);
         const int64_t left = task_.swapped ? 0 : text_.contig_begin(task_.contig);
         const int64_t right = task_.swapped ? query.length() : text_.contig_begin(task_.contig + 1);
-        for (int32_t i = int32_t(group_.lane()); i < task_.rows; i += int32_t(Group::kLanes))
-            memory_.rows[i] = task_.swapped ? text_.code(task_.row + i) : query.code(int32_t(task_.row) + i, task_.reverse);
-        for (int32_t i = int32_t(group_.lane()); i < task_.rows + task_.band - 1; i += int32_t(Group::kLanes)) {
+        const int32_t lane = int32_t(group_.lane()), lanes = int32_t(Group::kLanes);
+        for (int32_t i = lane; i < task_.rows; i += lanes)
+            memory_.codes[i] = task_.swapped ? text_.code(task_.row + i) : query.code(int32_t(task_.row) + i, task_.reverse);
+        for (int32_t i = lane; i < task_.rows + task_.band - 1; i += lanes) {
             const int64_t at = task_.diagonal + i;
             uint8_t code = kOutside;
             if (at >= left && at < right) code = task_.swapped ? query.code(int32_t(at), task_.reverse) : text_.code(at);
-            memory_.columns[i] = code == kNoBase ? kTextNoBase : code;
+            memory_.codes[task_.rows + i] = code == kNoBase ? kTextNoBase : code;
         }
-    }
-
-    // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
-    GPUALIGN_HD void start() {
-        for (int32_t b = int32_t(group_.lane()); b <= task_.band; b += int32_t(Group::kLanes)) {
-            const int32_t after = b - task_.begin_pin;
-            memory_.best[b] = b == task_.band ? kLowest
-                              : task_.begin_pin < 0 ? 0 : after < 0 ? kLowest : after ? -gap_cost(scores_, after) : 0;
-            memory_.insertion[b] = {kLowest, kLowest};
-        }
+        if constexpr (!Ring)
+            for (int32_t b = lane; b < task_.band; b += lanes) memory_.row[b] = before_first(b);
         group_.sync();
     }
 
-    GPUALIGN_HD void sweep(int32_t i, End& end) {
+    // So many steps, which may be more than are needed; returns where the best alignment ends, the same in all lanes.
+    GPUALIGN_HOST_DEVICE BandEnd sweep(int32_t steps) {
+        BandEnd end{kLowest, 0, 0};
+        Front front = first_of_lane();
         const GapPrices<int32_t> prices{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
                                         scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;
-        const int32_t clip = i == task_.rows - 1 ? 0 : scores_.clip_penalty;
-        const uint8_t base = memory_.rows[i];
-        int32_t left_best = kLowest;  // of the cell before the lanes'
-        GapScores<int32_t> left{kLowest, kLowest}, running{kLowest, kLowest};
-        for (int32_t first = 0; first < task_.band; first += int32_t(Group::kLanes)) {
-            const int32_t b = first + int32_t(group_.lane());
-            const bool inside = b < task_.band;
-            const int32_t at = inside ? b : task_.band - 1;
-            const uint8_t met = memory_.columns[i + at];
-            const int32_t pairing = (base == met ? scores_.match : -scores_.mismatch) + (met == kOutside ? kLowest : 0);
-            const int32_t diagonal = memory_.best[at] + pairing, above_best = memory_.best[at + 1];
-            const GapScores<int32_t> above = memory_.insertion[at + 1], none{kLowest, kLowest};
-            const int32_t alone = affine_cell<LongGaps>(diagonal, above_best, above, kLowest, none, prices, clipped).value;
-            GapScores<int32_t> deletion{open(alone, b, prices.open_extend, prices.extend, running.gap), kLowest};
-            if (LongGaps) deletion.long_gap = open(alone, b, prices.long_open_extend, prices.long_extend, running.long_gap);
-            const int32_t value = max(max(alone, deletion.gap), deletion.long_gap);
-            const int32_t before = group_.from_before(value, left_best);
-            const GapScores<int32_t> gaps_before{group_.from_before(deletion.gap, left.gap),
-                                                 LongGaps ? group_.from_before(deletion.long_gap, left.long_gap) : kLowest};
-            const AffineCell<int32_t> cell = affine_cell<LongGaps>(diagonal, above_best, above, before, gaps_before, prices, clipped);
-            group_.sync();  // all have read the row before
-            if (inside) {
-                memory_.best[b] = cell.value;
-                memory_.insertion[b] = cell.insertion;
-                memory_.trace[int64_t(i) * task_.band + b] = uint8_t(cell.from);
-                if (cell.value - clip > end.value) end = {cell.value - clip, i, b};
-                if (b == task_.end_pin) last_value_ = cell.value;
-            }
-            left_best = group_.from(value, Group::kLanes - 1);
-            left = {group_.from(deletion.gap, Group::kLanes - 1), LongGaps ? group_.from(deletion.long_gap, Group::kLanes - 1) : kLowest};
-            group_.sync();
+        uint32_t* trace = memory_.trace + group_.lane();
+        for (int32_t step = 0; step < steps; step += 4, trace += Group::kLanes) {
+            uint32_t from = 0;
+            GPUALIGN_UNROLL
+            for (int32_t s = 0; s < 4; s++) from |= uint32_t(next_cell(front, prices, clipped, end)) << 8 * s;
+            *trace = from;
         }
+        if (Ring || task_.end_pin >= 0)  // in a ring always, so that the parts of a warp go the same way
+            return {group_.from(end.value, uint32_t(task_.rows - 1) % Group::kLanes), task_.rows - 1, task_.end_pin};
+        return best_of(end);
     }
 
-    // The best deletion that ends in cell b; `running` is that of the cells before the lanes', as if it cost nothing a base.
-    GPUALIGN_HD int32_t open(int32_t value, int32_t b, int32_t open_extend, int32_t extend, int32_t& running) const {
-        const int32_t up_to = max(running, group_.largest_up_to(value + b * extend));
-        const int32_t before = group_.from_before(up_to, running);
-        running = group_.from(up_to, Group::kLanes - 1);
-        return before - open_extend - (b - 1) * extend;
-    }
-
-    // Of all lanes: of equal ones the first row, then the first diagonal.
-    GPUALIGN_HD End best_of(const End& mine) const {
-        End best;
-        best.value = group_.largest(mine.value);
-        best.row = -group_.largest(mine.value == best.value ? -mine.row : kLowest);
-        best.diagonal = -group_.largest(mine.value == best.value && mine.row == best.row ? -mine.diagonal : kLowest);
-        return best;
-    }
-
-    GPUALIGN_HD void finish(const End& end) {
-        CigarFromEnd<Group> cigar(group_, memory_.operations);
+    // The CIGAR of the best alignment, by one of the lanes or by all: `group`.
+    template <class Finisher>
+    GPUALIGN_HOST_DEVICE void finish(const Finisher& group, const BandEnd& end, BandTask& result) const {
+        CigarFromEnd<Finisher> cigar(group, memory_.operations);
         const int32_t clip_end = task_.rows - 1 - end.row;
         cigar.push(kCigarS, uint32_t(clip_end));
         int row = end.row, diagonal = end.diagonal;
-        const auto from = [&](int i, int b) { return memory_.trace[int64_t(i) * task_.band + b]; };
+        const auto from = [&](int i, int b) { return this->from(i, b); };
         const auto matches = [&](int i, int b) {
             int paired = 0;
             while (true) {
-                const int at = i - paired - int(group_.lane());
-                const uint32_t others = group_.ballot(at < 0 || (from(at, b) & kFromMask) != kFromDiagonal);
+                const int at = i - paired - int(group.lane());
+                const uint32_t others = group.ballot(at < 0 || (from(at, b) & kFromMask) != kFromDiagonal);
                 if (others) return paired + int(first_lane(others));
-                paired += int(Group::kLanes);
+                paired += int(Finisher::kLanes);
             }
         };
         affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
@@ -187,25 +158,128 @@ private:
         }
         cigar.push(kCigarS, uint32_t(row));
         const uint32_t count = cigar.flush();
-        group_.sync();
-        const uint32_t at = group_.from(group_.lane() == 0 ? take(batch_.cigars, count) : 0u, 0);
+        group.sync();
+        const uint32_t at = group.from(group.lane() == 0 ? take(batch_.cigars, count) : 0u, 0);
         if (at != kNoItem)
-            for (uint32_t o = group_.lane(); o < count; o += Group::kLanes)
+            for (uint32_t o = group.lane(); o < count; o += Finisher::kLanes)
                 batch_.cigars.items[at + o] = memory_.operations[count - 1 - o];
-        if (group_.lane() != 0) return;
-        task_.cigar = at;
-        task_.operations = count;
-        task_.begin = task_.diagonal + row + diagonal;
-        task_.score = end.value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0);
+        if (group.lane() != 0) return;
+        result.cigar = at;
+        result.operations = count;
+        result.begin = task_.diagonal + row + diagonal;
+        result.score = end.value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0);
+    }
+
+private:
+    static constexpr int32_t kLowest = -(1 << 29);
+    static constexpr uint8_t kOutside = 7, kTextNoBase = 5;
+
+    // Where a lane is, and what its next cell needs.
+    struct Front {
+        int32_t row, diagonal;  // before its first row the diagonal is negative, after its band it waits
+        BandCell own, above;    // its last cell, and the one above that
+        BandCell left_in_memory;  // by the last lane: the first lane's next cell above
+        int32_t left_value;
+        GapScores<int32_t> left;
+        uint8_t base, met;
+    };
+
+    static GPUALIGN_HD BandCell lowest() { return {kLowest, {kLowest, kLowest}}; }
+
+    // Before the first row: anything where the begin is free, otherwise the pin, and gaps that begin there.
+    GPUALIGN_HD BandCell before_first(int32_t b) const {
+        const int32_t after = b - task_.begin_pin;
+        const int32_t value = b >= task_.band ? kLowest : task_.begin_pin < 0 ? 0 : after < 0 ? kLowest : after ? -gap_cost(scores_, after) : 0;
+        return {value, {kLowest, kLowest}};
+    }
+
+    GPUALIGN_HD Front first_of_lane() const {
+        Front front{int32_t(group_.lane()), -2 * int32_t(group_.lane()), lowest(), before_first(0), lowest(), kLowest, {kLowest, kLowest}, 0, 0};
+        look_ahead(front);
+        return front;
+    }
+
+    // What the next step reads from memory, so that it need not wait.
+    GPUALIGN_HD void look_ahead(Front& front) const {
+        const int32_t b = front.diagonal;
+        if (b >= 0 && b < task_.band && front.row < task_.rows) {
+            if (b == 0) front.base = memory_.codes[front.row];
+            front.met = memory_.codes[task_.rows + front.row + b];
+        }
+        if (!Ring && group_.lane() == 0) front.left_in_memory = memory_.row[b + 1 < task_.band ? b + 1 : 0];
+    }
+
+    GPUALIGN_HD BandCell cell_above(const Front& front) const {
+        if constexpr (Ring) {
+            const BandCell above = group_.record_before_around(front.own);
+            return front.row == 0 && front.diagonal + 1 < task_.band ? before_first(front.diagonal + 1) : above;
+        } else {
+            return group_.record_before(front.own, front.left_in_memory);
+        }
+    }
+
+    // One step: a cell, and its traceback byte.
+    GPUALIGN_HD uint8_t next_cell(Front& front, const GapPrices<int32_t>& prices, int32_t clipped, BandEnd& end) {
+        const int32_t b = front.diagonal;
+        const int32_t pairing = (front.base == front.met ? scores_.match : -scores_.mismatch) + (front.met == kOutside ? kLowest : 0);
+        const int32_t diagonal = front.above.value + pairing;
+        front.above = cell_above(front);
+        if (b == 0) {
+            front.left_value = kLowest;
+            front.left = {kLowest, kLowest};
+        }
+        const bool inside = b >= 0 && b < task_.band && front.row < task_.rows;
+        const BandCell above = b + 1 < task_.band ? front.above : lowest();
+        const AffineCell<int32_t> cell =
+            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, prices, clipped);
+        front.own = {cell.value, cell.insertion};
+        front.left_value = cell.value;
+        front.left = cell.deletion;
+        if (inside) {
+            if (!Ring && group_.lane() == Group::kLanes - 1) memory_.row[b] = front.own;
+            note_end(front, end);
+        }
+        if (++front.diagonal == Layout::period(task_.band)) {
+            front.diagonal = 0;
+            front.row += int32_t(Group::kLanes);
+        }
+        if (!Ring && Group::kLanes <= 32) group_.sync();  // the lanes of a block have met in record_before
+        look_ahead(front);
+        return uint8_t(cell.from);
+    }
+
+    GPUALIGN_HD void note_end(const Front& front, BandEnd& end) const {
+        const bool last = front.row == task_.rows - 1;
+        const int32_t value = front.own.value;
+        if (task_.end_pin >= 0) {
+            if (last && front.diagonal == task_.end_pin) end.value = value;
+        } else if (value - (last ? 0 : scores_.clip_penalty) > end.value) {
+            end = {value - (last ? 0 : scores_.clip_penalty), front.row, front.diagonal};
+        }
+    }
+
+    // Of all lanes: of equal ones the first row, then the first diagonal.
+    GPUALIGN_HD BandEnd best_of(const BandEnd& mine) const {
+        BandEnd best;
+        best.value = group_.largest(mine.value);
+        best.row = -group_.largest(mine.value == best.value ? -mine.row : kLowest);
+        best.diagonal = -group_.largest(mine.value == best.value && mine.row == best.row ? -mine.diagonal : kLowest);
+        return best;
+    }
+
+    // A cell's traceback byte.
+    GPUALIGN_HD uint8_t from(int32_t i, int32_t b) const {
+        const uint32_t lane = uint32_t(i) % Group::kLanes;
+        const int32_t step = int32_t(uint32_t(i) / Group::kLanes) * Layout::period(task_.band) + b + 2 * int32_t(lane);
+        return uint8_t(memory_.trace[uint32_t(step >> 2) * Group::kLanes + lane] >> 8 * (step & 3));
     }
 
     const Group& group_;
     const ChainBatch& batch_;
     const AffineScores& scores_;
     const Text& text_;
-    BandTask& task_;
+    const BandTask task_;
     const BandWorkspace memory_;
-    int32_t last_value_ = 0;  // at the end's pin, in one lane
 };
 
 }  // namespace gpualign

@@ -92,11 +92,13 @@ private:
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n) {
     LookBack<Group> last(group);
+    InTurn<Group, uint64_t> anchors(group, nodes.anchors, n);
     int64_t contig_end = 0;
     int32_t run = -1;  // anchors of one strand of one contig
+    int32_t my_best = 0, my_predecessor = 0;  // of the anchor that is this lane's, until all lanes have one
     bool strand = false;
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t anchor = nodes.anchors[i];
+        const uint64_t anchor = anchors[i];
         const int64_t reference = anchor_reference(anchor);
         if (i == 0 || anchor_reverse(anchor) != strand || reference >= contig_end) {
             strand = anchor_reverse(anchor);
@@ -106,10 +108,16 @@ GPUALIGN_HOST_DEVICE void score_anchors(const Group& group, const ChainRules& ru
         int32_t best, predecessor;
         last.best(rules, run, uint32_t(reference), anchor_query(anchor), best, predecessor);
         last.add(int32_t(i), run, uint32_t(reference), anchor_query(anchor), best);
-        if (group.lane() != 0) continue;
-        nodes.score[i] = best;
-        nodes.predecessor[i] = predecessor;
-        nodes.ends[i] = 0;
+        if (i % Group::kLanes == group.lane()) {
+            my_best = best;
+            my_predecessor = predecessor;
+        }
+        if (i % Group::kLanes + 1 < Group::kLanes && i + 1 < n) continue;
+        const uint32_t mine = i / Group::kLanes * Group::kLanes + group.lane();
+        if (mine > i) continue;
+        nodes.score[mine] = my_best;
+        nodes.predecessor[mine] = my_predecessor;
+        nodes.ends[mine] = 0;
     }
     group.sync();
     for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
@@ -135,58 +143,140 @@ GPUALIGN_HOST_DEVICE uint32_t find_chain_ends(const Group& group, const ChainRul
     return ends;
 }
 
+// Anchors from an end back to one that is taken, whose number is returned, -1 where there is none. Each lane keeps every
+// kLanes-th anchor, as many at once as there are lanes.
+template <class Group>
+class Backtracker {
+public:
+    static constexpr uint32_t kTaken = 2;
+
+    GPUALIGN_HD Backtracker(const Group& group, const ChainNodes& nodes, uint32_t n) : group_(group), nodes_(nodes), n_(n) {}
+
+    // Writes the anchors from chained[used] on, the last one first.
+    GPUALIGN_HD int32_t run(uint32_t end, uint32_t& used, uint32_t& begin) {
+        int32_t i = int32_t(end);
+        begin = end;
+        while (i >= 0) {
+            const uint32_t source = uint32_t(i) % Group::kLanes;
+            if (uint32_t(i) / Group::kLanes != loaded_) load(uint32_t(i));
+            if (group_.from(state_, source) & kTaken) return i;
+            if (group_.lane() == source) {
+                state_ |= kTaken;
+                nodes_.ends[i] = state_;
+                nodes_.chained[used] = anchor_;
+            }
+            used++;
+            begin = uint32_t(i);
+            i = group_.from(predecessor_, source);
+        }
+        return -1;
+    }
+
+private:
+    GPUALIGN_HD void load(uint32_t i) {
+        loaded_ = i / Group::kLanes;
+        const uint32_t mine = min(loaded_ * Group::kLanes + group_.lane(), n_ - 1);
+        anchor_ = nodes_.anchors[mine];
+        predecessor_ = nodes_.predecessor[mine];
+        state_ = nodes_.ends[mine];
+    }
+    static GPUALIGN_HD uint32_t min(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+    const Group& group_;
+    const ChainNodes& nodes_;
+    const uint32_t n_;
+    uint32_t loaded_ = ~0u, state_ = 0;
+    int32_t predecessor_ = -1;
+    uint64_t anchor_ = 0;
+};
+
+template <class Group>
+GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
+    group.sync();
+    for (uint32_t i = group.lane(); i < n / 2; i += Group::kLanes) {
+        const uint64_t other = keys[i];
+        keys[i] = keys[n - 1 - i];
+        keys[n - 1 - i] = other;
+    }
+    group.sync();
+}
+
 // From the best end backwards, until an anchor that is taken; such a chain counts for what it adds. No anchor is in two
-// chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's predecessor the chain's number.
-template <class Text>
-GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t ends,
-                                           uint32_t scatter, AnchorChain* chains) {
-    constexpr uint32_t kTaken = 2;
+// chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's
+// predecessor the chain's number.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes,
+                                           uint32_t n, uint32_t ends, uint32_t scatter, AnchorChain* chains) {
+    Backtracker<Group> backtracker(group, nodes, n);
+    InTurn<Group, uint64_t> keys(group, nodes.keys, ends);
     uint32_t found = 0, used = 0;
     for (uint32_t e = 0; e < ends; e++) {
-        const uint32_t end = uint32_t(nodes.keys[e]), first = used;
-        int32_t i = int32_t(end), begin = i;
-        for (; i >= 0 && !(nodes.ends[i] & kTaken); i = nodes.predecessor[i]) {
-            nodes.ends[i] |= kTaken;
-            nodes.chained[used++] = nodes.anchors[i];
-            begin = i;
-        }
-        const int32_t score = (nodes.score[end] - (i >= 0 ? nodes.score[i] : 0)) / kChainUnit;
+        const uint32_t end = uint32_t(keys[e]), first = used;
+        uint32_t begin;
+        const int32_t before = backtracker.run(end, used, begin);
+        const int32_t score = (nodes.score[end] - (before >= 0 ? nodes.score[before] : 0)) / kChainUnit;
         if (score < rules.min_chain_score || used - first < uint32_t(rules.min_anchors)) {
             used = first;
+            group.sync();  // before other lanes write there
             continue;
         }
-        for (uint32_t a = first, b = used - 1; a < b; a++, b--) {
-            const uint64_t other = nodes.chained[a];
-            nodes.chained[a] = nodes.chained[b];
-            nodes.chained[b] = other;
+        turn_around(group, nodes.chained + first, used - first);
+        if (group.lane() == 0) {
+            const uint64_t anchor = nodes.anchors[end];
+            chains[found] = {score, first, used, text.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
+            nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter);
+            nodes.stretches[begin].begin = int32_t(found);
         }
-        chains[found] = {score, first, used, text.contig_of(anchor_reference(nodes.anchors[end])), 0, 0, 0, 0,
-                         anchor_reverse(nodes.anchors[end]), 0, 0};
-        nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | (uint32_t(begin) ^ scatter);
-        nodes.stretches[begin].begin = int32_t(found++);
+        found++;
     }
+    group.sync();
     return found;
 }
 
 // What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
 // has there, an inversion say, is a stretch of its own.
-GPUALIGN_HD void cover_read(const ChainRules& rules, const uint64_t* chained, int32_t length, ReadStretch* stretches, AnchorChain& chain) {
-    int32_t n = 0;
+template <class Group>
+GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules, const uint64_t* chained, int32_t length,
+                                 ReadStretch* stretches, AnchorChain& chain) {
+    InTurn<Group, uint64_t> anchors(group, chained + chain.first, chain.last - chain.first);
+    int32_t n = 0, covered = 0;
     ReadStretch* cover = stretches + chain.first;
-    for (uint32_t a = chain.first; a < chain.last; a++) {
-        const int32_t begin = anchor_query(chained[a]), end = begin + rules.k;
-        if (n && begin - cover[n - 1].end <= rules.query_gap) cover[n - 1].end = end;
-        else cover[n++] = {begin, end};
+    ReadStretch last{0, 0};
+    const auto close = [&] {
+        if (group.lane() == 0) cover[n] = last;
+        covered += last.end - last.begin;
+        n++;
+    };
+    for (uint32_t a = 0; a < chain.last - chain.first; a++) {
+        const int32_t begin = anchor_query(anchors[a]), end = begin + rules.k;
+        if (a && begin - last.end > rules.query_gap) close();
+        if (!a || begin - last.end > rules.query_gap) last.begin = begin;
+        last.end = end;
     }
+    close();
+    group.sync();
+    if (group.lane() != 0) return;
     chain.stretches = n;
-    chain.covered = 0;
-    for (int32_t i = 0; i < n; i++) chain.covered += cover[i].end - cover[i].begin;
+    chain.covered = covered;
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
         const ReadStretch low = cover[i], high = cover[j];
         cover[i] = {length - high.end, length - high.begin};
         cover[j] = {length - low.end, length - low.begin};
     }
+}
+
+// As cover_read for all chains: those of many anchors by all lanes together, the others by a lane each.
+template <class Group>
+GPUALIGN_HOST_DEVICE void cover_reads(const Group& group, const ChainRules& rules, int32_t length, const ChainNodes& nodes, uint32_t count,
+                                  AnchorChain* chains) {
+    const auto many = [&](const AnchorChain& chain) { return chain.last - chain.first > 2 * Group::kLanes; };
+    for (uint32_t c = group.lane(); c < count; c += Group::kLanes)
+        if (!many(chains[c])) cover_read(OneLane(), rules, nodes.chained, length, nodes.stretches, chains[c]);
+    group.sync();
+    for (uint32_t c = 0; c < count; c++)
+        if (many(chains[c])) cover_read(group, rules, nodes.chained, length, nodes.stretches, chains[c]);
+    group.sync();
 }
 
 GPUALIGN_HD int32_t shared_bases(const ReadStretch& a, const ReadStretch& b) {
@@ -206,16 +296,15 @@ GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& 
     return 2 * common > min(a.covered, b.covered);
 }
 
-// The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in the
-// order of nodes.keys. Called by one lane; returns how many.
-GPUALIGN_HOST_DEVICE uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, int32_t length, const ChainNodes& nodes,
-                                        uint32_t count, uint32_t* order, AnchorChain* chains) {
+// The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
+// the order of `order`, which becomes that of theirs. Called by one lane; returns how many.
+GPUALIGN_HOST_DEVICE uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, const ChainNodes& nodes, uint32_t count,
+                                        uint32_t* order, AnchorChain* chains) {
     uint32_t chosen = 0, best_ones = 0;
     uint64_t* bests = nodes.keys;  // numbers of the best chains of their stretches, in place of keys that have been read
     for (uint32_t c = 0; c < count; c++) {
         const uint32_t number = order[c];
         AnchorChain& chain = chains[number];
-        cover_read(rules, nodes.chained, length, nodes.stretches, chain);
         AnchorChain* parent = nullptr;
         for (uint32_t b = 0; b < best_ones && !parent; b++)
             if (share_stretch(nodes.stretches, chain, chains[bests[b]])) parent = &chains[bests[b]];

@@ -93,10 +93,13 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
 }
 
 // The middles of anchors, so that an alignment is free to differ from a chain where an anchor ends: a step apart, and both
-// sides of what is longer. Called by one lane; writes them where `points` is not null, and returns how many.
-GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+// sides of what is longer. Writes them where `points` is not null, and returns how many.
+template <class Group>
+GPUALIGN_HOST_DEVICE uint32_t choose_points(const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
+    InTurn<Group, uint64_t> anchors(group, chain.anchors, chain.anchor_count);
     const auto point = [&](uint32_t a) {
-        return ChainPoint{anchor_reference(chain.anchors[a]) + rules.k / 2, anchor_query(chain.anchors[a]) + rules.k / 2, {kBrokenSegment, 0, 0}};
+        const uint64_t anchor = anchors[a];
+        return ChainPoint{anchor_reference(anchor) + rules.k / 2, anchor_query(anchor) + rules.k / 2, {kBrokenSegment, 0, 0}};
     };
     const auto near = [&](const ChainPoint& a, const ChainPoint& b) {
         return b.query - a.query < rules.step && b.reference - a.reference < rules.step;
@@ -106,7 +109,7 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const Chose
     for (uint32_t a = 0; a < chain.anchor_count; a++) {
         const ChainPoint next = a + 1 < chain.anchor_count ? point(a + 1) : here;
         if (a == 0 || a + 1 == chain.anchor_count || !near(last, here) || !near(here, next)) {
-            if (points) points[n] = here;
+            if (points && group.lane() == 0) points[n] = here;
             n++;
             last = here;
         }
@@ -115,13 +118,51 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(const ChainRules& rules, const Chose
     return n;
 }
 
+constexpr int32_t kLongDifference = 30;  // of bases between points on read and reference: a long gap
+
+GPUALIGN_HD int64_t difference(const ChainPoint& from, const ChainPoint& to) {
+    const int64_t d = to.reference - from.reference - (to.query - from.query);
+    return d < 0 ? -d : d;
+}
+GPUALIGN_HD int64_t distance(const ChainPoint& from, const ChainPoint& to) {
+    const int64_t on_read = to.query - from.query, on_reference = to.reference - from.reference;
+    return on_read < on_reference ? on_read : on_reference;
+}
+
+// Leaves out what lies between two long gaps that are nearer to each other than they are long, as minimap2 does: chance hits in
+// what is inserted, or the next copy of a repeat. The dynamic program decides there. Called by one lane; returns how many stay.
+GPUALIGN_HOST_DEVICE uint32_t join_long_gaps(const ChainRules& rules, ChainPoint* points, uint32_t n) {
+    const auto too_far = [&](const ChainPoint& from, const ChainPoint& to) {
+        const int64_t band = difference(from, to) + 2 * band_margin(rules.max_gap) + 16;
+        return to.query - from.query > rules.max_gap / 2 || to.reference - from.reference > rules.max_gap / 2 ||
+               distance(from, to) * band > kMaxBandCells;
+    };
+    uint32_t kept = 1;
+    for (uint32_t p = 0, next; p + 1 < n; p = next) {
+        next = p + 1;
+        int64_t gap = difference(points[p], points[next]);
+        for (uint32_t q = p + 1; gap >= kLongDifference && q + 1 < n && !too_far(points[p], points[q + 1]); q++) {
+            const int64_t other = difference(points[q], points[q + 1]);
+            if (other < kLongDifference) continue;
+            if (distance(points[next], points[q]) > gap + other) break;
+            next = q + 1;
+            gap = other;
+        }
+        points[kept++] = points[next];
+    }
+    return kept;
+}
+
 // The points of a chosen chain, the segments between them and its ends.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chain(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, ChosenChain& chain) {
+    const uint32_t count = choose_points(group, batch.rules, chain, nullptr);
+    const uint32_t first = group.from(group.lane() == 0 ? take(batch.points, count) : 0u, 0);
+    if (first != kNoItem) choose_points(group, batch.rules, chain, batch.points.items + first);
     if (group.lane() == 0) {
-        chain.points = choose_points(batch.rules, chain, nullptr);
-        chain.first_point = take(batch.points, chain.points);
-        if (chain.first_point != kNoItem) choose_points(batch.rules, chain, batch.points.items + chain.first_point);
+        const bool joined = first != kNoItem && has_long_gaps(batch.rules.scores);
+        chain.points = joined ? join_long_gaps(batch.rules, batch.points.items + first, count) : count;
+        chain.first_point = first;
     }
     group.sync();
     if (chain.first_point == kNoItem) return;

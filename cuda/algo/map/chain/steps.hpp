@@ -24,8 +24,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& 
     if (first == kNoItem) return 0;
     chains = room.items + first;
     const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
-    const uint32_t found = group.from(group.lane() == 0 ? backtrack_chains(rules, text, nodes, ends, scatter, chains) : 0u, 0);
-    group.sync();
+    const uint32_t found = backtrack_chains(group, rules, text, nodes, n, ends, scatter, chains);
     sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
@@ -41,8 +40,9 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     AnchorChain* candidates;
     uint32_t* order;
     const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.draw, batch.candidates, candidates, order);
+    cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
     if (group.lane() == 0) {
-        const uint32_t chosen = choose_chains(batch.rules, max_suboptimal, query.length(), nodes, found, order, candidates);
+        const uint32_t chosen = choose_chains(batch.rules, max_suboptimal, nodes, found, order, candidates);
         state.first_chosen = take(batch.chains, chosen);
         state.chosen = state.first_chosen == kNoItem ? 0 : chosen;
         for (uint32_t c = 0; c < state.chosen; c++) {
@@ -99,11 +99,12 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
     const int32_t length = query.length();
     if (length > kLongestChained) return;
     const uint32_t room = uint32_t(max(length, int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
-    const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, room) : 0u, 0);
+    const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, room + room / 2 + 1) : 0u, 0);
     if (hashes == kNoItem) return;
     uint64_t* keys = batch.hashes.items + hashes;
+    uint32_t* minimizers = reinterpret_cast<uint32_t*>(keys + room);
     uint32_t first_seed;
-    const uint32_t seeds = find_chain_seeds(group, query, batch.rules, index, keys, batch.seeds, first_seed);
+    const uint32_t seeds = find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
     if (!seeds) return;
     ChainSeed* found = batch.seeds.items + first_seed;
     const uint32_t n = follow_seeds(group, found, seeds, batch.rules, uint32_t(max_hits), keys);

@@ -1,0 +1,133 @@
+"""Proteins against a database: kernels on a GPU, and the whole command.
+
+    python benchmarks/protein_search.py                      # kernels: 16 queries x 300,000 targets, every mode
+    python benchmarks/protein_search.py --command            # `pairwise --top 10`, FASTA and .gpdb, begun to end
+    python benchmarks/protein_search.py --targets 3000 --device cpu
+
+Lengths of targets are log-normal with Swiss-Prot's median and mean (about 300 and 360), or those of the sequences of
+``--lengths-of FILE``. Prints one JSON line for each measurement; rates are cells of the matrices a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+QUERY_LENGTHS = (100, 144, 189, 222, 375, 464, 567, 657, 850, 1000, 1500, 2005, 2504, 3005, 4061, 5000)
+_RESIDUES = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)
+SCORING = ("--matrix", "BLOSUM62", "--gapopen", "12", "--gapext", "1")
+
+
+def write_sequences(path: Path, lengths: Any, seed: int) -> None:
+    """Random residues in the frequencies of proteins (Robinson and Robinson 1991, rounded)."""
+    frequencies = np.array([78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64], float)
+    rng = np.random.default_rng(seed)
+    residues = _RESIDUES[rng.choice(20, int(np.sum(lengths)), p=frequencies / frequencies.sum())].tobytes()
+    at = 0
+    with path.open("wb") as file:
+        for number, length in enumerate(lengths):
+            file.write(b">s%d\n%s\n" % (number, residues[at : at + length]))
+            at += length
+
+
+def target_lengths(count: int, like: str | None) -> Any:
+    """int64 (count,)"""
+    rng = np.random.default_rng(7)
+    if like is None:
+        return np.clip(rng.lognormal(5.7, 0.6, count).astype(int), 30, 35_000)
+    from gpualign.io.fastx import read_batches
+
+    known = np.concatenate([batch.lengths for batch in read_batches(like, alphabet="any")])
+    return rng.choice(known, count)
+
+
+def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
+    """Of the scores of all pairs; on a CPU the seconds that they take."""
+    from gpualign.engine.opening import open_backend
+    from gpualign.io.pair_inputs import PairFiles
+    from gpualign.pairwise.params import PairwiseParams
+    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.params import RunOptions
+    from gpualign.report import Progress
+
+    params = PairwiseParams(
+        mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True, kernel=kernel  # type: ignore[arg-type]
+    )  # fmt: skip
+    options = RunOptions(quiet=True, device=device)
+    scoring = params.load_scoring()
+    inputs = PairFiles(str(folder / "q.fa"), str(folder / "db.fa")).read(scoring)
+    problem = make_problem(params, options, scoring, inputs)
+    best = float("inf")
+    with open_backend(options, "pairwise") as backend:
+        for _ in range(3):
+            timeline = getattr(backend, "devices", [None])[0]
+            before, start = 0.0, time.perf_counter()
+            if timeline is not None:
+                timeline.timeline.fold()
+                before = timeline.timeline.kernel_s
+            with Progress(options, "pair") as progress:
+                for _ in align_all(problem, inputs.source, backend, progress):
+                    pass
+            seconds = time.perf_counter() - start
+            if timeline is not None:
+                timeline.timeline.fold()
+                seconds = timeline.timeline.kernel_s - before
+            best = min(best, seconds)
+    return best
+
+
+def command_seconds(folder: Path, database: str, device: str) -> float:
+    """Of the best of three whole searches, and what it printed last."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "gpualign", "pairwise", "--mode", "local", *SCORING, "--top", "10"]
+        files = [str(folder / "q.fa"), str(folder / database), "-o", str(folder / "hits.tsv")]
+        subprocess.run([*command, "--device", device, *files], check=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """Measure what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--targets", type=int, default=300_000)
+    parser.add_argument("--lengths-of", metavar="FILE")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--command", action="store_true")
+    parser.add_argument("--kernels", default="lanes,lazy")
+    arguments = parser.parse_args()
+    lengths = target_lengths(arguments.targets, arguments.lengths_of)
+    cells = float(sum(QUERY_LENGTHS)) * float(lengths.sum())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_sequences(folder / "db.fa", lengths, 1)
+        write_sequences(folder / "q.fa", QUERY_LENGTHS, 2)
+        if arguments.command:
+            subprocess.run(
+                [sys.executable, "-m", "gpualign", "makedb", str(folder / "db.fa"), "-o", str(folder / "db.gpdb")],
+                check=True,
+            )
+            for database in ("db.fa", "db.gpdb"):
+                seconds = command_seconds(folder, database, arguments.device)
+                print(
+                    json.dumps({"command": database, "seconds": seconds, "tcups": cells / seconds / 1e12}), flush=True
+                )
+            return
+        for mode in ("local", "global", "semi-global"):
+            for kernel in arguments.kernels.split(",") if arguments.device != "cpu" else ("auto",):
+                seconds = kernel_seconds(folder, mode, kernel, arguments.device)
+                row = {"mode": mode, "kernel": kernel, "seconds": seconds, "tcups": cells / seconds / 1e12}
+                print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

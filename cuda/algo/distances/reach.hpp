@@ -1,0 +1,181 @@
+// The distance of one long pair by the rows that its diagonals reach with 0, 1, 2, ... errors (Ukkonen 1985, Information and
+// Control 64:100; Myers 1986, Algorithmica 1:251): as many steps as there are errors, whatever the length, and no limit to be
+// known before. Without substitutions it is the distance of insertions and deletions alone.
+//
+// Diagonal k = j - i of row i and column j; reached[k] is the last row i with D(i, i + k) <= e. From e - 1 to e errors a path
+// takes over the row of diagonal k - 1 (a symbol of the target more), or one row more than k or k + 1 had; then it follows
+// equal symbols. Rows end with either sequence: D falls or rises by one a step at most, so a path that would leave the matrix
+// may stay where it is.
+//
+// The diagonals are cut into tiles of kOwned, and the errors into phases of kSteps. A tile of a phase reads what the phase
+// before left of its diagonals and of kSteps more on either side, whose rows it computes again as far as they are needed. So
+// tiles of a phase do not depend on each other, and wait for their neighbours once in kSteps errors.
+//
+// Worked example, query GATT, target GCTT: 0 errors reach row 1 on diagonal 0 (G). With 1 error diagonal 0 goes on from row 2
+// and follows TT to row 4, the last, whose diagonal is m - n = 0: the distance is 1.
+#pragma once
+#include "algo/common/hd.hpp"
+
+namespace gpualign {
+namespace reach {
+
+constexpr int32_t kWidth = 512;                     // diagonals that a tile computes
+constexpr int32_t kSteps = 64;                      // errors of a phase
+constexpr int32_t kOwned = kWidth - 2 * kSteps;     // diagonals that it keeps
+constexpr int32_t kUnreached = INT32_MIN / 2;
+constexpr int32_t kNone = -1;                       // no distance yet, or one beyond the limit
+
+// Zero bits below the lowest one; 32 of 0.
+GPUALIGN_HD int32_t zeros_below(uint32_t x) {
+#if defined(__CUDA_ARCH__)
+    return __clz(int(__brev(x)));
+#else
+    return x ? __builtin_ctz(x) : 32;
+#endif
+}
+
+// Texts of Bits a symbol, packed from the lowest bits of each word; reads go up to two words beyond the last symbol.
+template <int Bits>
+struct Packed {
+    static constexpr uint32_t kPerWord = 32 / Bits;
+    const uint32_t* words;
+
+    // The words of kPerWord symbols from number i on, and these symbols in one word.
+    struct Two {
+        uint32_t low, high;
+    };
+    GPUALIGN_HD Two load(uint32_t i) const { return {words[i / kPerWord], words[i / kPerWord + 1]}; }
+    static GPUALIGN_HD uint32_t joined(Two two, uint32_t i) {
+#if defined(__CUDA_ARCH__)
+        return __funnelshift_r(two.low, two.high, i * Bits);  // by so many bits modulo 32
+#else
+        return uint32_t((uint64_t(two.high) << 32 | two.low) >> (i * Bits % 32));
+#endif
+    }
+};
+
+// The word where sequence `number` of a set begins, whose symbols begin at `offset`: each has two words to spare.
+template <int Bits>
+GPUALIGN_HD int64_t first_word(int64_t offset, int64_t number) { return offset / int64_t(Packed<Bits>::kPerWord) + 2 * number; }
+
+template <int Bits>
+struct Pair {
+    Packed<Bits> query, target;
+    int32_t n, m;
+    bool substitutions;
+};
+
+// A diagonal of the matrix.
+struct Diagonal {
+    int32_t k, first_row, last_row;
+    int32_t errors;  // with which it is reached: as many as it is away from the main one; never, where there is none
+
+    GPUALIGN_HD Diagonal(int32_t k_, int32_t n, int32_t m)
+        : k(k_), first_row(k_ < 0 ? -k_ : 0), last_row(min(n, m - k_)), errors(k_ < -n || k_ > m ? INT32_MAX : k_ < 0 ? -k_ : k_) {}
+
+    // The row that equal symbols lead to.
+    template <int Bits>
+    GPUALIGN_HD int32_t follow(const Pair<Bits>& pair, int32_t row) const {
+        using Text = Packed<Bits>;
+        for (;;) {
+            const typename Text::Two q = pair.query.load(uint32_t(row)), t = pair.target.load(uint32_t(row + k));  // both at once
+            const uint32_t differ = Text::joined(q, uint32_t(row)) ^ Text::joined(t, uint32_t(row + k));
+            const int32_t equal = zeros_below(differ) / Bits;
+            row += equal;
+            if (equal < int32_t(Text::kPerWord) || row >= last_row) return min(row, last_row);
+        }
+    }
+};
+
+// Which tiles a phase has: those with diagonals that its errors reach.
+struct Tiles {
+    int32_t n, m;
+
+    static GPUALIGN_HD int32_t of(int32_t diagonal) {  // rounded down
+        const int32_t x = diagonal + kOwned / 2;
+        return x >= 0 ? x / kOwned : -((kOwned - 1 - x) / kOwned);
+    }
+    GPUALIGN_HD int32_t first(int32_t phase) const { return of(-min(n, farthest(phase))); }
+    GPUALIGN_HD int32_t last(int32_t phase) const { return of(min(m, farthest(phase))); }
+    GPUALIGN_HD bool has(int32_t phase, int32_t tile) const { return phase >= 0 && tile >= first(phase) && tile <= last(phase); }
+    // Places for all tiles of all phases; that of tile 0 is `before_zero`.
+    GPUALIGN_HD int32_t before_zero() const { return -of(-n); }
+    GPUALIGN_HD int32_t count() const { return of(m) - of(-n) + 1; }
+
+private:
+    GPUALIGN_HD int32_t farthest(int32_t phase) const {
+        return phase >= (n > m ? n : m) / kSteps ? (n > m ? n : m) : (phase + 1) * kSteps;
+    }
+};
+
+// Tickets in turn are the tiles of phase 0, of phase 1, ...
+struct Turn {
+    Tiles tiles;
+    int32_t phase = 0;
+    int64_t before = 0;  // tickets of earlier phases
+
+    GPUALIGN_HD explicit Turn(const Tiles& of) : tiles(of) {}
+    // The tile of a ticket that is later than those before; its phase is `phase` then.
+    GPUALIGN_HD int32_t take(int64_t ticket) {
+        for (int32_t count; ticket - before >= (count = tiles.last(phase) - tiles.first(phase) + 1); phase++) before += count;
+        return tiles.first(phase) + int32_t(ticket - before);
+    }
+};
+
+// Rows of a tile's diagonals with some number of errors and with one more, in turn; one beyond either end.
+struct Shared {
+    int32_t rows[2][kWidth + 2];
+};
+
+// One tile of a phase. `rows.get(k)` are the rows that the phase before left, `rows.put(k, row)` takes those of this one.
+// Returns the distance where it is found, else kNone; the same in all lanes.
+template <int Bits, class Group, class Rows>
+GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, int32_t phase, int32_t tile, int32_t limit, const Rows& rows,
+                             Shared& shared) {
+    constexpr int32_t lanes = int32_t(Group::kLanes), each = kWidth / lanes;
+    const int32_t errors = phase * kSteps, last = min(limit, errors + kSteps);
+    const int32_t first = tile * kOwned - kOwned / 2 - kSteps;  // diagonal of the first lane
+    const int32_t lane = int32_t(group.lane()), substitution = pair.substitutions;
+    const auto diagonal = [&](int32_t i) { return Diagonal(first + i * lanes + lane, pair.n, pair.m); };
+    int32_t *now = shared.rows[0] + 1 + lane, *next = shared.rows[1] + 1 + lane;
+    GPUALIGN_UNROLL
+    for (int32_t i = 0; i < each; i++) {
+        const Diagonal mine = diagonal(i);
+        now[i * lanes] = phase && mine.errors <= errors ? rows.get(mine.k) : kUnreached;
+        next[i * lanes] = kUnreached;
+    }
+    if (lane < 2) shared.rows[lane][0] = shared.rows[lane][kWidth + 1] = kUnreached;
+    if (lanes == 1) shared.rows[1][0] = shared.rows[1][kWidth + 1] = kUnreached;
+    group.sync();
+    const int32_t end = pair.m - pair.n, end_lane = end - first;  // of the last cell's diagonal, where the tile keeps it
+    const bool has_end = end_lane >= kSteps && end_lane < kSteps + kOwned;
+    for (int32_t e = phase ? errors + 1 : 0; e <= last; e++) {
+        bool found = false;
+        GPUALIGN_UNROLL
+        for (int32_t i = 0; i < each; i++) {
+            const Diagonal mine = diagonal(i);
+            if (e < mine.errors) continue;
+            const int32_t* at = now + i * lanes;
+            int32_t row = e ? max(max(at[-1], at[1] + 1), at[0] + substitution) : 0;
+            row = min(row, mine.last_row);
+            if (row >= mine.first_row) row = mine.follow(pair, row);  // on the margins rows are told too low
+            next[i * lanes] = row;
+            found = found || (row == pair.n && has_end && i * lanes + lane == end_lane);
+        }
+        if (group.sync_any(found)) return e;
+        int32_t* const other = now;
+        now = next;
+        next = other;
+    }
+    GPUALIGN_UNROLL
+    for (int32_t i = 0; i < each; i++) {
+        const Diagonal mine = diagonal(i);
+        const int32_t place = i * lanes + lane;
+        if (place >= kSteps && place < kSteps + kOwned && mine.errors <= last) rows.put(mine.k, now[i * lanes]);
+    }
+    group.sync();
+    return kNone;
+}
+
+}  // namespace reach
+}  // namespace gpualign

@@ -1,0 +1,181 @@
+// Where alignments of device/pairwise/query_lanes.cuh begin and end: anywhere (local), or on the borders.
+#pragma once
+#include "device/pairwise/query_lanes.cuh"
+
+namespace gpualign {
+namespace nw {
+
+// The last row of a tile above the next one, by column: H and the gap that goes down, as two halves (local) or 32 bits.
+struct TileRow {
+    uint32_t h, down;
+};
+struct WideTileRow {
+    int32_t h[2], down[2];
+};
+
+template <int G>
+__device__ __forceinline__ uint32_t group_max(uint32_t best) {
+#pragma unroll
+    for (int step = G / 2; step; step /= 2) best = __vmaxs2(best, __shfl_xor_sync(0xffffffffu, best, step));
+    return best;
+}
+
+// Local: scores of two targets a group, -1 where they may be more than a half holds.
+template <int G, int K, int Open, int Extend, bool Tiled>
+__device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTargets& two, int tile, bool last, int highest, int symbols,
+                                            TileRow* row, int32_t* scores) {
+    const int lane = threadIdx.x % G;
+    LaneRows<G, K, true, Open, Extend> rows;
+#pragma unroll
+    for (int k = 0; k < K; k++) rows.h[k] = rows.gap[k] = 0;
+    rows.best = 0;
+    TileRow coming{0, 0};
+    lane_columns(
+        rows, profile, two, symbols, 0,
+        [&](int j0, uint32_t&, uint32_t&) {
+            if (Tiled && tile && j0 + lane < two.longest) coming = row[j0 + lane];
+            return 0u;
+        },
+        [&](int r, int, uint32_t& h, uint32_t& down) {
+            if (Tiled && tile) {  // the same for all of a block
+                const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G), top_down = __shfl_sync(0xffffffffu, coming.down, r, G);
+                if (lane == 0) h = top_h, down = top_down;
+            } else if (lane == 0) {
+                h = down = 0;
+            }
+        },
+        [&](int column, uint32_t down) {
+            if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) row[column] = {rows.h[K - 1], down};
+        });
+    const uint32_t best = group_max<G>(rows.best);
+    if (lane != 0) return;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int32_t before = Tiled && tile ? scores[two.pair[half]] : 0, now = half_of(best, half);
+        scores[two.pair[half]] = before < 0 || now > half_limit - highest ? -1 : max(before, now);
+    }
+}
+
+// Global and semi-global: H' - base in halves, from a base for each lane and half that follows its first row.
+template <int G, int K, int Open, bool Corners, bool Tiled>
+struct BorderLanes {
+    using Rows = LaneRows<G, K, false, Open, 0>;
+    const LazyScheme& scheme;
+    const TwoTargets& two;
+    int n, first;  // rows of the query, and the tile's first one
+    int lane;
+    WideTileRow* row;
+    bool last;
+    int32_t base[2] = {}, best[2] = {};
+
+    // The best of each target's alignments in this tile, number `tile` of the query, and those above it.
+    __device__ __forceinline__ void score(const uint4* profile, int tile, int32_t* scores) {
+        const EndGaps& ends = scheme.ends;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            best[half] = INT32_MIN;  // one of the alignments of no two symbols, where they may be
+            if (Corners) continue;
+            const int m = two.length[half];
+            if (scheme.cheap_ends & cheap_target_end) best[half] = -ends.query_start.cost(n) - ends.target_end.cost(m);
+            if (scheme.cheap_ends & cheap_query_end) best[half] = max(best[half], -ends.target_start.cost(m) - ends.query_end.cost(n));
+        }
+        run(profile, both_halves(ends.query_end.extend - scheme.shift));
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+#pragma unroll
+            for (int step = G / 2; step; step /= 2) best[half] = max(best[half], __shfl_xor_sync(0xffffffffu, best[half], step));
+            if (lane == 0) scores[two.pair[half]] = Tiled && tile ? max(best[half], scores[two.pair[half]]) : best[half];
+        }
+    }
+
+private:
+    // What a lane's first row is set to: the others, and what comes from above, are not so much lower.
+    __device__ __forceinline__ int32_t margin() const { return scheme.bias; }
+    // H'(i + 1, 0); of a row before the first one what its gap from above leaves.
+    __device__ __forceinline__ int32_t left(int i) const {
+        return i < 0 ? -Open : scheme.ends.query_start.border(i + 1, scheme.shift);
+    }
+    __device__ __forceinline__ void offer(int half, int32_t h, int symbols, int32_t rest) {
+        best[half] = max(best[half], base[half] + h - scheme.shift * symbols - rest);
+    }
+
+    __device__ __forceinline__ void run(const uint4* profile, uint32_t minus_shift) {
+        Rows rows;
+        const int mine = first + lane * K;
+        base[0] = base[1] = left(mine) - margin();
+#pragma unroll
+        for (int k = 0; k < K; k++) rows.h[k] = rows.gap[k] = both_halves(left(mine + k) - base[0]);
+        // the first row's score has the opening that what is above it lacks
+        const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
+        uint32_t coming_h = 0, coming_down = 0;
+        lane_columns(
+            rows, profile, two, scheme.symbols, above,
+            [&](int j0, uint32_t& upper, uint32_t& down) {
+                const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
+#pragma unroll
+                for (int k = 0; k < K; k++) {
+                    rows.h[k] = __vsub2(rows.h[k], change);
+                    rows.gap[k] = __vsub2(rows.gap[k], change);
+                }
+                upper = __vsub2(upper, change);
+                down = __vsub2(down, change);
+                base[0] += half_of(change, 0);
+                base[1] += half_of(change, 1);
+                const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
+                const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
+                if (Tiled && first > 0 && j0 + lane < two.longest) {
+                    const WideTileRow top = row[j0 + lane];
+                    coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
+                    coming_down = two_halves(top.down[0] - to[0], top.down[1] - to[1]);
+                }
+                return two_halves(from[0] - base[0], from[1] - base[1]);
+            },
+            [&](int r, int column, uint32_t& h, uint32_t& down) {
+                if (Tiled && first > 0) {  // the same for all of a block
+                    const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G), top_down = __shfl_sync(0xffffffffu, coming_down, r, G);
+                    if (lane == 0) h = top_h, down = top_down;
+                } else if (lane == 0) {
+                    const int32_t top = scheme.ends.target_start.border(column + 1, scheme.shift);
+                    down = two_halves(top - base[0], top - base[1]);
+                    h = __vsub2(down, both_halves(Open));
+                }
+            },
+            [&](int column, uint32_t down) {
+                if (lane == G - 1 && column >= 0) leave(rows.h[K - 1], down, column);
+                if (!Corners && scheme.cheap_ends & cheap_query_end && (column == two.length[0] - 1 || column == two.length[1] - 1))
+                    last_column(rows, column, mine, minus_shift);
+            });
+    }
+
+    // The tile's last row, after a column.
+    __device__ __forceinline__ void leave(uint32_t h, uint32_t down, int column) {
+        if (Tiled && !last) {
+            if (column < two.longest)
+                row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(down, 0), base[1] + half_of(down, 1)}};
+            return;
+        }
+        const bool all = !Corners && scheme.cheap_ends & cheap_target_end;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int rest = two.length[half] - column - 1;
+            if (rest == 0 || (all && rest > 0)) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
+        }
+    }
+
+    // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
+    __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
+        constexpr uint32_t least = 0xc000c000u;  // below all that counts, and the sums below still within a half
+        if (mine + K <= 0) return;
+        uint32_t most = least;
+#pragma unroll
+        for (int k = K - 1; k >= 0; k--) most = __viaddmax_s16x2(most, minus_shift, mine + k >= 0 ? rows.h[k] : least);
+        // the rest of the query beyond row mine + 1, were that a row of it
+        const int32_t rest = scheme.ends.query_end.open + (n - mine - 2) * scheme.ends.query_end.extend;
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            if (column == two.length[half] - 1) offer(half, half_of(most, half), mine + 1 + column + 1, rest);
+    }
+};
+
+}  // namespace nw
+}  // namespace gpualign

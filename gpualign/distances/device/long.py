@@ -1,0 +1,117 @@
+"""The host side of cuda/distances_long.cu: few pairs, or long ones, without a limit or within one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.distances import tuning
+from gpualign.distances.device.tiles import MatrixKernel, Task, symbols_on
+from gpualign.distances.problem import Distances
+from gpualign.distances.symbols import SymbolSet
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
+
+#: diagonals of a tile, which are threads of a block, and those that it keeps (cuda/algo/distances/reach.hpp)
+_WIDTH, _OWNED = _native.REACH_TILE
+#: threads that pack symbols, and blocks for each sequence
+_PACKERS, _PACKING_BLOCKS = 256, 64
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Addresses of a problem's arrays on a device."""
+
+    query_words: Any
+    query_offsets: Any
+    query_order: Any
+    target_words: Any
+    target_offsets: Any
+    limits: Any
+
+
+class LongPairKernel(MatrixKernel[Distances]):
+    """Distances of all pairs, a pair shared out over blocks; modes "global" and "indel"."""
+
+    def __init__(self, device: Device, problem: Distances) -> None:
+        super().__init__(device, problem)
+        self._bits = 2 if problem.code_table[1] <= 5 else 8  # of them one is of no symbol
+        attributes = device.driver.device_attribute
+        processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        self._blocks = tuning.LONG_BLOCKS * processors
+        self._sets: dict[int, _Sets] = {}
+
+    def query_order(self, slot: Slot) -> Any:
+        return self._on(slot).query_order
+
+    def fill(self, slot: Slot, item: Task[Distances]) -> Any:
+        problem, sets, (rows, columns) = item.problem, self._on(slot), item.shape
+        matrix = slot.device_array("matrix", 4 * rows * columns)
+        self.device.driver.memset_d8_async(matrix, 0xFF, 4 * rows * columns, slot.stream)
+        both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest
+        diagonals, tiles = sum(both) + 1, sum(-(-length // _OWNED) + 1 for length in both) + 1
+        pairs, at_once = rows * columns, max(1, tuning.REACHED_BYTES // (8 * diagonals))
+        for first in range(0, pairs, at_once):
+            count = min(at_once, pairs - first)
+            each = max(1, min(tiles, self._blocks // count))
+            slot.launch(
+                self._function("long_pairs"),
+                count * each,
+                _WIDTH,
+                sets.query_words,
+                sets.query_offsets,
+                sets.query_order,
+                sets.target_words,
+                sets.target_offsets,
+                sets.limits,
+                slot.device_array("reached", 8 * diagonals * count),
+                slot.clear("progress", 4 * tiles * count),
+                slot.clear("tickets", 4 * count),
+                matrix,
+                np.int64(diagonals),
+                np.int64(first),
+                np.int32(tiles),
+                np.int32(item.first),
+                np.int32(columns),
+                np.int32(each),
+                np.int32(problem.params.mode == "global"),
+            )
+        return matrix
+
+    def _function(self, name: str) -> Any:
+        return self.device.function("distances_long", name, tuning.long_defines(self._bits))
+
+    def _on(self, slot: Slot) -> _Sets:
+        """The sets on the device, prepared when a slot first asks."""
+        if id(slot) not in self._sets:
+            self._sets[id(slot)] = self._prepare(slot)
+        return self._sets[id(slot)]
+
+    def _prepare(self, slot: Slot) -> _Sets:
+        problem = self.problem
+        table = slot.upload("table", problem.code_table[0])
+        queries, q_offsets = self._packed(slot, "queries", problem.queries, table)
+        targets, t_offsets = queries, q_offsets
+        if problem.targets is not problem.queries:
+            targets, t_offsets = self._packed(slot, "targets", problem.targets, table)
+        limits = slot.upload("limits", problem.limits) if problem.params.limited else np.uint64(0)
+        return _Sets(queries, q_offsets, slot.upload("query order", problem.queries.order), targets, t_offsets, limits)
+
+    def _packed(self, slot: Slot, key: str, symbols: SymbolSet, table: Any) -> tuple[Any, Any]:
+        """Addresses of a set's words and of its offsets."""
+        letters, offsets = symbols_on(slot, key, symbols), slot.upload(f"{key} offsets", symbols.offsets)
+        per_word = 32 // self._bits
+        words = slot.device_array(f"{key} words", 4 * (len(symbols.symbols) // per_word + 2 * len(symbols) + 2))
+        blocks = max(1, min(_PACKING_BLOCKS, symbols.longest // (per_word * _PACKERS)))
+        slot.launch(self._function("pack"), (len(symbols), blocks), _PACKERS, letters, offsets, table, words)
+        return words, offsets
+
+
+def suits(problem: Distances) -> bool:
+    """Whether a device had better share out pairs over its blocks than threads: they are long, or few."""
+    longest = max(problem.queries.longest, problem.targets.longest)
+    few = len(problem.queries) * len(problem.targets) <= tuning.FEW_PAIRS and longest >= tuning.WORTH_SHARING
+    return problem.params.symmetric and (few or longest > tuning.LONGEST)

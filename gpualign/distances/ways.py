@@ -1,0 +1,120 @@
+"""How a problem is computed: on the CPU or on devices; and what is asked of the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.distances import tuning
+from gpualign.distances.cpu import CpuDistances, Report
+from gpualign.distances.device.run import OnDevices, distances_on, scores_on
+from gpualign.distances.device.session import backend_for
+from gpualign.distances.foreign import DeviceArray
+from gpualign.distances.params import Selection
+from gpualign.distances.problem import Distances
+from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
+from gpualign.distances.scores import CpuScores, Scores
+from gpualign.engine.cuda import CudaBackend
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.work import Work
+from gpualign.errors import UsageError
+from gpualign.pairwise.tuning import work_of
+from gpualign.params import RunOptions
+
+_ON_DEVICE = (
+    "arrays on a GPU need that GPU: give device, such as cuda:0; scores, and distances in modes prefix and infix, have "
+    "up to 32,768 symbols there"
+)
+
+
+def answer(
+    way: Any, selection: Selection, shape: tuple[int, int], out: Any, array: DeviceArray | None, scale: int = 1
+) -> Result:
+    """What is asked for, of the way to compute it; ``scale``: units that make 1.0."""
+    if selection.nearest is not None:
+        best: NearestPairs = way.nearest(selection.nearest)
+        return best if scale == 1 else NearestPairs(best.target, np.where(best.target < 0, -1, best.value / scale))
+    if selection.sparse:
+        pairs: SparsePairs = way.sparse()
+        return pairs if scale == 1 else SparsePairs(pairs.query, pairs.target, pairs.value / scale)
+    if array is not None:
+        _check_shape(array, shape)
+        if not isinstance(way, OnDevices):
+            raise UsageError(_ON_DEVICE)
+        way.matrix_on_device(array)
+        return PairMatrix(out)
+    values = _room(out, shape) if scale == 1 else np.empty(shape, np.int32)
+    way.matrix(values)
+    if scale != 1:
+        scaled = values / scale
+        if out is None:
+            return PairMatrix(scaled)
+        np.copyto(checked(out, shape), scaled, casting="unsafe")
+    elif out is not None and values is not out:
+        np.copyto(out, values, casting="unsafe")
+    return PairMatrix(values if out is None else out)
+
+
+def way_of_distances(
+    problem: Distances, options: RunOptions, progress: Report | None, to_device: bool = False
+) -> CpuDistances | OnDevices[Distances]:
+    """The CPU, or devices where they are asked for or worth it, and suit."""
+    on_device = to_device or problem.queries.on_device or problem.targets.on_device
+    suited = max(problem.queries.longest, problem.targets.longest) <= tuning.LONGEST or problem.params.symmetric
+    devices = _devices(options, suited, Work.of(tuning.KERNELS, None if on_device else problem.cells), on_device)
+    if devices and (narrow := problem.narrowed()) is not None:
+        return distances_on(narrow, devices, progress)
+    if on_device:
+        raise UsageError(_ON_DEVICE)
+    return CpuDistances(problem, options.threads, progress)
+
+
+def way_of_scores(
+    problem: Scores, options: RunOptions, progress: Report | None, to_device: bool
+) -> CpuScores | OnDevices[Scores]:
+    on_device = to_device or problem.queries.on_device or problem.targets.on_device
+    suited = max(problem.queries.longest, problem.targets.longest) <= tuning.LONGEST
+    affine = problem.aligned.gap_open > problem.aligned.gap_extend
+    devices = _devices(options, suited, work_of(None if on_device else problem.cells, affine, traced=False), on_device)
+    if devices:
+        return scores_on(problem, devices, progress)
+    if on_device:
+        raise UsageError(_ON_DEVICE)
+    return CpuScores(problem, options.threads, progress)
+
+
+def _devices(options: RunOptions, suited: bool, work: Work, on_device: bool) -> Sequence[Device]:
+    """Open devices for work that suits them; the first alone for what lies on it; none where the CPU is to compute."""
+    if options.device == "cpu" or not suited:
+        return ()
+    backend = backend_for(options, work)
+    if not isinstance(backend, CudaBackend):
+        return ()
+    return backend.devices[:1] if on_device else backend.devices
+
+
+def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:
+    if array.shape != shape or array.dtype != np.int32:
+        raise UsageError(f"out on a GPU must be int32 of shape {shape}")
+
+
+def _room(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:
+    """``out`` where values can go there at once, else an array of its shape."""
+    if out is None:
+        return np.empty(shape, np.int32)
+    values: NDArray[np.int32] = checked(out, shape)
+    return values if out.dtype == np.int32 and out.flags.c_contiguous else np.empty(shape, np.int32)
+
+
+def checked(out: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    """``out`` where it is an array of that shape.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype.kind not in "iuf" or not out.flags.writeable:
+        raise UsageError(f"out must be an array of numbers of shape {shape}")
+    return out

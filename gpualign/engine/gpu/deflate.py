@@ -1,0 +1,90 @@
+"""Text on a device as BGZF blocks: ``cuda/bgzf.cu`` around nvCOMP, which deflates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.nvcomp import Nvcomp
+
+#: what the room of a block is a multiple of
+_ALIGNMENT = 16
+_THREADS = 256
+_PLACERS = 1024
+#: bytes of a BGZF block around content that is stored as it is
+_AROUND = 31
+#: of the device's budget for scratch memory of the blocks that are deflated at once
+_SCRATCH_SHARE = 0.05
+
+
+class Deflater:
+    """Makes blocks of texts that a device has written."""
+
+    def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
+        self._device, self._nvcomp = device, nvcomp
+
+    def submit(self, slot: Slot, text: int, totals: int, capacity: int) -> None:
+        """Enqueue the blocks of a text, of which the host knows no more than that it has room for it.
+
+        Args:
+            text: its address.
+            totals: of three uint64 on the device: the text's bytes; any; 0, then the bytes of the blocks, which are the
+                slot's array "blocks".
+            capacity: bytes at ``text``: of a text that is larger no block is made.
+
+        Raises:
+            NvcompError: nvCOMP failed.
+        """
+        slot.step = "deflate"
+        content, most = int(_native.BGZF_CONTENT), int(_native.BGZF_MOST_BLOCKS)
+        blocks = -(-capacity // content)
+        at_once = min(blocks, most, self._at_once(content))
+        scratch_bytes, room_bytes = self._nvcomp.sizes(at_once, content)
+        room_bytes = -(-room_bytes // _ALIGNMENT) * _ALIGNMENT
+        scratch = int(slot.device_array("deflate scratch", scratch_bytes))
+
+        def numbers(name: str, nbytes: int = 8) -> int:
+            return int(slot.device_array(f"deflate {name}", nbytes * at_once))
+
+        batch = filled(
+            "BgzfBatch",
+            content=text,
+            totals=totals,
+            capacity=capacity,
+            given=numbers("given"),
+            given_bytes=numbers("given bytes"),
+            deflated=numbers("deflated"),
+            deflated_bytes=numbers("deflated bytes"),
+            status=numbers("status", 4),
+            room=numbers("room", room_bytes),
+            room_bytes=room_bytes,
+            places=numbers("places"),
+            out=int(slot.device_array("blocks", capacity + _AROUND * blocks)),
+            out_bytes=totals + 16,
+        )
+        for first in range(0, blocks, at_once):
+            count = min(at_once, blocks - first)
+            batch["first"], batch["count"] = first, count
+            self._run(slot, "set_tasks", -(-count // _THREADS), _THREADS, batch)
+            self._nvcomp.deflate(
+                count,
+                content,
+                (int(batch["given"]), int(batch["given_bytes"])),
+                (scratch, scratch_bytes),
+                (int(batch["deflated"]), int(batch["deflated_bytes"])),
+                int(batch["status"]),
+                int(slot.stream.handle),
+            )
+            self._run(slot, "place_blocks", 1, _PLACERS, batch)
+            self._run(slot, "write_blocks", count, _THREADS, batch)
+
+    def _at_once(self, content: int) -> int:
+        """As many blocks as there is scratch memory for."""
+        scratch_bytes, room_bytes = self._nvcomp.sizes(_THREADS, content)
+        return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + room_bytes)))
+
+    def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
+        slot.launch(self._device.function("bgzf", name), blocks, threads, batch.copy())

@@ -1,0 +1,140 @@
+"""BGZF blocks inflated on a device by nvCOMP: ``cuda/bgzf.cu`` compares the checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.nvcomp import Nvcomp
+
+_ALIGNMENT = 16
+_THREADS = 256
+#: 64-bit numbers of each block: where its payload and its text are, and their bytes
+_NUMBERS = 4
+
+
+@dataclass(frozen=True)
+class BlockGroup:
+    """Whole blocks on their way to a device.
+
+    Attributes:
+        block: uint8, four uint64 and a uint32 a block, then what was deflated of each.
+        count: blocks that have text.
+        text_bytes: of all.
+    """
+
+    block: NDArray[np.uint8]
+    count: int
+    text_bytes: int
+
+    @classmethod
+    def of(cls, blocks: bytes, lend: Callable[[int], NDArray[np.uint8] | None]) -> BlockGroup:
+        """
+        Args:
+            lend: page-locked memory of so many bytes, if there is any.
+
+        Raises:
+            ValueError: a block is damaged.
+        """
+        given = np.frombuffer(blocks, np.uint8)
+        count, text_bytes = _native.count_bgzf_blocks(given)
+        head = cls._head(count)
+        nbytes = head + len(given) + _ALIGNMENT * count
+        block = lend(nbytes)
+        if block is None:
+            block = np.empty(nbytes, np.uint8)
+        _native.stage_bgzf_blocks(given, block[head:], *cls._numbers(block, count), cls._checksums(block, count))
+        return cls(block, count, text_bytes)
+
+    @staticmethod
+    def _head(count: int) -> int:
+        return -(-(8 * _NUMBERS + 4) * count // _ALIGNMENT) * _ALIGNMENT
+
+    @staticmethod
+    def _numbers(block: NDArray[np.uint8], count: int) -> list[NDArray[np.uint64]]:
+        return [block[8 * count * i : 8 * count * (i + 1)].view(np.uint64) for i in range(_NUMBERS)]
+
+    @staticmethod
+    def _checksums(block: NDArray[np.uint8], count: int) -> NDArray[np.uint32]:
+        return block[8 * _NUMBERS * count :][: 4 * count].view(np.uint32)
+
+    def with_addresses(self, block: int, text: int) -> None:
+        """Where payloads and texts are becomes where they will be on a device; once."""
+        places, _, text_places, _ = self._numbers(self.block, self.count)
+        places += np.uint64(block + self._head(self.count))
+        text_places += np.uint64(text)
+
+    def addresses(self, block: int) -> tuple[int, int, int, int, int]:
+        """Of the arrays, where the block is at this address."""
+        payloads, payload_bytes, texts, text_bytes = (block + 8 * self.count * i for i in range(_NUMBERS))
+        return payloads, payload_bytes, texts, text_bytes, block + 8 * _NUMBERS * self.count
+
+
+class InflateKernel:
+    """Inflates groups of blocks on one device (see ``gpu.runner.Kernel``); None of a group that the CPU must see."""
+
+    def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
+        self.device, self._nvcomp = device, nvcomp
+
+    def submit(self, slot: Slot, item: BlockGroup) -> None:
+        """
+        Raises:
+            NvcompError: nvCOMP failed.
+        """
+        if item.count == 0:
+            return
+        slot.step = "inflate"
+        block = int(slot.device_array("blocks to inflate", len(item.block)))
+        text = int(slot.device_array("inflated", item.text_bytes))
+        item.with_addresses(block, text)
+        slot.upload("blocks to inflate", item.block)
+        payloads, payload_bytes, texts, text_bytes, checksums = item.addresses(block)
+        inflated_bytes = int(slot.device_array("inflated bytes", 8 * item.count))
+        status = int(slot.device_array("inflate status", 4 * item.count))
+        damaged = int(slot.clear("damaged", 4))
+        scratch_bytes = self._nvcomp.inflate_scratch(item.count, item.text_bytes)
+        scratch = int(slot.device_array("inflate scratch", scratch_bytes))
+        self._nvcomp.inflate(
+            item.count,
+            (payloads, payload_bytes),
+            (texts, text_bytes),
+            (scratch, scratch_bytes),
+            inflated_bytes,
+            status,
+            int(slot.stream.handle),
+        )
+        batch = filled(
+            "InflateBatch",
+            deflated=payloads,
+            deflated_bytes=payload_bytes,
+            texts=texts,
+            text_bytes=text_bytes,
+            checksums=checksums,
+            inflated_bytes=inflated_bytes,
+            status=status,
+            damaged=damaged,
+            count=item.count,
+        )
+        slot.launch(self.device.function("bgzf", "check_texts"), item.count, _THREADS, batch)
+        slot.download("damaged", 1, np.uint32)
+        slot.download("inflated", item.text_bytes, np.uint8)
+
+    def collect(self, slot: Slot, item: BlockGroup) -> NDArray[np.uint8] | None:
+        if item.count == 0:
+            return np.zeros(0, np.uint8)
+        slot.part_with("blocks to inflate")
+        damaged = bool(slot.pinned("damaged", 1, np.uint32)[0])
+        text = slot.part_with("inflated")
+        assert text is not None
+        return None if damaged else text[: item.text_bytes]
+
+    def split(self, item: BlockGroup) -> list[BlockGroup]:
+        """A group is not split: the CPU inflates what does not fit."""
+        return [item]

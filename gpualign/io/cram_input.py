@@ -1,0 +1,67 @@
+"""CRAM as a stream of BAM: samtools decodes it in a process of its own, and what reads BAM reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+
+from gpualign.errors import InputError
+from gpualign.io.files import InputFile
+from gpualign.io.htslib_input import HtslibInput
+from gpualign.io.samtools import PIPE_BYTES, reason, words
+
+#: not compressed, no @PG line of its own, and no tags that are not in the file
+_ARGUMENTS = ("view", "-u", "--no-PG", "--input-fmt-option", "decode_md=0", "-o", "-")
+
+
+class CramInput:
+    """The part of :class:`InputFile` that :class:`BamReads` uses.
+
+    Args:
+        reference_path: FASTA that the file was made with; None: htslib finds it.
+        threads: that decode.
+    """
+
+    def __init__(self, file: InputFile, reference_path: str | None, threads: int) -> None:
+        self.path = file.path
+        self._input = HtslibInput(file)
+        reference = () if reference_path is None else ("-T", reference_path)
+        with contextlib.closing(self._input):
+            source = self._input.source
+            by_name = isinstance(source, str)
+            self._messages = tempfile.TemporaryFile()
+            # it ends by itself where nobody reads what it writes
+            self._process = subprocess.Popen(
+                words(*_ARGUMENTS, *reference, "-@", str(threads - 1), os.path.abspath(file.path) if by_name else "-"),
+                stdin=subprocess.DEVNULL if isinstance(source, str) else source,
+                stdout=subprocess.PIPE,
+                stderr=self._messages,
+                pipesize=PIPE_BYTES,
+            )
+        assert self._process.stdout is not None
+        self._decoded = InputFile(f"/dev/fd/{self._process.stdout.fileno()}")
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; fewer only at the end.
+
+        Raises:
+            InputError: samtools cannot read the file.
+        """
+        data = self._decoded.read(size)
+        if len(data) < size and (status := self._process.wait()):
+            raise InputError(reason(self._messages, status), self.path)
+        return data
+
+    def marked_end(self) -> bool:
+        """Whether the file has CRAM's last container."""
+        return self._input.marked_end()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._decoded.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._messages.close()

@@ -1,0 +1,58 @@
+"""What htslib opens of an input whose first bytes have been read already."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import BinaryIO
+
+from gpualign.io.files import InputFile
+
+_PUMPED = 1 << 20
+#: what stands in CRAM's container without records, whose length differs by version; and the longest of them
+_CRAM_END, _LONGEST_END = b"EOF", 38
+
+
+class HtslibInput:
+    """A file's path, which htslib opens again, or a pipe that gives what can be read but once.
+
+    Attributes:
+        source: the path or the pipe; htslib takes a descriptor of its own.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self._file = file
+        self._thread: threading.Thread | None = None
+        self.source: str | BinaryIO = file.path
+        if not file.regular:
+            reading, writing = os.pipe()
+            self.source = os.fdopen(reading, "rb")
+            self._thread = threading.Thread(target=self._pump, args=(writing,), daemon=True, name="gpualign-htslib")
+            self._thread.start()
+
+    def _pump(self, writing: int) -> None:
+        with os.fdopen(writing, "wb") as out, contextlib.suppress(OSError):
+            while data := self._file.raw().read(_PUMPED):
+                out.write(data)
+
+    def marked_end(self) -> bool:
+        """After all has been read: whether there is the marker in which BAM and CRAM end; True of SAM."""
+        if self._thread is not None:
+            self._thread.join()
+        if self._file.magic.startswith(b"CRAM"):
+            return _CRAM_END in self._file.tail(_LONGEST_END)
+        return self._file.marked_end()
+
+    def check_end(self) -> None:
+        """As :meth:`marked_end`.
+
+        Raises:
+            OSError: it is missing.
+        """
+        if not self.marked_end():
+            raise OSError("no end-of-file marker; it may be truncated")
+
+    def close(self) -> None:
+        if not isinstance(self.source, str):
+            self.source.close()

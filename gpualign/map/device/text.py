@@ -1,0 +1,310 @@
+"""Records as SAM lines or BAM's bytes, written and deflated on a GPU: ``cuda/map_text.cu`` and ``cuda/bgzf.cu``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.deflate import Deflater
+from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.host_memory import is_lent
+from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
+from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
+from gpualign.engine.stage import Lend
+from gpualign.map import tuning
+from gpualign.map.device.batch import nothing_lent
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+
+#: where the arrays begin in a block is a multiple of it
+_ALIGNMENT = 16
+#: bytes of a record besides letters, qualities and names: a first guess; and the room for texts in times of the largest
+_USUAL_FIELDS = 192
+_GROWTH = 1.25
+_LEAST_BYTES = 1 << 12
+#: warps of the blocks of ``cuda/map_text.cu``, each for a read
+_WARPS = 4
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """A batch's reads and records on their way to a device.
+
+    Attributes:
+        wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
+        options: as :meth:`RecordOptions.native` gives them.
+        block: uint8, all arrays.
+        places: of each array its first byte in the block; what there is not is not named.
+    """
+
+    batch: SequenceBatch
+    alignments: Alignments
+    wanted: NDArray[np.uint8] | None
+    options: Mapping[str, Any]
+    block: NDArray[np.uint8]
+    places: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        batch: SequenceBatch,
+        alignments: Alignments,
+        wanted: NDArray[np.uint8] | None,
+        options: Mapping[str, Any],
+        lend: Lend = nothing_lent,
+        least: int = 0,
+    ) -> TextBatch:
+        """Copies the arrays.
+
+        Args:
+            lend: of memory for the block.
+            least: bytes of the block, which serves for the text when the arrays have been copied.
+        """
+        arrays: dict[str, NDArray[Any] | None] = {name: getattr(batch, name) for name in _fields("ReadColumns")}
+        arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
+        arrays |= {"wanted": wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
+        held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+        places, nbytes = {}, 0
+        for name, array in held.items():
+            places[name] = nbytes
+            nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        nbytes = max(nbytes, least)
+        block = lend(nbytes)
+        if block is None:
+            block = np.empty(nbytes, np.uint8)
+        for name, array in held.items():
+            np.copyto(block[places[name] : places[name] + array.nbytes], array.view(np.uint8))
+        return cls(batch, alignments, wanted, options, block, places)
+
+    def usual_bytes(self, bam: bool) -> int:
+        """Of the text, about."""
+        return usual_bytes(self.batch, self.alignments, bam)
+
+    def native(self, block: int, **others: Any) -> np.void:
+        """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
+        at = {name: block + place for name, place in self.places.items()}
+        options = {name: self.options[name] for name in _fields("SamOptions") if name in self.options}
+        options |= {"read_group": at["read_group"], "read_group_size": len(self.options["read_group"].encode())}
+        del options["alt_contigs"]  # of batches that are not for a device
+        return filled(
+            "TextBatch",
+            reads=filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at}),
+            records=filled("RecordColumns", **{name: at[name] for name in _fields("RecordColumns")}),
+            options=filled("SamOptions", **options),
+            wanted=at.get("wanted", 0),
+            count=len(self.batch),
+            **others,
+        )
+
+    def halves(self) -> list[TextBatch]:
+        """Two parts of the batch, pairs whole; itself where there are none."""
+        middle = len(self.batch) // 2
+        if self.batch.mates is not None and self.batch.mates[middle] == 2:
+            middle += 1
+        if not 0 < middle < len(self.batch):
+            return [self]
+        parts = []
+        for start, end in ((0, middle), (middle, len(self.batch))):
+            wanted = None if self.wanted is None else self.wanted[start:end]
+            parts.append(
+                TextBatch.of(self.batch.part(start, end), self.alignments.part(start, end), wanted, self.options)
+            )
+        return parts
+
+
+def usual_bytes(batch: SequenceBatch, alignments: Alignments, bam: bool) -> int:
+    """Of the text of a batch's records, about."""
+    records = len(alignments.flag)
+    comments = 0 if batch.comments is None else len(batch.comments)
+    of_reads = (3 if bam else 4) * len(batch.bases) // 2 + len(batch.names) + comments
+    return of_reads * records // max(1, len(batch)) + _USUAL_FIELDS * records
+
+
+def _fields(name: str) -> tuple[str, ...]:
+    return struct(name).names or ()
+
+
+@dataclass(frozen=True)
+class DeviceRecordsText:
+    """What a device has written.
+
+    Attributes:
+        parts: uint8, one after the other; in page-locked memory, to be given back soon.
+        deflated: they are BGZF blocks.
+        records: how many.
+    """
+
+    parts: tuple[NDArray[np.uint8], ...]
+    deflated: bool
+    records: int
+
+    def joined(self) -> NDArray[np.uint8]:
+        """A copy of all in ordinary memory."""
+        text = np.empty(sum(len(part) for part in self.parts), np.uint8)
+        np.concatenate(self.parts, out=text)
+        return text
+
+
+class TextKernel:
+    """Writes batches' records on one device (see ``gpu.runner.Kernel``).
+
+    Args:
+        bam: BAM's bytes, not SAM lines.
+        deflate: as BGZF blocks, where nvCOMP can make them.
+    """
+
+    def __init__(self, device: Device, reference: Reference, bam: bool, deflate: bool) -> None:
+        self.device, self.reference = device, reference
+        self._bam, self._form = bam, tuning.text_defines(bam)
+        nvcomp = load_nvcomp() if bam and deflate else None
+        self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
+        self._room = 1.0  # times the usual bytes
+        self._in_flight: dict[int, tuple[int, bool]] = {}  # room of each batch, and whether it is deflated
+
+    def submit(self, slot: Slot, item: TextBatch) -> None:
+        """
+        Raises:
+            NvcompError: the batch cannot be deflated; later ones come as they are.
+        """
+        reads = len(item.batch)
+        if reads == 0:
+            return
+        target = resident_text_target(self.device, self.reference)
+        slot.step = "format"
+        block = int(slot.upload("text block", item.block))
+        capacity = int(self._room * item.usual_bytes(self._bam)) + _LEAST_BYTES
+        self._in_flight[id(slot)] = capacity, self._deflater is not None
+        scanned = -(-reads // int(_native.TEXT_READS_SCANNED))
+        totals = int(slot.clear("totals", 24))
+        out = int(slot.device_array("text", capacity))
+        batch = item.native(
+            block,
+            target=target,
+            edits=int(slot.clear("edits", 4 * len(item.alignments.flag))),
+            sizes=int(slot.device_array("sizes", 8 * (reads + 1))),
+            block_sums=int(slot.device_array("block sums", 8 * scanned)),
+            totals=totals,
+            out=out,
+            capacity=capacity,
+        )
+        warps = -(-reads // _WARPS)
+        scan = int(_native.TEXT_READS_SCANNED)
+        for name, blocks, threads in (
+            ("measure_records", warps, 32 * _WARPS),
+            ("scan_reads", scanned, scan),
+            ("scan_blocks", 1, scan),
+            ("write_records", warps, 32 * _WARPS),
+        ):
+            slot.launch(self.device.function("map_text", name, self._form), blocks, threads, batch)
+        if self._deflater is not None:
+            try:
+                self._deflater.submit(slot, out, totals, capacity)
+            except NvcompError:
+                self._deflater = None  # of the batches to come
+                raise
+        slot.download("totals", 3, np.uint64)
+
+    def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
+        """
+        Raises:
+            DeviceMemoryExceeded: the text is longer than there was room for.
+        """
+        if len(item.batch) == 0:
+            return DeviceRecordsText((), False, 0)
+        capacity, deflated = self._in_flight.pop(id(slot))
+        size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
+        staged = slot.part_with("text block")  # where the block had to be staged here
+        if size > capacity:
+            self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
+            raise DeviceMemoryExceeded("the records are longer than there was room for")
+        key, nbytes = ("blocks", blocks) if deflated else ("text", size)
+        memory = item.block if is_lent(item.block) else staged
+        if memory is None or len(memory) < nbytes:
+            slot.pinned(key, nbytes, np.uint8)
+            memory = slot.part_with(key)
+            assert memory is not None
+        slot.download_into(memory[:nbytes], key)
+        slot.submitted()
+        slot.wait()
+        return DeviceRecordsText((memory[:nbytes],), deflated, records)
+
+    def split(self, item: TextBatch) -> list[TextBatch]:
+        """Halves of a batch, pairs whole."""
+        return item.halves()
+
+    def join(self, results: Sequence[DeviceRecordsText]) -> DeviceRecordsText:
+        """The parts' results."""
+        parts = tuple(part for result in results for part in result.parts)
+        if len({result.deflated for result in results}) > 1:
+            raise NvcompError("nvCOMP deflated some parts of a batch")
+        return DeviceRecordsText(parts, results[0].deflated, sum(result.records for result in results))
+
+
+class MapAndTextKernel:
+    """Maps batches, writes what was found, and inflates input (see ``gpu.runner.Kernel``)."""
+
+    def __init__(self, mapper: Any, text: TextKernel, inflate: InflateKernel | None) -> None:
+        self._mapper, self._text, self._inflate = mapper, text, inflate
+
+    def _of(self, item: Any) -> Any:
+        if isinstance(item, BlockGroup):
+            return self._inflate
+        return self._text if isinstance(item, (TextBatch, DeviceRecordsText)) else self._mapper
+
+    def submit(self, slot: Slot, item: Any) -> None:
+        slot.step = "map"
+        self._of(item).submit(slot, item)
+
+    def collect(self, slot: Slot, item: Any) -> Any:
+        return self._of(item).collect(slot, item)
+
+    def split(self, item: Any) -> list[Any]:
+        """Halves of a batch."""
+        parts: list[Any] = self._of(item).split(item)
+        return parts
+
+    def join(self, results: Sequence[Any]) -> Any:
+        """The parts' results."""
+        return self._of(results[0]).join(results)
+
+
+def resident_text_target(device: Device, reference: Reference) -> np.void:
+    """``TextTarget`` of cuda/abi/text.hpp with the arrays on the device, where they stay."""
+    text = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    arrays = device.resident(
+        f"letters {id(reference)}",
+        lambda: DeviceArrays(device, *letter_arrays(reference), beyond=True, owner=reference),
+    )
+    return text_target(reference, text.text, text.known, *arrays.addresses)
+
+
+def letter_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
+    return (
+        reference.contig_offsets,
+        *(reference.run_starts, reference.run_ends, reference.run_letters),
+        *reference.shown_name_bytes,
+    )
+
+
+def text_target(reference: Reference, words: int, known: int, *arrays: int) -> np.void:
+    contig_offsets, run_starts, run_ends, run_letters, names, name_offsets = arrays
+    return filled(
+        "TextTarget",
+        words=words,
+        acgt_mask=known,
+        contig_offsets=contig_offsets,
+        run_starts=run_starts,
+        run_ends=run_ends,
+        run_letters=run_letters,
+        runs=len(reference.run_starts),
+        names=filled("ContigColumns", names=names, offsets=name_offsets),
+    )

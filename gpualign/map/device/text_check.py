@@ -1,0 +1,93 @@
+"""Whether a device writes the records that the CPU does."""
+
+from __future__ import annotations
+
+import gzip
+from functools import partial
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.gpu.compiler import Variant
+from gpualign.engine.gpu.device import Device
+from gpualign.engine.gpu.runner import run_alone
+from gpualign.errors import DeviceError
+from gpualign.map import tuning
+from gpualign.map.device.text import TextBatch, TextKernel, letter_arrays, text_target
+from gpualign.map.inputs import RecordOptions
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+
+
+def text_on_one_lane(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
+    """What the kernels write, and the number of records, by the same code on one lane of the CPU: a test."""
+    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
+    arrays = (reference.words, known, *letter_arrays(reference))
+    held = tuple(np.ascontiguousarray(array) for array in arrays)
+    reads = len(item.batch)
+    edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)
+    totals, out = np.zeros(3, np.uint64), np.zeros(0, np.uint8)
+    while True:
+        batch = item.native(
+            int(item.block.ctypes.data),
+            target=text_target(reference, *(int(array.ctypes.data) for array in held)),
+            edits=int(edits.ctypes.data),
+            sizes=int(sizes.ctypes.data),
+            totals=int(totals.ctypes.data),
+            out=int(out.ctypes.data),
+            capacity=len(out),
+        )
+        _native.write_records_on_one_lane(batch.tobytes(), bam)
+        if int(totals[0]) <= len(out):
+            return out[: int(totals[0])].tobytes(), int(totals[1])
+        out = np.zeros(int(totals[0]), np.uint8)
+
+
+#: what :func:`self_test` runs, for ``devices --check`` to compile side by side
+SELF_TEST_MODULES: tuple[Variant, ...] = (
+    *(("map_text", tuning.text_defines(bam)) for bam in (False, True)),
+    ("bgzf", {}),
+)
+
+
+def self_test(device: Device) -> None:
+    """Write records of reads with errors on the device and on the CPU, as lines and as blocks of BAM.
+
+    Raises:
+        DeviceError: the text differs.
+    """
+    rng = np.random.default_rng(3)
+    count, length = 2000, 150
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    letters[20_000:20_300] = ord("N")
+    packer = _native.ReferencePacker()
+    packer.append(letters)
+    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    position = rng.integers(0, len(letters) - length, count)
+    bases = np.concatenate([letters[at : at + length] for at in position])
+    bases[rng.random(len(bases)) < 0.02] = ord("C")
+    offsets = np.arange(count + 1, dtype=np.int64)
+    names = np.frombuffer(b"read" * count, np.uint8)
+    mates = np.tile(np.array([1, 2], np.uint8), count // 2)
+    batch = SequenceBatch(names, 4 * offsets, bases, length * offsets, qualities=bases, mates=mates)
+    columns = rng.integers(0, 60, (3, count))
+    alignments = Alignments(
+        flag=np.where(np.arange(count) % 8 == 0, 0x51, 0x41).astype(np.uint16),
+        contig=np.zeros(count, np.int32),
+        position=position,
+        mapq=columns[0].astype(np.uint8),
+        score=columns[1].astype(np.int32),
+        distance=columns[2].astype(np.int32),
+        cigar=np.full(count, length << 4, np.uint32),
+        cigar_offsets=offsets,
+        record_offsets=offsets,
+    )
+    item = TextBatch.of(batch, alignments, None, RecordOptions().native("group"))
+    for bam in (False, True):
+        found = run_alone(device, partial(TextKernel, reference=reference, bam=bam, deflate=True), item)
+        text = found.joined().tobytes()
+        if found.deflated:
+            text = gzip.decompress(text)
+        if (text, found.records) != text_on_one_lane(reference, item, bam):
+            raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")

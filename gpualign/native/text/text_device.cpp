@@ -1,0 +1,134 @@
+// Records that a device writes (cuda/map_text.cu): its structs for Python, and, for the tests, the same on one lane.
+#include <cstring>
+
+#include "abi/fields.hpp"
+#include "algo/text/bam_form.hpp"
+#include "algo/text/bgzf.hpp"
+#include "algo/text/group_text.hpp"
+#include "algo/text/sam_form.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace gpualign {
+namespace {
+
+template <template <class> class Form>
+void write_all(const TextBatch& batch) {
+    const OneLane lane;
+    uint32_t records = 0, again = 0;
+    uint64_t all = 0;
+    for (uint32_t read = 0; read < batch.count; read++) {
+        batch.sizes[read] = all;
+        all += write_read<Form, false>(lane, batch, read, nullptr, records);
+    }
+    batch.totals[0] = all, batch.totals[1] = records;
+    for (uint32_t read = 0; all <= batch.capacity && read < batch.count; read++)
+        write_read<Form, true>(lane, batch, read, batch.out + batch.sizes[read], again);
+}
+
+// A batch whose addresses are the host's.
+void write_records_on_one_lane(const nb::bytes& bytes, bool bam) {
+    TextBatch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
+    nb::gil_scoped_release release;
+    if (bam) write_all<BamForm>(batch);
+    else write_all<SamForm>(batch);
+}
+
+BgzfBatch bgzf_batch(const nb::bytes& bytes) {
+    BgzfBatch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
+    return batch;
+}
+
+// What the kernels do before and after the deflating (cuda/bgzf.cu).
+void set_bgzf_tasks_on_one_lane(const nb::bytes& bytes) {
+    const BgzfBatch batch = bgzf_batch(bytes);
+    for (uint32_t i = 0; i < batch.count; i++) set_bgzf_task(batch, i);
+}
+
+void write_bgzf_on_one_lane(const nb::bytes& bytes) {
+    const BgzfBatch batch = bgzf_batch(bytes);
+    uint32_t table[256];
+    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
+    for (uint32_t i = 0; i < batch.count; i++) {
+        batch.places[i] = *batch.out_bytes;
+        const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
+        const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
+        const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
+        write_bgzf(batch, i, crc, 0, 1);
+        *batch.out_bytes += bgzf_bytes(batch, i);
+    }
+}
+
+// What the kernel does after the inflating.
+void check_texts_on_one_lane(const nb::bytes& bytes) {
+    InflateBatch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
+    uint32_t table[256];
+    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
+    for (uint32_t i = 0; i < batch.count; i++)
+        if (!was_inflated(batch, i, crc32(table, batch.texts[i], batch.text_bytes[i]))) *batch.damaged = 1;
+}
+
+}  // namespace
+
+#define OPTION(field) GPUALIGN_FIELD(SamOptions, field)
+#define READS(field) GPUALIGN_FIELD(ReadColumns, field)
+#define RECORDS(field) GPUALIGN_FIELD(RecordColumns, field)
+#define TARGET(field) GPUALIGN_FIELD(TextTarget, field)
+#define BATCH(field) GPUALIGN_FIELD(TextBatch, field)
+#define INFLATE(field) GPUALIGN_FIELD(InflateBatch, field)
+#define BGZF(field) GPUALIGN_FIELD(BgzfBatch, field)
+
+std::vector<AbiStruct> text_abi() {
+    return {{"SamOptions",
+             sizeof(SamOptions),
+             {OPTION(eqx), OPTION(soft_supplementary), OPTION(secondary_sequence), OPTION(secondary_records), OPTION(max_other_hits),
+              OPTION(max_other_alt_hits), OPTION(other_hits_share), OPTION(other_hits_scored), OPTION(suboptimal_score), OPTION(hits),
+              OPTION(mate_qualities), OPTION(split_as_secondary), OPTION(cs), OPTION(read_group_size), OPTION(alt_contig_count),
+              OPTION(read_group), OPTION(alt_contigs)}},
+            {"ReadColumns",
+             sizeof(ReadColumns),
+             {READS(names), READS(bases), READS(qualities), READS(comments), READS(mates), READS(name_offsets), READS(base_offsets),
+              READS(comment_offsets)}},
+            {"RecordColumns",
+             sizeof(RecordColumns),
+             {RECORDS(flag), RECORDS(contig), RECORDS(position), RECORDS(mapq), RECORDS(score), RECORDS(distance), RECORDS(cigar),
+              RECORDS(cigar_offsets), RECORDS(record_offsets)}},
+            {"ContigColumns", sizeof(ContigColumns), {GPUALIGN_FIELD(ContigColumns, names), GPUALIGN_FIELD(ContigColumns, offsets)}},
+            {"TextTarget",
+             sizeof(TextTarget),
+             {TARGET(words), TARGET(acgt_mask), TARGET(contig_offsets), TARGET(run_starts), TARGET(run_ends), TARGET(run_letters),
+              TARGET(runs), abi_field("names", &TextTarget::names, "ContigColumns")}},
+            {"TextBatch",
+             sizeof(TextBatch),
+             {abi_field("target", &TextBatch::target, "TextTarget"), abi_field("reads", &TextBatch::reads, "ReadColumns"),
+              abi_field("records", &TextBatch::records, "RecordColumns"), abi_field("options", &TextBatch::options, "SamOptions"),
+              BATCH(wanted), BATCH(edits), BATCH(sizes), BATCH(block_sums), BATCH(totals), BATCH(out), BATCH(capacity), BATCH(count),
+              BATCH(reserved)}},
+            {"BgzfBatch",
+             sizeof(BgzfBatch),
+             {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),
+              BGZF(status), BGZF(room), BGZF(room_bytes), BGZF(places), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
+            {"InflateBatch",
+             sizeof(InflateBatch),
+             {INFLATE(deflated), INFLATE(deflated_bytes), INFLATE(texts), INFLATE(text_bytes), INFLATE(checksums),
+              INFLATE(inflated_bytes), INFLATE(status), INFLATE(damaged), INFLATE(count), INFLATE(reserved)}}};
+}
+
+void bind_text_device(nb::module_& m) {
+    m.attr("TEXT_READS_SCANNED") = uint32_t(TextBatch::kScanned);
+    m.def("write_records_on_one_lane", &write_records_on_one_lane, nb::arg("batch"), nb::arg("bam"),
+          "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
+    m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);
+    m.attr("BGZF_MOST_BLOCKS") = uint32_t(BgzfBatch::kMost);
+    m.def("set_bgzf_tasks_on_one_lane", &set_bgzf_tasks_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, before the deflating.");
+    m.def("write_bgzf_on_one_lane", &write_bgzf_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, after the deflating.");
+    m.def("check_texts_on_one_lane", &check_texts_on_one_lane, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
+}
+
+}  // namespace gpualign

@@ -1,0 +1,142 @@
+"""The host side of ``cuda/pairwise_lanes.cu``: which scores it can compute, the shape of a query's tiles, the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.engine.gpu import compiler
+from gpualign.pairwise.cpu import PairProblem
+from gpualign.pairwise.device.tasks import LAZY_TASK, WARP
+from gpualign.pairwise.tuning import LANE_SHAPES, LANES_MODULE, LaneShape, lanes_defines
+from gpualign.sequences.offsets import cut_by_size
+
+LANE_THREADS = 256
+#: whole numbers up to here are the same as integers and as subnormal halves (half_limit in the kernel)
+_HALF_LIMIT = 2047
+#: of two symbols that never stand in one column; far below the scores that the kernel takes
+NEVER = -1000
+_MAX_SCORE = 400
+#: cells of a task, at least, so that building a profile does not count; and tasks a block, so that blocks end together
+_TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 8
+#: columns of a task's targets together at most, where the rows between tiles are kept
+_TASK_COLUMNS = 1 << 16
+#: instructions of a column besides those of its rows, in rows
+_COLUMN_ROWS = 3
+#: instructions with rows kept between tiles, against those without
+_TILED = 1.15
+
+
+@dataclass(frozen=True)
+class LaneLaunch:
+    """The tasks of the queries of one shape.
+
+    Attributes:
+        tasks: LAZY_TASK (t,).
+        columns: that a block keeps between tiles, 0 where every query is one tile.
+    """
+
+    shape: LaneShape
+    tasks: NDArray[np.void]
+    columns: int
+
+
+def ends_of(problem: PairProblem) -> int:
+    """ENDS of the kernel."""
+    return 0 if problem.mode == "local" else 1 if problem.from_corners else 2
+
+
+def defines_of(problem: PairProblem, shape: LaneShape) -> dict[str, str]:
+    """Macros of the kernel for a problem's gaps and ends."""
+    return lanes_defines(shape, problem.gap_open, problem.gap_extend, ends_of(problem))
+
+
+def margin(problem: PairProblem) -> int:
+    """What a lane's first row is set to, so that all it meets is not below 0."""
+    opening = problem.gap_open - problem.gap_extend
+    return 4 * opening + 8 + max(0, problem.scoring.highest + 2 * problem.gap_extend)
+
+
+def suits(problem: PairProblem) -> bool:
+    """Whether all values stay in half a word, but for a local score beyond it, which is found."""
+    scoring = problem.scoring
+    if max(scoring.highest, -scoring.lowest, problem.gap_open) > _MAX_SCORE or len(scoring) > 64:
+        return False
+    if problem.mode == "local":
+        return True
+    opening = problem.gap_open - problem.gap_extend
+    step = max(0, scoring.highest + 2 * problem.gap_extend)
+    # over all rows of a lane, and over the columns until it has a new base
+    largest = max((shape.rows + shape.lanes + 4) * step for shape in LANE_SHAPES)
+    return opening > 0 and margin(problem) + largest + 4 * opening <= _HALF_LIMIT
+
+
+def can_be_had(problem: PairProblem) -> bool:
+    """Whether all kernels for the problem are prebuilt or can be compiled."""
+    return all(compiler.can_be_had(LANES_MODULE, defines_of(problem, shape)) for shape in LANE_SHAPES)
+
+
+def shape_of(rows: int) -> LaneShape:
+    """The shape in which a query of so many rows takes the least time."""
+
+    def cost(shape: LaneShape) -> float:
+        tiles = -(-rows // (shape.lanes * shape.rows))
+        kept = _TILED if tiles > 1 else 1.0
+        return kept * tiles * shape.lanes * (shape.rows + _COLUMN_ROWS) * (1 + shape.lanes / 400)
+
+    return min(LANE_SHAPES, key=cost)
+
+
+def launches(
+    queries: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32], processors: int
+) -> list[LaneLaunch]:
+    """Tasks of pairs that are sorted by query, then by the target's length.
+
+    Args:
+        queries, n, m: int32 (p,), which query, and symbols of both.
+    """
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1])
+    stops = np.append(starts[1:], len(queries))
+    wanted = float((n.astype(np.int64) * m).sum()) / (2 * processors * _TASKS_PER_BLOCK)
+    by_shape: dict[LaneShape, list[tuple[int, int, int]]] = {}
+    columns: dict[LaneShape, int] = {}
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        rows = int(n[start])
+        shape = shape_of(rows)
+        tiled = rows > shape.lanes * shape.rows
+        limit = int(max(wanted, _TASK_CELLS) / rows)
+        if tiled:
+            limit = min(limit, _TASK_COLUMNS)
+        found = by_shape.setdefault(shape, [])
+        columns.setdefault(shape, 0)
+        for first, last in cut_by_size(m[start:stop] + 1, limit):
+            found.append((int(queries[start]), start + first, last - first))
+            if tiled:
+                groups = -(-(last - first) // (2 * WARP // shape.lanes)) * (WARP // shape.lanes)
+                columns[shape] = max(columns[shape], groups * int(m[start + last - 1]))
+    done = []
+    for shape, found in by_shape.items():
+        tasks = np.array(found, LAZY_TASK)
+        last = tasks["first"] + tasks["count"] - 1
+        # those with the longest pairs begin first, as a warp takes long for one
+        longest = n[last].astype(np.int64) * m[last]
+        done.append(LaneLaunch(shape, tasks[np.argsort(-longest, kind="stable")], columns[shape]))
+    return done
+
+
+def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64 (p,): order of pairs by query, those of one by the target's length."""
+    if len(m) == 0 or m.max() >= 1 << 16 or (queries[1:] < queries[:-1]).any():
+        return np.lexsort((m, queries))
+    short = m.astype(np.uint16)  # which NumPy sorts by radix
+    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1, [len(queries)]]).tolist()
+    parts = [start + np.argsort(short[start:stop], kind="stable") for start, stop in pairwise(starts)]
+    return np.concatenate(parts)
+
+
+def shared_bytes(shape: LaneShape, symbols: int) -> int:
+    """Of a block's profile."""
+    return (symbols + 1) * shape.lanes * shape.rows * 2

@@ -1,0 +1,1 @@
+"""``pairwise --top``: the best targets of each query in a database."""

@@ -1,0 +1,51 @@
+"""A database as parts of bounded size: from FASTA or FASTQ, plain or compressed, or from a prepared file."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from gpualign.errors import proteins_want
+from gpualign.io.fastx import read_batches
+from gpualign.pairwise.search.database_file import is_database, read_database
+from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.sequences.encoded import EncodedSequences, encode
+from gpualign.sequences.matrices import Scoring
+
+
+@dataclass(frozen=True)
+class Part:
+    """Targets that follow each other. ``encoded`` has no names."""
+
+    batch: SequenceBatch
+    encoded: EncodedSequences
+
+
+def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part, None, None]:
+    """Parts of about so many residues (more where one sequence has more).
+
+    Raises:
+        InputError: a file that cannot be read, or a symbol that the scoring does not know.
+    """
+    with proteins_want("--matrix, such as --matrix BLOSUM62"):
+        for batch in _joined(_batches(path, scoring), residues):
+            yield Part(batch, encode([batch], scoring, path, named=False))
+
+
+def _batches(path: str, scoring: Scoring) -> Iterator[SequenceBatch]:
+    if is_database(path):
+        return read_database(path)
+    return read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any")
+
+
+def _joined(batches: Iterator[SequenceBatch], residues: int) -> Iterator[SequenceBatch]:
+    held: list[SequenceBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += len(batch.bases)
+        if size >= residues:
+            yield join_batches(held)
+            held, size = [], 0
+    if held:
+        yield join_batches(held)

@@ -1,0 +1,21 @@
+"""The dynamic programs of chaining as a device's lanes run them, without a device, beside the recurrence row by row."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.helpers.paths import TESTS
+
+
+def test_bands_on_many_lanes(tmp_path: Path) -> None:
+    """On parts of a warp, a warp and more, ends pinned or free; a narrower band that is shown to do has the same."""
+    program, cases = tmp_path / "lanes", 500
+    compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(TESTS.parent / "cuda")]
+    subprocess.run([*compiled, "-o", str(program), str(TESTS / "native" / "band_lanes.cpp")], check=True)
+    run = subprocess.run([program, "1", str(cases)], capture_output=True, check=True, timeout=240, text=True)
+    *differences, summary = run.stdout.splitlines()
+    assert differences == []
+    alike, of, shown = (int(word) for word in summary.replace(",", "").split() if word.isdigit())
+    assert alike == of > 3 * cases
+    assert shown > cases // 5

@@ -1,0 +1,93 @@
+"""The kernels of ``cuda/map_chains.cu``, compiled for the host, with all lanes of a warp: the records of the CPU's."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpualign.map import tuning
+from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.files import write_fasta, write_fastq
+from tests.helpers.paths import TESTS
+from tests.helpers.sam import without_program
+from tests.helpers.sequences import random_genome, reverse_complement, with_errors
+
+Cli = Callable[..., tuple[int, bytes, str]]
+GENOME = random_genome(51, 30_000)
+REPEATS = GENOME[:8000] + with_errors(3, GENOME[2000:3500], 0.02) * 2 + "AC" * 300 + random_genome(52, 4000)
+LANES = {"align_wide": 64, "align_widest": 96}  # of a block
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    path = tmp_path_factory.mktemp("kernels") / "map_chains.so"
+    source = TESTS / "native" / "map_chains_emulated.cpp"
+    defines = [f"-D{name}={value}" for name, value in {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}.items()]
+    flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-shared", "-fPIC"]
+    include = ["-I", str(TESTS.parent / "cuda"), "-I", str(source.parent)]
+    subprocess.run(["g++", *flags, *defines, *include, "-o", str(path), str(source)], check=True)
+    return ctypes.CDLL(str(path))
+
+
+class Emulated:
+    """A kernel of the library."""
+
+    def __init__(self, library: ctypes.CDLL, name: str) -> None:
+        self.library, self.name, self.calls = library, name.encode(), 0
+
+    def __call__(self, launch, grid, block, shared, stream):
+        data = launch.tobytes()
+        self.calls += 1
+        assert self.library.run_kernel(self.name, data, ctypes.c_size_t(len(data)), min(grid[0], 2), block[0]) == 0
+
+
+@pytest.fixture
+def kernels(
+    library: ctypes.CDLL, use: Callable[[FakeDriver], FakeDriver], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Emulated]:
+    """Of a device that has few of each class of memory, so that every pass has work."""
+    passes = []
+    for step, most in zip(tuning.ALIGN_PASSES, (8000, 8000, 12_000, 40_000, 100_000, 160 << 20), strict=True):
+        least = 0 if step.least == 0 else 12_000 if step.kernel == "align_stretches" else 40_000
+        memory = step.memory if step.memory < 1 << 20 else 4 << 20
+        warps = LANES.get(step.kernel, 32) // 32
+        passes.append(tuning.AlignPass(step.kernel, least, most, memory, warps, step.at_once))
+    monkeypatch.setattr(tuning, "ALIGN_PASSES", tuple(passes))
+    driver = use(FakeDriver())
+    names = {"chain_reads", "cut_chains", "finish_chains", "report_reads", *(step.kernel for step in passes)}
+    emulated = {name: Emulated(library, name) for name in names}
+    driver.functions |= emulated
+    return emulated
+
+
+def reads() -> list[str]:
+    plain = [with_errors(seed, GENOME[at : at + 1500], 0.06) for seed, at in enumerate(range(1000, 20_000, 5000))]
+    return [
+        *plain,
+        *map(reverse_complement, plain[:2]),
+        with_errors(7, GENOME[3000:3800] + GENOME[4600:5600], 0.02),
+        with_errors(8, GENOME[9000:9900] + random_genome(53, 500) + GENOME[9900:10_800], 0.05),
+        GENOME[12_000:13_000] + reverse_complement(GENOME[20_000:21_000]),
+        random_genome(54, 700) + GENOME[15_000:16_000] + random_genome(55, 400),
+        with_errors(9, GENOME[2000:4500], 0.15),
+        "AC" * 400,
+        "N" * 300,
+        "A",
+    ]
+
+
+def test_the_lanes_of_kernels_find_the_same(cli: Cli, kernels: dict[str, Emulated], tmp_path: Path) -> None:
+    reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=REPEATS)
+    query = write_fastq(tmp_path / "reads.fq", *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads())))
+    found = {}
+    for device in ("cpu", "cuda"):
+        status, out, errors = cli("map", "-q", "-x", "ont", reference, query, "--device", device)
+        assert status == 0, errors
+        found[device] = without_program(out)
+    assert found["cuda"] == found["cpu"]
+    assert found["cpu"].count(b"\n") > len(reads())
+    assert all(kernel.calls for kernel in kernels.values())

@@ -1,0 +1,122 @@
+"""BGZF input inflated on a device that is none: the same output, and what is damaged is said as ever."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from gpualign.engine.gpu.inflate import InflateKernel
+from gpualign.engine.gpu.nvcomp import Nvcomp
+from gpualign.io import bgzf
+from gpualign.map import stage
+from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.paths import GENOMES
+from tests.helpers.sam import without_program
+
+Cli = Callable[..., tuple[int, bytes, str]]
+
+
+def block(text: bytes, level: int = 0) -> bytes:
+    """Level 0: stored, which is all that the stand-in for nvCOMP inflates."""
+    packer = zlib.compressobj(level, zlib.DEFLATED, -15)
+    payload = packer.compress(text) + packer.flush()
+    head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\x00BC\x02\x00" + struct.pack("<H", 25 + len(payload))
+    return head + payload + struct.pack("<II", zlib.crc32(text), len(text))
+
+
+@pytest.fixture
+def packed(some_reads: Path, tmp_path: Path) -> list[bytes]:
+    """Blocks of reads, an empty one among them and at the end."""
+    opener = gzip.open if some_reads.suffix == ".gz" else open
+    with opener(some_reads, "rb") as file:
+        text = file.read()
+    size = 5003
+    blocks = [block(text[at : at + size]) for at in range(0, len(text), size)]
+    return [*blocks[:3], block(b""), *blocks[3:], block(b"", 9)]
+
+
+@pytest.fixture
+def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each group of blocks came from the device."""
+    use(FakeDriver())
+    monkeypatch.setattr(stage, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
+    monkeypatch.setattr(bgzf, "_DEVICE_GROUP_BYTES", 20_000)
+    monkeypatch.setattr(bgzf, "_GROUP_BYTES", 20_000)
+    monkeypatch.setattr(bgzf, "_PIECE_BYTES", 3000)
+    taken: list[bool] = []
+    collect = InflateKernel.collect
+
+    def watched(self: InflateKernel, *arguments: object) -> object:
+        text = collect(self, *arguments)  # type: ignore[arg-type]
+        taken.append(text is not None)
+        return text
+
+    monkeypatch.setattr(InflateKernel, "collect", watched)
+    return taken
+
+
+def run(cli: Cli, path: Path, device: str) -> tuple[int, bytes, str]:
+    status, out, errors = cli("map", GENOMES, path, "-q", "--device", device, "-t", 2, "--batch-size", "16K")
+    return status, without_program(out), errors.replace(str(path), "FILE")
+
+
+def test_the_same_output(cli: Cli, packed: list[bytes], tmp_path: Path, device: list[bool]) -> None:
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(b"".join(packed))
+    expected = run(cli, path, "cpu")
+    assert device == []
+    assert run(cli, path, "cuda") == expected
+    assert expected[0] == 0
+    assert len(device) > 5
+    assert all(device)
+
+
+@pytest.mark.parametrize("what", ["deflated", "checksum", "length", "payload"])
+def test_blocks_that_the_device_cannot_take(
+    cli: Cli, packed: list[bytes], tmp_path: Path, device: list[bool], what: str
+) -> None:
+    """Ones that it does not inflate are the CPU's, and so is what to say of a damaged one."""
+    at = len(packed) - 6
+    damaged = bytearray(packed[at])
+    if what == "deflated":
+        damaged = bytearray(block(zlib.decompress(packed[at], 31), 6))
+    else:
+        damaged[{"checksum": -8, "length": -4, "payload": 200}[what]] ^= 1
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(b"".join((*packed[:at], damaged, *packed[at + 1 :])))
+    expected = run(cli, path, "cpu")
+    found = run(cli, path, "cuda")
+    assert found[0] == expected[0] == (0 if what == "deflated" else 3)
+    assert found[2] == expected[2]
+    assert found[1] == expected[1] or what != "deflated"
+    assert device.count(False) >= (what != "length")
+
+
+def test_text_in_pieces() -> None:
+    """A group's text is handed on in pieces with their newlines."""
+    text = np.frombuffer(b"ab\ncd\n\n" * 1_000_000, np.uint8)
+    with bgzf.inflated_by(lambda group: text if group == b"group" else None):
+        pieces = bgzf._pieces_of(b"group")
+        (piece,) = bgzf._pieces_of(block(b"x\n"))
+        assert (piece.text.tobytes(), piece.newlines) == (b"x\n", 1)
+    assert b"".join(piece.text.tobytes() for piece in pieces) == text.tobytes()
+    assert [piece.newlines for piece in pieces] == [int((piece.text == 10).sum()) for piece in pieces]
+    assert len(pieces) == 4
+
+
+@pytest.mark.gpu
+def test_a_gpu_inflates_what_htslib_wrote(cli: Cli, some_reads: Path, tmp_path: Path) -> None:
+    path = tmp_path / "reads.fq.gz"
+    opener = gzip.open if some_reads.suffix == ".gz" else open
+    with opener(some_reads, "rb") as file, pysam.BGZFile(str(path), "wb") as packed:
+        packed.write(file.read())
+    expected = run(cli, path, "cpu")
+    assert expected[0] == 0
+    assert run(cli, path, "cuda") == expected

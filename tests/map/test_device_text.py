@@ -1,0 +1,289 @@
+"""Records written by the device's code: the CPU's bytes, on one lane, through a device that is none, and on a GPU."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from gpualign import _native
+from gpualign.engine.gpu import deflate
+from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
+from gpualign.engine.gpu.nvcomp import Nvcomp, NvcompError
+from gpualign.errors import DeviceError
+from gpualign.map.device import text as device_text
+from gpualign.map.device import text_check
+from gpualign.map.device.text import TextBatch, TextKernel
+from gpualign.map.device.text_check import text_on_one_lane
+from gpualign.map.inputs import RecordOptions, TagOptions
+from gpualign.map.records import Alignments
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from tests.helpers.fake_cuda import FakeDriver
+from tests.helpers.paths import GENOMES
+
+Cli = Callable[..., tuple[int, bytes, str]]
+MATES, SECONDARY, SUPPLEMENTARY = 0x1, 0x100, 0x800
+
+
+def random_reference(rng: random.Random) -> Reference:
+    lengths = [rng.randrange(1, 400) for _ in range(rng.randrange(1, 4))]
+    letters = "".join(rng.choices("ACGT", k=sum(lengths)))
+    for _ in range(rng.randrange(6)):
+        at, size = rng.randrange(len(letters)), rng.randrange(1, 40)
+        letters = letters[:at] + (rng.choice("NRYKM") * size)[: len(letters) - at] + letters[at + size :]
+    packer = _native.ReferencePacker()
+    packer.append(np.frombuffer(letters.encode(), np.uint8))
+    names = [f"c{i}{'é' * rng.randrange(3)}" for i in range(len(lengths))]
+    return Reference(names, np.cumsum([0, *lengths]).astype(np.int64), *packer.finish())
+
+
+def random_reads(rng: random.Random, count: int, longest_name: int) -> SequenceBatch:
+    lengths = [rng.choice((0, 1, 2, 33, 97, 150)) for _ in range(count)]
+    bases = "".join(rng.choices("ACGT" * 8 + "NRYKM", k=sum(lengths))).encode()
+    names = [
+        "".join(chr(rng.randrange(33, 256)) for _ in range(rng.choice((0, 1, 7, 40, longest_name)))) for _ in lengths
+    ]
+    comments = rng.choice((None, [f"BC:Z:{i}" if i % 3 else "" for i in range(count)]))
+
+    def joined(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        encoded = [text.encode("latin-1") for text in texts]
+        offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
+        return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+    qualities = bytes(rng.randrange(33, 127) for _ in bases)
+    tags = (None, None) if comments is None else joined(comments)
+    return SequenceBatch(
+        *joined(names),
+        np.frombuffer(bases, np.uint8),
+        np.cumsum([0, *lengths]).astype(np.int64),
+        rng.choice((None, np.frombuffer(qualities, np.uint8))),
+        *tags,
+        rng.choice((None, np.tile(np.array([1, 2], np.uint8), count // 2))),
+    )
+
+
+def random_cigar(rng: random.Random, length: int, room: int) -> list[tuple[int, int]]:
+    """Operations (number, length) for a read's letters, and for at most so many of the reference's."""
+    operations: list[tuple[int, int]] = []
+    clip = rng.choice((0, 0, rng.randrange(length)))
+    operations += [(4, clip)] if clip else []
+    left = length - clip
+    while left and room:
+        matched = min(left, room, rng.randrange(1, 60))
+        operations.append((0, matched))
+        left, room = left - matched, room - matched
+        if left > 1 and room > 1 and rng.random() < 0.6:
+            gap, kind = rng.randrange(1, 4), rng.choice((1, 2))
+            gap = min(gap, left - 1 if kind == 1 else room - 1)
+            operations.append((kind, gap))
+            left, room = left - (gap if kind == 1 else 0), room - (gap if kind == 2 else 0)
+        elif rng.random() < 0.5:
+            break
+    if left:
+        operations.append((4, left))
+    return operations
+
+
+def random_records(rng: random.Random, reference: Reference, batch: SequenceBatch) -> Alignments:
+    columns: dict[str, list[int]] = {name: [] for name in ("flag", "contig", "position", "mapq", "score", "distance")}
+    cigar: list[int] = []
+    cigar_offsets, record_offsets = [0], [0]
+    for length in batch.lengths.tolist():
+        mapped = length > 0 and rng.random() < 0.8
+        for r in range(rng.choice((1, 1, 2, 4)) if mapped else 1):
+            contig = rng.randrange(len(reference.names)) if mapped else -1
+            size = int(reference.lengths[contig]) if mapped else 1
+            position = rng.randrange(size) if mapped else 0
+            flag = (0 if mapped else 4) | (rng.choice((0, 16)) if mapped else 0)
+            flag |= (MATES if batch.mates is not None else 0) | (rng.choice((SECONDARY, SUPPLEMENTARY)) if r else 0)
+            values = (flag, contig, position, rng.randrange(256), rng.randrange(-300, 70000), rng.randrange(-1, 400))
+            for name, value in zip(columns, values, strict=True):
+                columns[name].append(value if mapped or name == "flag" else {"contig": -1, "distance": -1}.get(name, 0))
+            if mapped:
+                cigar += [n << 4 | kind for kind, n in random_cigar(rng, length, size - position)]
+            cigar_offsets.append(len(cigar))
+        record_offsets.append(len(cigar_offsets) - 1)
+    kinds = {
+        "flag": np.uint16,
+        "contig": np.int32,
+        "position": np.int64,
+        "mapq": np.uint8,
+        "score": np.int32,
+        "distance": np.int32,
+    }
+    arrays = {name: np.array(values, kinds[name]) for name, values in columns.items()}
+    offsets = {"cigar_offsets": np.array(cigar_offsets, np.int64), "record_offsets": np.array(record_offsets, np.int64)}
+    return Alignments(**arrays, cigar=np.array(cigar, np.uint32), **offsets)
+
+
+def random_options(rng: random.Random) -> RecordOptions:
+    def flip() -> bool:
+        return rng.random() < 0.5
+
+    tags = TagOptions(
+        xa=rng.choice((0, 2, 9)),
+        secondary_records=flip(),
+        xa_share=rng.choice((0.01, 0.8)),
+        scored=flip(),
+        extra=tuple(name for name in ("XS", "HN", "ms") if flip()),
+        cs=rng.choice(("none", "short", "long")),
+    )
+    return RecordOptions(
+        eqx=flip(), soft_supplementary=flip(), secondary_sequence=flip(), split_as_secondary=flip(), tags=tags
+    )
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_records(seed: int) -> None:
+    """The lanes' text is the CPU's; BAM's bytes are those of the text, line by line."""
+    rng = random.Random(seed)
+    reference = random_reference(rng)
+    batch = random_reads(rng, 2 * rng.randrange(1, 12), longest_name=rng.choice((254, 10_000)))
+    alignments = random_records(rng, reference, batch)
+    options = random_options(rng).native(rng.choice(("", "group-7")))
+    wanted = rng.choice((None, np.array([rng.random() < 0.7 for _ in range(len(batch))], np.uint8)))
+    names = reference.shown_name_bytes
+    arguments = (reference.native, *names, batch.native, alignments.native, wanted, options)
+    expected, count = _native.format_records(*arguments, False)
+    item = TextBatch.of(batch, alignments, wanted, options)
+    assert text_on_one_lane(reference, item, False) == (expected.tobytes(), count)
+    if batch.comments is None and (not len(batch) or np.diff(batch.name_offsets).max() <= 254):
+        of_lines, _ = _native.bam_records(expected, *names)
+        direct, of_direct = _native.format_records(*arguments, True)
+        assert direct.tobytes() == of_lines.tobytes()
+        assert of_direct == count
+        assert text_on_one_lane(reference, item, True) == (of_lines.tobytes(), count)
+
+
+def test_parts_of_a_batch() -> None:
+    """Halves, pairs whole, have the records of the whole."""
+    rng = random.Random(3)
+    reference = random_reference(rng)
+    batch = random_reads(rng, 14, 40)
+    item = TextBatch.of(batch, random_records(rng, reference, batch), None, RecordOptions().native(""))
+    whole, _ = text_on_one_lane(reference, item, False)
+    for _ in range(4):
+        parts = item.halves()
+        assert b"".join(text_on_one_lane(reference, part, False)[0] for part in parts) == whole
+        item = parts[0]
+        whole, _ = text_on_one_lane(reference, item, False)
+
+
+@pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])
+@pytest.mark.parametrize("form", ["sam", "bam", "cram"])
+def test_a_run_gives_the_same_records(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, options: tuple[object, ...], form: str
+) -> None:
+    paths = [tmp_path / f"{device}.{form}" for device in ("cpu", "cuda")]
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "64K", *options)
+    assert cli(*arguments, "--device", "cpu", "-o", paths[0])[0] == 0
+    use(FakeDriver())
+    assert cli(*arguments, "--device", "cuda", "-o", paths[1])[0] == 0
+    bodies = [
+        [str(record) for record in pysam.AlignmentFile(str(path), reference_filename=str(GENOMES))] for path in paths
+    ]
+    assert bodies[0] == bodies[1]
+    assert len(bodies[0]) > 100
+
+
+def test_blocks_made_on_the_device(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that could not be deflated are stored; the whole is BGZF, and its text the CPU's."""
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "1M")
+    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
+    use(FakeDriver())
+    monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
+    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
+    pysam.quickcheck("-v", str(tmp_path / "cuda.bam"))
+    with (
+        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
+        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
+    ):
+        assert [str(record) for record in found] == [str(record) for record in right]
+
+
+def test_other_versions_and_broken_libraries(fake_nvcomp: Callable[..., str], tmp_path: Path) -> None:
+    with pytest.raises(NvcompError, match="nvCOMP 5 is there"):
+        Nvcomp(fake_nvcomp(VERSION=5002))
+    broken = tmp_path / "libnvcomp.so.6"
+    broken.write_bytes(b"no library")
+    with pytest.raises(NvcompError, match="cannot be loaded"):
+        Nvcomp(str(broken))
+    with pytest.raises(NvcompError, match="cannot be loaded"):
+        Nvcomp(str(tmp_path / "absent.so"))
+
+
+def test_a_library_that_fails(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CPU compresses then."""
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "64K")
+    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
+    use(FakeDriver())
+    monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp(RESULT=10)))
+    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
+    with (
+        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
+        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
+    ):
+        assert [str(record) for record in found] == [str(record) for record in right]
+    assert (tmp_path / "cuda.bam").stat().st_size < 1.01 * (tmp_path / "cpu.bam").stat().st_size
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("-x", "ont"), ("--sam-hit-only",)])
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_a_gpu_writes_the_same(
+    cli: Cli, some_reads: Path, tmp_path: Path, options: tuple[object, ...], form: str
+) -> None:
+    paths = [tmp_path / f"{device}.{form}" for device in ("cpu", "cuda")]
+    for device, path in zip(("cpu", "cuda"), paths, strict=True):
+        assert cli("map", GENOMES, some_reads, "-q", *options, "--device", device, "-o", path)[0] == 0
+    bodies = [[str(record) for record in pysam.AlignmentFile(str(path))] for path in paths]
+    assert bodies[0] == bodies[1]
+
+
+def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeDriver())
+    for load in (lambda: None, lambda: Nvcomp(fake_nvcomp())):
+        monkeypatch.setattr(device_text, "load_nvcomp", load)
+        with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
+            text_check.self_test(device)
+            monkeypatch.setattr(text_check, "text_on_one_lane", lambda *_: (b"", 0))
+            with pytest.raises(DeviceError, match="records as SAM differ"):
+                text_check.self_test(device)
+            monkeypatch.setattr(text_check, "text_on_one_lane", text_on_one_lane)
+
+
+def test_little_memory_and_little_room(
+    cli: Cli, use, some_reads: Path, tmp_path: Path, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few blocks at a time, a text that is longer than was thought, and a batch that is written in parts."""
+    arguments = ("map", GENOMES, some_reads, "-q", "--batch-size", "1M")
+    assert cli(*arguments, "--device", "cpu", "-o", tmp_path / "cpu.bam")[0] == 0
+    use(FakeDriver())
+    monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
+    monkeypatch.setattr(deflate, "_SCRATCH_SHARE", 1e-6)
+    monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
+    monkeypatch.setattr(device_text, "_LEAST_BYTES", 16)
+    submit = TextKernel.submit
+
+    def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> None:
+        if len(item.batch) > 500:
+            raise DeviceMemoryExceeded("a test")
+        submit(self, slot, item)
+
+    monkeypatch.setattr(TextKernel, "submit", scarce)
+    assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
+    with (
+        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
+        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
+    ):
+        assert [str(record) for record in found] == [str(record) for record in right]

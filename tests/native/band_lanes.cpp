@@ -1,0 +1,289 @@
+// cuda/algo/map/chain/band.hpp on as many lanes as a device has, without one: each lane is a context of its own, and all of
+// them wait for each other wherever lanes exchange something. Random stretches, beside the recurrence row by row.
+//
+// Prints how many stretches were alike, how many a narrower band held, and each that was not alike.
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "algo/map/chain/band.hpp"
+#include "algo/map/chain/narrow.hpp"
+
+namespace {
+
+using namespace gpualign;
+
+constexpr size_t kStackBytes = 1 << 16;
+constexpr uint32_t kMostLanes = 64;
+
+ucontext_t outside, contexts[kMostLanes];
+uint32_t running, turns[kMostLanes];
+uint8_t slots[2][kMostLanes][16];  // of this exchange and of the next, which some lanes have reached
+
+template <uint32_t Count>
+struct Lanes {
+    static constexpr uint32_t kLanes = Count;
+
+    // All lanes give a value; a lane goes on when every other one has given its own.
+    template <class T>
+    static T exchanged(const T& value, uint32_t source) {
+        static_assert(sizeof(T) <= 16, "a value fits");
+        const uint32_t me = running, next = (me + 1) % Count, turn = turns[me]++ % 2;
+        std::memcpy(slots[turn][me], &value, sizeof value);
+        running = next;
+        swapcontext(&contexts[me], &contexts[next]);
+        running = me;
+        T other;
+        std::memcpy(&other, slots[turn][source], sizeof other);
+        return other;
+    }
+
+    uint32_t lane() const { return running; }
+    void sync() const { exchanged(0, 0); }
+    uint32_t ballot(bool predicate) const {
+        uint32_t bits = 0;
+        for (uint32_t i = 0; i < Count; i++) bits |= uint32_t(exchanged(predicate, i)) << i;
+        return bits;
+    }
+    template <class T>
+    T from(T value, uint32_t source) const {
+        return exchanged(value, source);
+    }
+    int32_t largest(int32_t value) const {
+        int32_t best = value;
+        for (uint32_t i = 0; i < Count; i++) best = max(best, exchanged(value, i));
+        return best;
+    }
+    template <class T>
+    T record_before(const T& value, const T& first) const {
+        const T other = exchanged(value, (running + Count - 1) % Count);
+        return running ? other : first;
+    }
+    template <class T>
+    T record_before_around(const T& value) const {
+        return exchanged(value, (running + Count - 1) % Count);
+    }
+};
+
+// One contig.
+struct Text {
+    std::vector<uint8_t> codes;
+
+    uint8_t code(int64_t i) const { return codes[size_t(i)]; }
+    int64_t contig_begin(uint32_t contig) const { return contig ? int64_t(codes.size()) : 0; }
+};
+
+struct Case {
+    Text text;
+    std::vector<uint64_t> words;
+    std::vector<uint32_t> not_acgt;
+    std::vector<uint32_t> cigars = std::vector<uint32_t>(10000);
+    uint32_t used = 0;
+    int64_t offsets[2];
+    ChainRead state{};
+    ChainBatch batch{};
+    BandTask task{};
+};
+
+using Result = std::vector<int64_t>;  // score, begin, CIGAR
+
+Result result_of(const Case& it, const BandTask& task) {
+    Result result{task.score, task.begin};
+    for (uint32_t o = 0; o < task.operations; o++) result.push_back(it.cigars[task.cigar + o]);
+    return result;
+}
+
+template <bool Ring, class Group>
+bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
+    using Aligner = BandAligner<true, Ring, Group, Text>;
+    Aligner aligner(group, it.batch, it.text, task, BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
+    aligner.load();
+    const BandEnd end = aligner.sweep(aligner.steps());
+    group.sync();
+    if (end.value <= beyond) return false;
+    if (Group::kLanes <= 32) aligner.finish(group, end, result);
+    else if (group.lane() == 0) aligner.finish(OneLane(), end, result);
+    group.sync();
+    return true;
+}
+
+Case* current;
+std::vector<uint8_t>* room;
+
+template <bool Ring, uint32_t Count>
+void one_lane() {
+    align<Ring>(Lanes<Count>(), *current, current->task, INT32_MIN, *room, current->task);
+    Lanes<Count>().sync();  // the others end first
+}
+
+template <bool Ring, uint32_t Count>
+Result on_lanes(Case it) {
+    std::vector<uint8_t> memory(size_t(BandLayout<Count, Ring>::all_bytes(it.task.rows, it.task.band)), 0xAA);
+    static std::vector<std::vector<char>> stacks(kMostLanes, std::vector<char>(kStackBytes));
+    it.batch.state = &it.state;
+    it.batch.offsets = it.offsets;
+    it.batch.cigars = {it.cigars.data(), &it.used, it.cigars.size()};
+    current = &it;
+    room = &memory;
+    for (uint32_t i = 0; i < Count; i++) {
+        getcontext(&contexts[i]);
+        contexts[i].uc_stack.ss_sp = stacks[i].data();
+        contexts[i].uc_stack.ss_size = kStackBytes;
+        contexts[i].uc_link = &outside;
+        turns[i] = 0;
+        makecontext(&contexts[i], one_lane<Ring, Count>, 0);
+    }
+    running = 0;
+    swapcontext(&outside, &contexts[0]);
+    return result_of(it, it.task);
+}
+
+// Row by row.
+Result expected(const Case& it) {
+    const BandTask& task = it.task;
+    const AffineScores& s = it.batch.rules.scores;
+    constexpr int32_t kLowest = -(1 << 29);
+    const GapPrices<int32_t> prices{s.gap_open + s.gap_extend, s.gap_extend, s.long_gap_open + s.long_gap_extend, s.long_gap_extend};
+    const ChainQuery query = query_of(it.batch, 0);
+    std::vector<int32_t> best(size_t(task.band) + 1, kLowest);
+    std::vector<GapScores<int32_t>> insertion(size_t(task.band) + 1, {kLowest, kLowest});
+    for (int32_t b = 0; b < task.band; b++) {
+        const int32_t after = b - task.begin_pin;
+        best[size_t(b)] = task.begin_pin < 0 ? 0 : after < 0 ? kLowest : after ? -gap_cost(s, after) : 0;
+    }
+    std::vector<uint8_t> trace;
+    BandEnd end{kLowest, 0, 0};
+    for (int32_t i = 0; i < task.rows; i++) {
+        const uint8_t base = task.swapped ? it.text.code(task.row + i) : query.code(int32_t(task.row) + i, task.reverse);
+        const auto substitution = [&](int32_t b) {
+            const int64_t at = task.diagonal + i + b;
+            if (at < 0 || at >= (task.swapped ? query.length() : int64_t(it.text.codes.size()))) return kLowest - s.mismatch;
+            const uint8_t met = task.swapped ? query.code(int32_t(at), task.reverse) : it.text.code(at);
+            return met == base && base < kNoBase ? s.match : -s.mismatch;
+        };
+        affine_row<true>(substitution, task.band, prices, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest, best.data(),
+                         insertion.data(), [&](int32_t b, int32_t value, int32_t from) {
+                             trace.push_back(uint8_t(from));
+                             const bool last = i == task.rows - 1;
+                             const int32_t worth = value - (last ? 0 : s.clip_penalty);
+                             if (task.end_pin < 0 ? worth > end.value : last && b == task.end_pin) end = {worth, i, b};
+                         });
+    }
+    std::vector<uint32_t> cigar;
+    const auto push = [&](uint32_t operation, uint32_t n) {
+        if (!n) return;
+        if (!cigar.empty() && (cigar.back() & 15) == operation) cigar.back() += n << 4;
+        else cigar.push_back(n << 4 | operation);
+    };
+    const auto from = [&](int i, int b) { return trace[size_t(i) * size_t(task.band) + size_t(b)]; };
+    const auto matches = [&](int i, int b) {
+        int paired = 0;
+        while (i >= paired && (from(i - paired, b) & kFromMask) == kFromDiagonal) paired++;
+        return paired;
+    };
+    int row = end.row, diagonal = end.diagonal;
+    const int32_t clip_end = task.rows - 1 - row;
+    push(kCigarS, uint32_t(clip_end));
+    affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
+        push(op == 'M' ? kCigarM : (op == 'I') != bool(task.swapped) ? kCigarI : kCigarD, n);
+    });
+    if (task.begin_pin >= 0) {
+        push(task.swapped ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
+        diagonal = task.begin_pin;
+    }
+    push(kCigarS, uint32_t(row));
+    Result result{end.value + ((clip_end > 0) + (row > 0)) * s.clip_penalty, task.diagonal + row + diagonal};
+    result.insert(result.end(), cigar.rbegin(), cigar.rend());
+    return result;
+}
+
+// A read with errors of a stretch of a random text of few letters, so that there are ties.
+Case random_case(std::mt19937& random) {
+    const auto upto = [&](int n) { return int(random() % uint32_t(n)); };
+    Case it;
+    const int letters = 2 + upto(3);
+    for (int i = 0; i < 600; i++) it.text.codes.push_back(uint8_t(upto(50) ? upto(letters) : kNoBase));
+    std::vector<uint8_t> read;
+    const int rows = 1 + upto(upto(4) ? 60 : 250), first = 60 + upto(100), errors = upto(25);
+    int at = first;
+    while (int(read.size()) < rows) {
+        const int kind = upto(100) < errors ? upto(4) : 3;
+        if (kind != 1) at += 1 + (kind == 2 ? upto(4) : 0);
+        read.push_back(kind == 3 ? it.text.codes[size_t(std::min(at, 599))] : uint8_t(upto(letters)));
+    }
+    it.words.assign(read.size() / 32 + 2, 0);
+    it.not_acgt.assign(it.words.size(), ~0u);
+    for (size_t i = 0; i < read.size(); i++) {
+        if (read[i] >= kNoBase) continue;
+        it.words[i / 32] |= uint64_t(read[i]) << 2 * (i % 32);
+        it.not_acgt[i / 32] &= ~(1u << i % 32);
+    }
+    it.offsets[0] = 0;
+    it.offsets[1] = int64_t(read.size());
+    it.batch.rules.scores = {2, 4, 4, 2, 5 + upto(10), 24, 1};
+    BandTask& task = it.task;
+    task.rows = rows;
+    task.band = 16 * (1 + upto(8));
+    const int across = at - first - rows + 1;
+    task.begin_pin = upto(4) ? upto(task.band) : kFreeEnd;
+    task.end_pin = upto(4) ? std::max(0, std::min(task.band - 1, std::max(0, task.begin_pin) + across)) : kFreeEnd;
+    task.diagonal = first - std::max(0, task.begin_pin);
+    if (upto(5) == 0) {  // rows of the text, columns of the read
+        task.swapped = 1;
+        task.row = first;
+        task.rows = std::min(rows, 200);
+        task.diagonal = -std::max(0, task.begin_pin);
+    }
+    return it;
+}
+
+struct Counts {
+    int same = 0, narrow = 0, shown = 0;
+};
+
+void check(Counts& counts, const char* name, const Result& found, const Result& expected) {
+    counts.same += found == expected;
+    if (found == expected) return;
+    std::cout << name << ":";
+    for (const int64_t x : found) std::cout << " " << x;
+    std::cout << " instead of";
+    for (const int64_t x : expected) std::cout << " " << x;
+    std::cout << "\n";
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    std::mt19937 random(uint32_t(std::stoul(arguments[1])));
+    const int cases = std::stoi(arguments[2]);
+    Counts counts;
+    for (int i = 0; i < cases; i++) {
+        Case it = random_case(random);
+        it.batch.words = it.words.data();
+        it.batch.not_acgt = it.not_acgt.data();
+        it.batch.offsets = it.offsets;
+        it.batch.state = &it.state;
+        const Result whole = expected(it);
+        check(counts, "32 lanes", on_lanes<false, 32>(it), whole);
+        check(counts, "64 lanes", on_lanes<false, 64>(it), whole);
+        check(counts, "1 lane", on_lanes<false, 1>(it), whole);
+        for (const int32_t band : kNarrowBands) {
+            const NarrowBand narrow = narrow_band(it.batch.rules.scores, it.task, band);
+            if (!narrow.task.rows) continue;
+            counts.narrow++;
+            Case in_narrow = it;
+            in_narrow.task = narrow.task;
+            const Result result = expected(in_narrow);
+            check(counts, "in a ring", band == 16 ? on_lanes<true, 8>(in_narrow) : on_lanes<true, 16>(in_narrow), result);
+            if (result[0] <= narrow.beyond) continue;
+            counts.shown++;
+            if (result != whole) check(counts, "in a narrower band", result, whole);
+        }
+    }
+    std::cout << counts.same << " alike of " << 3 * cases + counts.narrow << ", " << counts.shown << " in a narrower band\n";
+}

@@ -1,0 +1,164 @@
+// Enough of CUDA for g++ to compile a kernel and run it, a block at a time: each thread is a context of its own, and the lanes of
+// a warp wait for each other wherever they exchange something. Lanes that meet in different places end the process.
+#pragma once
+#include <ucontext.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+namespace emulated {
+
+struct Index {
+    uint32_t x;
+};
+
+struct Meeting {  // of the lanes of a warp, or of the threads of a block
+    uint32_t members, arrived = 0, turn = 0;
+    int line = 0;
+    std::vector<uint64_t> values[2];
+};
+
+struct Thread {
+    ucontext_t context;
+    std::vector<char> stack;
+    bool done = false;
+};
+
+inline Index thread, block, threads, blocks;
+inline ucontext_t outside;
+inline std::vector<Thread> all;
+inline std::vector<Meeting> warps;
+inline Meeting of_block;
+constexpr size_t kStackBytes = 1 << 17;
+
+// Goes on with the next thread that has not ended, until it is this one's turn again.
+inline void wait_a_turn() {
+    const uint32_t me = thread.x;
+    uint32_t next = (me + 1) % threads.x;
+    while (all[next].done) next = (next + 1) % threads.x;
+    if (next == me) {
+        std::fprintf(stderr, "a thread waits for others, which have ended\n");
+        std::abort();
+    }
+    thread.x = next;
+    swapcontext(&all[me].context, &all[next].context);
+    thread.x = me;
+}
+
+// The values that all members give; the same place in all of them.
+inline const uint64_t* exchanged(Meeting& meeting, uint32_t place, uint64_t value, int line) {
+    const uint32_t turn = meeting.turn;
+    if (meeting.arrived && meeting.line != line) {
+        std::fprintf(stderr, "a thread is at line %d, others at line %d\n", line, meeting.line);
+        std::abort();
+    }
+    meeting.line = line;
+    meeting.values[turn % 2][place] = value;
+    if (++meeting.arrived == meeting.members) {
+        meeting.arrived = 0;
+        meeting.turn++;
+    }
+    while (meeting.turn == turn) wait_a_turn();
+    return meeting.values[turn % 2].data();
+}
+
+inline Meeting& warp() { return warps[thread.x / 32]; }
+
+template <class T>
+T shuffled(T value, uint32_t source, int line) {
+    uint64_t bits = 0;
+    static_assert(sizeof(T) <= sizeof bits, "a value fits");
+    std::memcpy(&bits, &value, sizeof value);
+    const uint64_t* given = exchanged(warp(), thread.x % 32, bits, line);
+    std::memcpy(&value, &given[source], sizeof value);
+    return value;
+}
+
+inline uint32_t ballot(bool predicate, int line) {
+    const uint64_t* given = exchanged(warp(), thread.x % 32, predicate, line);
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < 32; i++) bits |= uint32_t(given[i]) << i;
+    return bits;
+}
+
+inline int any_of_block(int predicate, int line) {
+    const uint64_t* given = exchanged(of_block, thread.x, predicate != 0, line);
+    int found = 0;
+    for (uint32_t i = 0; i < threads.x; i++) found |= int(given[i]);
+    return found;
+}
+
+inline uint32_t source_within(int source, int width) { return thread.x % 32 / uint32_t(width) * uint32_t(width) + uint32_t(source) % uint32_t(width); }
+inline uint32_t source_before(uint32_t lanes) { return thread.x % 32 < lanes ? thread.x % 32 : thread.x % 32 - lanes; }
+inline uint32_t source_after(uint32_t lanes) { return thread.x % 32 + lanes > 31 ? thread.x % 32 : thread.x % 32 + lanes; }
+
+template <class Kernel>
+void run(Kernel* kernel, uint32_t grid, uint32_t of_each) {
+    static Kernel* running;
+    running = kernel;
+    threads.x = of_each;
+    blocks.x = grid;
+    for (block.x = 0; block.x < grid; block.x++) {
+        all.assign(of_each, {});
+        warps.assign(of_each / 32, {});
+        for (Meeting& meeting : warps) meeting.members = 32;
+        of_block = {};
+        of_block.members = of_each;
+        for (Meeting& meeting : warps)
+            for (auto& values : meeting.values) values.resize(32);
+        for (auto& values : of_block.values) values.resize(of_each);
+        for (Thread& own : all) {
+            own.stack.resize(kStackBytes);
+            getcontext(&own.context);
+            own.context.uc_stack.ss_sp = own.stack.data();
+            own.context.uc_stack.ss_size = kStackBytes;
+            own.context.uc_link = &outside;
+            makecontext(&own.context, +[] {
+                (*running)();
+                all[thread.x].done = true;
+                uint32_t next = 0;
+                while (next < threads.x && all[next].done) next++;
+                if (next == threads.x) return;
+                thread.x = next;
+                setcontext(&all[next].context);
+            }, 0);
+        }
+        thread.x = 0;
+        swapcontext(&outside, &all[0].context);
+    }
+}
+
+}  // namespace emulated
+
+#define threadIdx emulated::thread
+#define blockIdx emulated::block
+#define blockDim emulated::threads
+#define gridDim emulated::blocks
+#define __syncwarp() ((void)emulated::exchanged(emulated::warp(), threadIdx.x % 32, 0, __LINE__))
+#define __syncthreads() ((void)emulated::exchanged(emulated::of_block, threadIdx.x, 0, __LINE__))
+#define __syncthreads_or(predicate) emulated::any_of_block(predicate, __LINE__)
+#define __ballot_sync(mask, predicate) emulated::ballot(predicate, __LINE__)
+#define EMULATED_PICK(a, b, c, d, name, ...) name
+#define EMULATED_SHFL3(mask, value, source) emulated::shuffled(value, uint32_t(source), __LINE__)
+#define EMULATED_SHFL4(mask, value, source, width) emulated::shuffled(value, emulated::source_within(source, width), __LINE__)
+#define __shfl_sync(...) EMULATED_PICK(__VA_ARGS__, EMULATED_SHFL4, EMULATED_SHFL3, )(__VA_ARGS__)
+#define __shfl_xor_sync(mask, value, bits) emulated::shuffled(value, threadIdx.x % 32 ^ uint32_t(bits), __LINE__)
+#define __shfl_up_sync(mask, value, lanes) emulated::shuffled(value, emulated::source_before(uint32_t(lanes)), __LINE__)
+#define __shfl_down_sync(mask, value, lanes) emulated::shuffled(value, emulated::source_after(uint32_t(lanes)), __LINE__)
+
+inline uint32_t __popc(uint32_t bits) { return uint32_t(__builtin_popcount(bits)); }
+inline uint32_t atomicAdd(uint32_t* counter, uint32_t n) {
+    const uint32_t before = *counter;
+    *counter += n;
+    return before;
+}
