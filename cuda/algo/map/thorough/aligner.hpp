@@ -9,6 +9,7 @@ namespace gpualign {
 template <bool LongGaps, class Team>
 class ThoroughAligner {
     using Group = typename Team::Group;
+    using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
 
 public:
     GPUALIGN_HD ThoroughAligner(const Team& team, const ThoroughLaunch& launch, const ThoroughMemory& memory, TemplateState& state)
@@ -75,10 +76,14 @@ private:
         if (number >= kBrokenSegment || number == kNoItem) return;
         BandTask& task = chains.tasks[round].items[number];
         if (task.operations) return;
-        if (BandWorkspace::bytes(uint64_t(task.rows), uint64_t(task.band)) > launch_.band_bytes) return set_fate(MapRecord::kOnHost);
+        if (Aligner::Layout::all_bytes(task.rows, task.band) > launch_.band_bytes) return set_fate(MapRecord::kOnHost);
         uint8_t* const memory = memory_.bands + team_.number() * launch_.band_bytes;
-        const BandWorkspace workspace = BandWorkspace::at(memory, uint64_t(task.rows), uint64_t(task.band));
-        BandAligner<LongGaps, Group, TargetText>(group_, chains, text_, task, workspace).run();
+        Aligner aligner(group_, chains, text_, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+        aligner.load();
+        const BandEnd end = aligner.sweep(aligner.steps());
+        group_.sync();
+        aligner.finish(group_, end, task);
+        group_.sync();
     }
 
     const Team& team_;
