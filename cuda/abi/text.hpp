@@ -48,12 +48,12 @@ struct ContigColumns {
     const int64_t* offsets;
 };
 
-// The reference's letters.
+// The reference's bases.
 struct TextTarget {
     const uint64_t* words;      // two bits a base
     const uint32_t* acgt_mask;  // a bit a base: it is A, C, G or T
     const int64_t* contig_offsets;
-    const uint32_t *run_starts, *run_ends;  // of any other letter
+    const uint32_t *run_starts, *run_ends;  // of any other base
     const uint8_t* run_letters;
     int64_t runs;
     ContigColumns names;
@@ -81,7 +81,8 @@ struct BgzfBatch {
     const char* content;     // all of it, at an address that is a multiple of 16
     const uint64_t* totals;  // its bytes first, known on the device alone
     uint64_t capacity;       // bytes at content: of a text that is larger no block is made
-    // of each block from `first` on, as nvCOMP takes them: content and its bytes, room for what it is deflated to, and what that is
+    // of each block from `first` on, as nvCOMP takes them: content and its bytes, space for what it is deflated to, and
+    // what that is
     const char** given;
     uint64_t* given_bytes;
     char** deflated;

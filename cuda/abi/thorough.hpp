@@ -13,7 +13,7 @@ struct ThoroughLaunch {
     uint64_t workspace_bytes;
     uint64_t band_bytes;          // of it for the dynamic programs of each group
     uint32_t* next;               // of the doubtful templates
-    uint32_t* wanted_loci;        // most loci of a read: where they are more than there is room for all is done again
+    uint32_t* wanted_loci;        // most loci of a read: where they are more than there is space for all is done again
     uint32_t* wanted_hits;        // the same of hits at once
     uint32_t longest;             // bases of a read
     uint32_t max_hits, max_loci;  // powers of two

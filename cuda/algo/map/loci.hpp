@@ -13,7 +13,7 @@ struct FoundRead {
     uint32_t near_hits;  // most seed hits a long gap apart, where the best locus has so many edits that it matters
     bool hits_truncated;            // hits were left out
     bool any_hits;
-    bool too_many;       // more hits than there is room for
+    bool too_many;       // more hits than there is space for
 
     // Whether chaining may know better: the read does not align end to end, or not well.
     GPUALIGN_HD bool wants_chaining(const uint64_t* list, const AffineScores& scores, int32_t limit) const {
@@ -120,10 +120,10 @@ template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                    const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
                                    uint32_t total, int32_t depth, SeedHits& hits, FoundRead& found) {
-    const uint32_t most = uint32_t(min(rules.max_hits, (1 << 30) / kDepth) * depth);
-    found.hits_truncated = total > most;
+    const uint32_t maximum = uint32_t(min(rules.max_hits, (1 << 30) / kDepth) * depth);
+    found.hits_truncated = total > maximum;
     found.loci = 0;
-    const uint32_t chosen = choose_seeds(group, seeds, most, found.hits_truncated, shared, hits.count);
+    const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
     found.too_many = hits.list == workspace.hits && hits.count > workspace.max_hits;
     if (found.too_many) return 0;

@@ -45,7 +45,7 @@ public:
     GPUALIGN_HD_CALL void run() {
         clear();
         uint32_t after[2];
-        for (int mate = 1; mate >= 0; mate--) after[mate] = add_windows(mate, limit_beside(finder_.read(mate)));
+        for (int mate = 1; mate >= 0; mate--) after[mate] = add_windows(mate, limit_near(finder_.read(mate)));
         search(0, after[1], after[0]);
         search(1, 0, after[1]);
     }
@@ -64,8 +64,8 @@ public:
     }
 
 private:
-    GPUALIGN_HD int32_t limit_beside(const MapRead& read) const {
-        return limit_beside_mate(read.length, read.limit, rules_.pairs.max);
+    GPUALIGN_HD int32_t limit_near(const MapRead& read) const {
+        return limit_near_mate(read.length, read.limit, rules_.pairs.max);
     }
     GPUALIGN_HD void add(uint32_t contig, bool reverse, int64_t begin, int64_t end) {
         if (group_.lane() == 0) add_window(group_, target_, workspace_, finder_.counter(), contig, reverse, 0, 0, begin, end);
@@ -77,12 +77,12 @@ private:
         return all;
     }
 
-    // The windows [from, to) of a mate, and what a short one finds beside their best loci.
+    // The windows [from, to) of a mate, and what a short one finds near their best loci.
     GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to) {
         if (from == to) return;
         const MapRead& read = finder_.read(mate);
         const bool is_short = read.length < kShortMate;
-        const int32_t limit = limit_beside(read);
+        const int32_t limit = limit_near(read);
         finder_.search(mate, from, to, limit, is_short ? workspace_.hits : nullptr);
         if (!is_short) return;
         const uint32_t sides = windows();

@@ -94,7 +94,7 @@ struct MixedLoci {
 // A mate without a locus is looked for near the other with more edits, and then aligned with clipped ends as a chain would be, in the
 // whole window if need be; it is kept where that is no chance.
 GPUALIGN_HD bool wants_clipped_mate(const MapRules& rules, uint32_t loci, int32_t length, int32_t limit) {
-    return loci == 0 && length * rules.scores.match >= kMinLocalScore && limit_beside_mate(length, limit, rules.pairs.max) >= 0;
+    return loci == 0 && length * rules.scores.match >= kMinLocalScore && limit_near_mate(length, limit, rules.pairs.max) >= 0;
 }
 GPUALIGN_HD bool clipped_mate_is_better(const AffineScores& scores, int32_t score, int32_t best_score) {
     return score >= kMinMateScore * scores.match && score > best_score;
@@ -148,7 +148,7 @@ template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t settle_mixed(const Group& group, int32_t limit, Locus* loci, uint32_t count, const SettleMemory& memory) {
     if (count < 2) return count;
     constexpr uint64_t kOtherStrand = uint64_t(1) << 63;
-    constexpr int kNumberBits = 29;  // positions after the end of a reference of 2^32 bases have room as well
+    constexpr int kNumberBits = 29;  // positions after the end of a reference of 2^32 bases have space as well
     constexpr uint32_t kRuledOut = ~0u;
     sort_items(group, loci, count);
     for (uint32_t p = group.lane(); p < count; p += Group::kLanes)

@@ -1,6 +1,6 @@
-// One record's letters next to the reference's, and what follows from them: CIGAR with = and X, MD, NM, cs.
+// One record's bases next to the reference's, and what follows from them: CIGAR with = and X, MD, NM, cs.
 //
-// Letters gives both: the read's in the direction of the reference, numbered from 0, and those of the reference from the record's
+// Bases gives both: the read's in the direction of the reference, numbered from 0, and those of the reference from the record's
 // position on. Out takes text (text/text.hpp on the CPU, group_text.hpp on a device); what is not of a fixed size makes room.
 #pragma once
 #include "algo/text/columns.hpp"
@@ -12,7 +12,7 @@ constexpr uint32_t kNoClips = ~0u;  // they are left out
 template <class Letters>
 class AlignedText {
 public:
-    GPUALIGN_HD AlignedText(const Letters& letters, const RecordsView& records) : letters_(letters), records_(records) {}
+    GPUALIGN_HD AlignedText(const Letters& codes, const RecordsView& records) : letters_(codes), records_(records) {}
 
     // Takes record `record`, for a CIGAR without = and X.
     GPUALIGN_HD void load(uint64_t record) {
@@ -26,7 +26,7 @@ public:
                       records_.reverse(record));
     }
 
-    GPUALIGN_HD const Letters& letters() const { return letters_; }
+    GPUALIGN_HD const Letters& codes() const { return letters_; }
     GPUALIGN_HD int64_t clipped_front() const { return begin_ == end_ ? 0 : clipped(begin_); }
     GPUALIGN_HD int64_t clipped_back() const { return end_ - begin_ < 2 ? 0 : clipped(end_ - 1); }
 
@@ -96,11 +96,11 @@ public:
         out.number(run);
     }
 
-    // The differences as minimap2's cs: from the reference's letters to the read's, clips left out; `whole`: with the letters that
+    // The differences as minimap2's cs: from the reference's bases to the read's, clips left out; `whole`: with the bases that
     // are the same.
     template <class Out>
     GPUALIGN_HD void cs(bool whole, Out& out) const {
-        const auto lower = [](char letter) { return char(letter | 0x20); };
+        const auto lower = [](char code) { return char(code | 0x20); };
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             out.reserve(4);
             if (op == kCigarI) {
@@ -131,7 +131,7 @@ public:
 private:
     GPUALIGN_HD static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
 
-    // visit(operation, length, query letters before it, reference letters before it)
+    // visit(operation, length, query bases before it, reference bases before it)
     template <class Visit>
     GPUALIGN_HD void walk(Visit&& visit) const {
         int64_t query = 0, reference = 0;

@@ -58,7 +58,7 @@ public:
             value(uint32_t(n) << 4 | kCigarS);
             value(uint32_t(span) << 4 | kCigarN);
         }
-        letters(head, text);
+        codes(head, text);
     }
     GPUALIGN_HD void number(const char (&name)[3], int64_t x) {
         out_.reserve(16);
@@ -113,11 +113,12 @@ private:
         });
     }
     template <class Letters>
-    GPUALIGN_HD void letters(const RecordHead& head, const AlignedText<Letters>& text) {
+    GPUALIGN_HD void codes(const RecordHead& head, const AlignedText<Letters>& text) {
         const int64_t n = head.to - head.from;
-        const char* given = reads_.letters(head.read);
+        const char* given = reads_.codes(head.read);
         const bool mapped = head.mapped;
-        const auto code = [&](int64_t i) { return bam_base(uint8_t(mapped ? text.letters().read(head.from + i) : given[head.from + i])); };
+        const auto code = [&](int64_t i) { return bam_base(uint8_t(mapped ? text.codes().read(head.from + i)
+            : given[head.from + i])); };
         out_.fill((n + 1) / 2, [&](int64_t i) { return char(code(2 * i) << 4 | (2 * i + 1 < n ? code(2 * i + 1) : 0)); });
         if (!reads_.qualities) return out_.fill(n, [](int64_t) { return char(0xff); });
         const char* qualities = reads_.quality(head.read);

@@ -1,4 +1,4 @@
-// Text that a group of lanes writes together (algo/common/group.hpp), and the letters that it compares: each lane has some of them.
+// Text that a group of lanes writes together (algo/common/group.hpp), and the bases that it compares: each lane has some of them.
 #pragma once
 #include "algo/common/dna.hpp"
 #include "algo/common/group.hpp"
@@ -35,12 +35,12 @@ public:
         const char* last = text + n - 1;
         fill(int64_t(n), [last](int64_t i) { return last[-i]; });
     }
-    // n characters, letter(0) to letter(n - 1).
+    // n characters, base(0) to base(n - 1).
     template <class Letter>
-    GPUALIGN_HD void fill(int64_t n, Letter&& letter) {
+    GPUALIGN_HD void fill(int64_t n, Letter&& code) {
         if (Write) {
             char* out = data_ + size_;
-            for (int64_t i = group_.lane(); i < n; i += Group::kLanes) out[i] = letter(i);
+            for (int64_t i = group_.lane(); i < n; i += Group::kLanes) out[i] = code(i);
         }
         size_ += uint64_t(n);
     }
@@ -93,7 +93,7 @@ private:
     uint64_t size_ = 0;
 };
 
-// Letters where they lie: the read's as bytes, the reference's two bits a base.
+// Bases where they lie: the read's as bytes, the reference's two bits a base.
 template <class Group>
 class PackedLetters {
 public:
@@ -105,7 +105,7 @@ public:
     }
 
     GPUALIGN_HD char read(int64_t i) const {
-        return reverse_ ? char(complement_letter(uint8_t(bases_[length_ - 1 - i]))) : bases_[i];
+        return reverse_ ? char(complement_base(uint8_t(bases_[length_ - 1 - i]))) : bases_[i];
     }
     GPUALIGN_HD char reference(int64_t i) const {
         const uint64_t at = begin_ + uint64_t(i);
@@ -121,21 +121,21 @@ public:
         const uint64_t at = begin_ + uint64_t(reference);
         return is_known(at) && read(query) == base_at(at);
     }
-    // Pairs of letters up to the first that do not match, most `most`.
-    GPUALIGN_HD uint32_t same(int64_t query, int64_t reference, uint32_t most) const {
-        for (uint32_t n = 0; n < most; n += Group::kLanes) {
+    // Pairs of bases up to the first that do not match, most `maximum`.
+    GPUALIGN_HD uint32_t same(int64_t query, int64_t reference, uint32_t maximum) const {
+        for (uint32_t n = 0; n < maximum; n += Group::kLanes) {
             const uint32_t i = n + group_.lane();
-            const uint32_t differ = group_.ballot(i < most && !match(query + i, reference + i));
+            const uint32_t differ = group_.ballot(i < maximum && !match(query + i, reference + i));
             if (differ) return n + first_lane(differ);
         }
-        return most;
+        return maximum;
     }
 
 private:
     GPUALIGN_HD bool is_known(uint64_t at) const { return target_.acgt_mask[at / 32] >> (at % 32) & 1; }
     GPUALIGN_HD char base_at(uint64_t at) const { return char(0x54474341u >> (8 * packed_base(target_.words, at))); }  // "ACGT"
 
-    // The letter of the run that covers a place.
+    // The base of the run that covers a place.
     GPUALIGN_HD char run_letter(uint64_t at) const {
         int64_t first = 0, count = target_.runs;  // the first run that ends after it
         while (count > 0) {

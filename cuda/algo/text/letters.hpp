@@ -1,4 +1,4 @@
-// Letters of nucleotides as BAM packs them (SAM specification, section 4.2.3): a bit for each base that one may be, so that the
+// Bases of nucleotides as BAM packs them (SAM specification, section 4.2.3): a bit for each base that one may be, so that the
 // complement is the four bits the other way round.
 #pragma once
 #include "algo/common/hd.hpp"
@@ -11,13 +11,13 @@ namespace gpualign {
 #define GPUALIGN_CONSTEXPR_HD constexpr
 #endif
 
-// 0 for =, 1, 2, 4, 8 for A, C, G, T, and 15, which is N, for what is no such letter.
-GPUALIGN_CONSTEXPR_HD uint8_t bam_base(uint8_t letter) {
-    // of the letters from @ to O and from P on, four bits each
+// 0 for =, 1, 2, 4, 8 for A, C, G, T, and 15, which is N, for what is no such base.
+GPUALIGN_CONSTEXPR_HD uint8_t bam_base(uint8_t code) {
+    // of the bases from @ to O and from P on, four bits each
     const uint64_t from_at = 0xff3fcffb4ffd2e1fu, from_p = 0xffffffaf97f865ffu;
-    if (letter == '=') return 0;
-    if ((letter & 0xC0) != 0x40) return 15;
-    return uint8_t((letter & 16 ? from_p : from_at) >> (4 * (letter & 15)) & 15);
+    if (code == '=') return 0;
+    if ((code & 0xC0) != 0x40) return 15;
+    return uint8_t((code & 16 ? from_p : from_at) >> (4 * (code & 15)) & 15);
 }
 
 GPUALIGN_CONSTEXPR_HD uint8_t bam_letter(uint8_t base) {
@@ -25,13 +25,13 @@ GPUALIGN_CONSTEXPR_HD uint8_t bam_letter(uint8_t base) {
     return uint8_t((base & 8 ? high : low) >> (8 * (base & 7)));
 }
 
-// Of an upper-case letter; N of what is none.
-GPUALIGN_CONSTEXPR_HD uint8_t complement_letter(uint8_t letter) {
-    if (letter < 'A' || letter > 'Z') return 'N';
-    const uint8_t base = bam_base(letter);
+// Of an upper-case base; N of what is none.
+GPUALIGN_CONSTEXPR_HD uint8_t complement_base(uint8_t code) {
+    if (code < 'A' || code > 'Z') return 'N';
+    const uint8_t base = bam_base(code);
     return bam_letter(uint8_t((base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | base >> 3));
 }
 
-GPUALIGN_CONSTEXPR_HD bool is_base(uint8_t letter) { return letter == 'A' || letter == 'C' || letter == 'G' || letter == 'T'; }
+GPUALIGN_CONSTEXPR_HD bool is_base(uint8_t code) { return code == 'A' || code == 'C' || code == 'G' || code == 'T'; }
 
 }  // namespace gpualign

@@ -28,7 +28,7 @@ public:
         column(head.mate_position + 1);
         column(head.template_length);
         out_.put('\t');
-        letters(head, text);
+        codes(head, text);
     }
     GPUALIGN_HD void number(const char (&name)[3], int64_t value) {
         begin(name, 'i');
@@ -69,11 +69,11 @@ private:
         else out_.put(contigs_.text(contig), uint64_t(contigs_.size(contig)));
     }
     template <class Letters>
-    GPUALIGN_HD void letters(const RecordHead& head, const AlignedText<Letters>& text) {
+    GPUALIGN_HD void codes(const RecordHead& head, const AlignedText<Letters>& text) {
         const int64_t n = head.to - head.from;
         if (n == 0) return out_.put("*\t*");
-        if (head.mapped) text.letters().put_read(head.from, n, out_);
-        else out_.put(reads_.letters(head.read) + head.from, uint64_t(n));
+        if (head.mapped) text.codes().put_read(head.from, n, out_);
+        else out_.put(reads_.codes(head.read) + head.from, uint64_t(n));
         out_.put('\t');
         if (!reads_.qualities) return out_.put('*');
         const char* qualities = reads_.quality(head.read);

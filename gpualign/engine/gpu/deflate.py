@@ -27,7 +27,7 @@ class Deflater:
         self._device, self._nvcomp = device, nvcomp
 
     def submit(self, slot: Slot, text: int, totals: int, capacity: int) -> None:
-        """Enqueue the blocks of a text, of which the host knows no more than that it has room for it.
+        """Enqueue the blocks of a text, of which the host knows no more than that it has space for it.
 
         Args:
             text: its address.
@@ -39,9 +39,9 @@ class Deflater:
             NvcompError: nvCOMP failed.
         """
         slot.step = "deflate"
-        content, most = int(_native.BGZF_CONTENT), int(_native.BGZF_MOST_BLOCKS)
+        content, maximum = int(_native.BGZF_CONTENT), int(_native.BGZF_MOST_BLOCKS)
         blocks = -(-capacity // content)
-        at_once = min(blocks, most, self._at_once(content))
+        at_once = min(blocks, maximum, self._at_once(content))
         scratch_bytes, room_bytes = self._nvcomp.sizes(at_once, content)
         room_bytes = -(-room_bytes // _ALIGNMENT) * _ALIGNMENT
         scratch = int(slot.device_array("deflate scratch", scratch_bytes))
@@ -59,7 +59,7 @@ class Deflater:
             deflated=numbers("deflated"),
             deflated_bytes=numbers("deflated bytes"),
             status=numbers("status", 4),
-            room=numbers("room", room_bytes),
+            space=numbers("room", room_bytes),
             room_bytes=room_bytes,
             places=numbers("places"),
             out=int(slot.device_array("blocks", capacity + _AROUND * blocks)),

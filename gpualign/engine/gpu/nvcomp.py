@@ -57,16 +57,16 @@ class Nvcomp:
         self._options, self._inflate_options = _Options(algorithm=_ALGORITHM), _InflateOptions()
 
     def sizes(self, count: int, largest: int) -> tuple[int, int]:
-        """Bytes of scratch memory to deflate ``count`` texts of up to ``largest`` bytes, and of room for each."""
-        scratch, room = _SIZE(), _SIZE()
+        """Bytes of scratch memory to deflate ``count`` texts of up to ``largest`` bytes, and of space for each."""
+        scratch, capacity = _SIZE(), _SIZE()
         self._call(
             "nvcompBatchedDeflateCompressGetTempSize",
             *(_SIZE(count), _SIZE(largest), self._options, ctypes.byref(scratch), _SIZE(count * largest), None),
         )
         self._call(
-            "nvcompBatchedDeflateCompressGetMaxOutputChunkSize", _SIZE(largest), self._options, ctypes.byref(room)
+            "nvcompBatchedDeflateCompressGetMaxOutputChunkSize", _SIZE(largest), self._options, ctypes.byref(capacity)
         )
-        return int(scratch.value), int(room.value)
+        return int(scratch.value), int(capacity.value)
 
     def deflate(
         self,

@@ -21,7 +21,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
 #: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
-_ROOM: Mapping[str, tuple[float, float]] = {
+_ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "hashes": (1.5, 768),
     "seeds": (0.3, 8),
     "anchors": (3.0, 64),
@@ -37,8 +37,8 @@ _ROOM: Mapping[str, tuple[float, float]] = {
     "output_cigars": (0.3, 32),
 }
 #: the arenas of a batch and, for each, which counter says how much of it is used
-_ARENAS = (*(name for name in _ROOM if name != "tasks"), "tasks", "tasks")
-#: counters of what warps take by turns: reads, then each pass over each round's tasks
+_ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
+#: counters of what warps take in turn: reads, then each pass over each round's tasks
 _TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
 ARENA_COUNTERS = len(_ARENAS)
 COUNTERS = ARENA_COUNTERS + _TURNS
@@ -68,7 +68,7 @@ class Room:
     """
 
     def __init__(self, beginning: Mapping[str, tuple[float, float]] | None = None) -> None:
-        self._beginning = _ROOM if beginning is None else beginning
+        self._beginning = _ARENA_ITEMS if beginning is None else beginning
         self._factor = dict.fromkeys(self._beginning, 1.0)
 
     def items(self, bases: int, reads: int) -> dict[str, int]:
@@ -78,8 +78,8 @@ class Room:
         }
 
     def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
-        """Names of arenas that were too small; the next batch has room for as much again and more."""
-        lacking = [name for name in _ROOM if used[name] > capacity[name]]
+        """Names of arenas that were too small; the next batch has space for more than twice as much."""
+        lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
         for name in lacking:
             self._factor[name] *= 1.5 * used[name] / capacity[name]
         return lacking
@@ -87,7 +87,7 @@ class Room:
 
 def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
     """{arena: items that a batch asked for}, of its rounds of tasks the larger number."""
-    used = dict.fromkeys(_ROOM, 0)
+    used = dict.fromkeys(_ARENA_ITEMS, 0)
     for name, count in zip(_ARENAS, counters.tolist(), strict=False):
         used[name] = max(used[name], count)
     return used
@@ -181,8 +181,8 @@ class ChainSteps:
             values = {
                 "workspace": int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory)),
                 "workspace_bytes": step.memory,
-                "least_bytes": step.least,
-                "most_bytes": step.most,
+                "min_bytes": step.minimum,
+                "most_bytes": step.maximum,
                 "next": turn,
                 "round": number,
             }
@@ -208,7 +208,7 @@ class LongReadKernel:
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
         self.device, self.index, self.params = device, index, params
-        self._rules, self._room = chain_rules(index, params), Room()
+        self._rules, self._arena_sizes = chain_rules(index, params), Room()
         self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
         self._steps = ChainSteps(device, params)
 
@@ -216,7 +216,7 @@ class LongReadKernel:
         if not len(item.batch):
             return
         target = resident_target(self.device, self.index)
-        capacity = self._capacity[id(slot)] = self._room.items(len(item.batch.bases), len(item.batch))
+        capacity = self._capacity[id(slot)] = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * COUNTERS))
         secondary = self.params.reporting.secondary
@@ -230,9 +230,9 @@ class LongReadKernel:
         counters = slot.pinned("counters", COUNTERS if reads else 0, np.uint32)
         used = used_items(counters)
         if reads:
-            lacking = self._room.lacking(used, self._capacity.pop(id(slot)))
+            lacking = self._arena_sizes.lacking(used, self._capacity.pop(id(slot)))
             if lacking:
-                raise DeviceMemoryExceeded(f"chains need more room for {', '.join(lacking)}")
+                raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
         of_item = _native.chain_item_bytes()
 
         def copied(name: str) -> NDArray[np.uint8]:
@@ -255,23 +255,23 @@ class LongReadKernel:
         return DeviceAlignments(Alignments.join([result.found for result in results]))
 
 
-def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
-    """What the kernels compute, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
+    """What the kernels compute, by the same code on one CPU thread: the test of the algorithm without a GPU."""
     arrays: dict[str, NDArray[np.uint8]] = {}
 
     def array(name: str, nbytes: int) -> int:
         arrays[name] = np.zeros(nbytes + 8, np.uint8)
         return int(arrays[name].ctypes.data)
 
-    room, (target, _held) = Room(), host_target(index)
+    arena_sizes, (target, _held) = Room(), host_target(index)
     while True:
-        capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
+        capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
         rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
         batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
         launch = filled("ChainLaunch", target=target, batch=batch, next=at + 4 * ARENA_COUNTERS)
-        _native.map_chains_on_one_lane(launch.tobytes())
+        _native.map_chains_scalar(launch.tobytes())
         used = used_items(counters)
-        if not room.lacking(used, capacity):
+        if not arena_sizes.lacking(used, capacity):
             break
     of_item = _native.chain_item_bytes()
     outputs = arrays["outputs"][: used["outputs"] * of_item["outputs"]]

@@ -20,7 +20,7 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_on_one_lane, slot_array
+from gpualign.map.device.chains import ChainSteps, LongReadKernel, map_chains_scalar, slot_array
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.device.thorough import THOROUGH_COUNTERS, Capacity, TeamShape, Thorough, all_templates, power_of_two
@@ -33,9 +33,9 @@ from gpualign.sequences.batch import SequenceBatch
 _MAX_HITS = 1 << 14
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 12
-#: least hits that there is room for: windows for both mates
+#: hits that there is space for, at least: windows for both mates
 _MIN_HITS = 32
-#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is room for
+#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is space for
 _READS_A_LONG_CIGAR = 32
 _USUAL_SECONDARY = 2
 #: shared memory that the driver keeps of each block
@@ -201,8 +201,8 @@ class MapKernel:
         """The templates that the first kernel leaves."""
         thorough = self._thorough
         nbytes, _ = thorough.team_bytes(item)
-        most = int(_THOROUGH_SHARE * self.device.budget) // nbytes
-        blocks = max(1, min(self._multiprocessors * tuning.THOROUGH_BLOCKS, most, item.templates))
+        maximum = int(_THOROUGH_SHARE * self.device.budget) // nbytes
+        blocks = max(1, min(self._multiprocessors * tuning.THOROUGH_BLOCKS, maximum, item.templates))
         workspace = int(slot.device_array("thorough workspace", blocks * nbytes))
         launch, capacity = thorough.launch(item, batch, block, slot_array(slot), counters, workspace)
         self._capacity[id(slot)] = capacity
@@ -215,7 +215,7 @@ class MapKernel:
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         """
         Raises:
-            DeviceMemoryExceeded: the reads have more records than there was room for.
+            DeviceMemoryExceeded: the reads have more records than there was space for.
         """
         if item.templates == 0:
             return DeviceRecords(((np.zeros(0, np.uint8), 0),))
@@ -230,7 +230,7 @@ class MapKernel:
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come
-            raise DeviceMemoryExceeded("the reads have more records than there was room for")
+            raise DeviceMemoryExceeded("the reads have more records than there was space for")
         return found
 
     def split(self, item: MapBatch) -> list[MapBatch]:
@@ -285,10 +285,10 @@ def make_kernel(
     return MapKernel(device, index, params, pairs, lent)
 
 
-def map_on_one_lane(
+def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> DeviceRecords:
-    """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+    """What the kernel computes, by the same code on one CPU thread: the test of the algorithm without a GPU."""
     model, item = pairs or PairModel(), MapBatch.of(batch, pairs is not None)
     workspace, thorough = Workspace.of(params, item.longest[0]), Thorough(index, params, TeamShape(1, 1))
     limits = _limits(params, item.longest[2])
@@ -321,12 +321,12 @@ def map_on_one_lane(
         if params.seeding.full:
             packed["doubtful_count"], packed["doubtful"] = _addresses(everything, everything[1:])
         else:
-            _native.map_on_one_lane(packed.tobytes(), workspace.words)
+            _native.map_scalar(packed.tobytes(), workspace.words)
         team = array("team", thorough.team_bytes(item)[0])
         launch, capacity = thorough.launch(item, packed, at[0], array, at[3], team)
         if thorough.any_long(item):
-            _native.map_chains_on_one_lane(thorough.long_launch(launch, at[3]).tobytes())
-        _native.map_thoroughly_on_one_lane(launch.tobytes())
+            _native.map_chains_scalar(thorough.long_launch(launch, at[3]).tobytes())
+        _native.map_thoroughly_in_scalar_code(launch.tobytes())
         found = DeviceRecords(((records, len(batch)),))
         if not found.complete:
             further *= 2
@@ -358,27 +358,27 @@ def self_test(device: Device) -> None:
     from gpualign.sequences.reference import Reference
 
     rng = np.random.default_rng(2)
-    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
-    letters[20_000:30_000] = np.tile(letters[:500], 20)
+    sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    sequence[20_000:30_000] = np.tile(sequence[:500], 20)
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    packer.append(sequence)
+    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
     index, params = build_index(reference, IndexParams(15, 8)), MapParams.of_preset(secondary=2)
 
     def reads(count: int, length: int) -> SequenceBatch:
-        starts = rng.integers(0, len(letters) - length, count)
-        bases = np.concatenate([letters[at : at + length] for at in starts])
+        starts = rng.integers(0, len(sequence) - length, count)
+        bases = np.concatenate([sequence[at : at + length] for at in starts])
         bases[rng.random(len(bases)) < 0.02] = ord("C")
         offsets = np.arange(0, len(bases) + 1, length, dtype=np.int64)
         return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
     batch = reads(1000, _TESTED_LENGTH)
     found = run_alone(device, lambda device: MapKernel(device, index, params, None), MapBatch.of(batch, paired=False))
-    if not same_records(found, map_on_one_lane(index, batch, params)):
+    if not same_records(found, map_scalar(index, batch, params)):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")
     item, params = MapBatch.of(reads(50, 3000), paired=False), MapParams.of_preset("ont", secondary=2)
     chained = run_alone(device, lambda device: LongReadKernel(device, index, params), item)
-    expected = map_chains_on_one_lane(index, item, params)
+    expected = map_chains_scalar(index, item, params)
     if not all(
         np.array_equal(getattr(chained.found, part.name), getattr(expected, part.name)) for part in fields(expected)
     ):

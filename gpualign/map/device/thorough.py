@@ -37,20 +37,20 @@ _ROOM: Mapping[str, tuple[float, float]] = {
     "output_cigars": (0.0, 0),
 }
 #: more is done by the CPU: of a dynamic program's memory, and of windows
-_MOST_BAND = 1 << 30
+_MAX_BAND = 1 << 30
 _MAX_HITS = 1 << 17
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 32
-#: loci of a read that there is room for beside those of its seeds
+#: loci of a read that there is space for besides those of its seeds
 _MORE_LOCI = 256
-#: counters behind those of the arenas, and of the long reads' arenas and turns
+#: counters after those of the arenas, and of the long reads' arenas and turns
 _NEXT, _WANTED_LOCI, _WANTED_HITS = range(ARENA_COUNTERS + COUNTERS, ARENA_COUNTERS + COUNTERS + 3)
 THOROUGH_COUNTERS = _WANTED_HITS + 1
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a batch has room for: items of arenas, loci and hits of a read."""
+    """What a batch has space for: items of arenas, loci and hits of a read."""
 
     chains: Mapping[str, int]
     long_chains: Mapping[str, int]
@@ -107,14 +107,14 @@ class Thorough:
         longest = -(-self.longest(item) // 64) * 64
         limit = int(self._params.limits(np.array([longest]))[0])
         nbytes, band = _native.thorough_workspace(
-            longest, limit, self._hits, self._loci, self._team.groups, self._team.lanes, _MOST_BAND
+            longest, limit, self._hits, self._loci, self._team.groups, self._team.lanes, _MAX_BAND
         )
         return int(nbytes), int(band)
 
     def launch(
         self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, workspace: int
     ) -> tuple[np.void, Capacity]:
-        """``ThoroughLaunch`` of cuda/abi/thorough.hpp, and what there is room for.
+        """``ThoroughLaunch`` of cuda/abi/thorough.hpp, and what there is space for.
 
         Args:
             batch: the first kernel's ``MapBatch``.

@@ -1,5 +1,5 @@
 // Bindings around the device's mapper (cuda/algo/map/template.hpp): its arguments, its records made whole, and, for the tests, the
-// same algorithm on one lane.
+// same algorithm in scalar code.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -38,7 +38,7 @@ size_t map_shared_bytes(int words) {
 size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
 
 // A batch whose addresses are the host's.
-void map_on_one_lane(const nb::bytes& bytes, int words) {
+void map_scalar(const nb::bytes& bytes, int words) {
     MapBatch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
     std::memcpy(&batch, bytes.c_str(), sizeof batch);
@@ -55,14 +55,14 @@ void map_on_one_lane(const nb::bytes& bytes, int words) {
 }
 
 // Memory of a team that maps templates thoroughly, reads of up to `longest` bases and as many edits: (bytes, of them for each group's
-// dynamic programs). `most`: bytes of these.
+// dynamic programs). `maximum`: bytes of these.
 nb::tuple thorough_workspace(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t groups, uint32_t lanes,
-                             uint64_t most) {
+                             uint64_t maximum) {
     const int32_t margin = band_margin(int32_t(longest)), apart = short_read_chaining(1, 1, {}).max_difference;
     const int32_t band = std::max(apart + 2 * margin + 16, 4 * limit + 1);
     const uint64_t needed = lanes == 1 ? BandLayout<1, false>::all_bytes(int32_t(longest), band)
                                        : BandLayout<32, false>::all_bytes(int32_t(longest), band);
-    const uint64_t band_bytes = std::min(most, (needed + 63) / 64 * 64);
+    const uint64_t band_bytes = std::min(maximum, (needed + 63) / 64 * 64);
     uint8_t* end = nullptr;
     thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, groups, lanes, end);
     return nb::make_tuple(reinterpret_cast<uint64_t>(end), band_bytes);
@@ -82,11 +82,12 @@ void map_doubtful(const ThoroughLaunch& launch) {
         thorough_memory(launch.workspace, launch.longest, launch.max_hits, launch.max_loci, launch.band_bytes, 1, 1, end);
     TemplateState state;
     ThoroughMapper<LongGaps, OneLaneTeam> mapper(team, launch, memory, state);
-    for (uint32_t i = 0; i < *launch.batch.doubtful_count && !lacks_room(launch.chains[0]); i++) mapper.map(launch.batch.doubtful[i]);
+    for (uint32_t i = 0; i < *launch.batch.doubtful_count &&
+        !overflowed(launch.chains[0]); i++) mapper.map(launch.batch.doubtful[i]);
 }
 
-// As map_on_one_lane, of the templates that it left.
-void map_thoroughly_on_one_lane(const nb::bytes& bytes) {
+// As map_scalar, of the templates that it left.
+void map_thoroughly_in_scalar_code(const nb::bytes& bytes) {
     ThoroughLaunch launch;
     if (bytes.size() != sizeof launch) throw nb::value_error("not a ThoroughLaunch");
     std::memcpy(&launch, bytes.c_str(), sizeof launch);
@@ -180,14 +181,15 @@ bool records_complete(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     bool complete = true;
     nb::gil_scoped_release release;
-    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoRoom);
+    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoSpace);
     return complete;
 }
 
 // Copies what the device wants of a batch to where that is staged: bases, offsets, draws, and the first read of each template, a read by
-// itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at most each of `most`, or 1.
+// itself or a pair, and one past the last. Returns the number of templates, and the bases of the longest read of at
+// most each of `maximum`, or 1.
 nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& most, Mutable<uint8_t> to_bases,
+                      const std::optional<Input<uint8_t>>& mates, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
                       Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
@@ -195,7 +197,7 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
     if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_draws.size() != reads || to_templates.size() != reads + 1)
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
-    std::vector<int64_t> longest(most.size(), 1);
+    std::vector<int64_t> longest(maximum.size(), 1);
     {
         nb::gil_scoped_release release;
         std::copy_n(bases.data(), bases.size(), to_bases.data());
@@ -205,8 +207,8 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
             to_draws.data()[read] = read_draw(of_names, of_bases, read);
             if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
-            for (size_t i = 0; i < most.size(); i++)
-                if (length <= most[i]) longest[i] = std::max(longest[i], length);
+            for (size_t i = 0; i < maximum.size(); i++)
+                if (length <= maximum[i]) longest[i] = std::max(longest[i], length);
         }
         to_templates.data()[templates] = uint32_t(reads);
     }
@@ -288,21 +290,24 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
+    m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
     m.def("thorough_workspace", &thorough_workspace, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
-          nb::arg("groups"), nb::arg("lanes"), nb::arg("most"), "(bytes of a team, of them of each group's dynamic programs).");
-    m.def("map_thoroughly_on_one_lane", &map_thoroughly_on_one_lane, nb::arg("launch"),
+          nb::arg("groups"), nb::arg("lanes"), nb::arg("maximum"),
+              "(bytes of a team, of them of each group's dynamic programs).");
+    m.def("map_thoroughly_in_scalar_code", &map_thoroughly_in_scalar_code, nb::arg("launch"),
           "What the kernel of the templates that map_reads leaves does, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
-    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was room for all.");
+    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was space for all.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("most"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"), nb::arg("to_templates"),
-          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each template, pairs being one, and their end (room for "
+          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"),
+              nb::arg("to_templates"),
+          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each "
+          "template, pairs being one, and their end (space for "
           "n + 1): (templates, bases of the longest read of at most each of so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("chosen"), "(bases, offsets, names, name offsets, mates) of the reads whose choice is not 0.");

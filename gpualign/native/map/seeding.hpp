@@ -94,7 +94,7 @@ public:
     // Calls visit(Candidate) for every candidate of read r that can hold it within the limit (algo/map/every_locus.hpp).
     template <class Visit>
     void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
-        const uint32_t least = min_path_hits(length, limit, params_.k, params_.w);
+        const uint32_t minimum = min_path_hits(length, limit, params_.k, params_.w);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
         const uint64_t stretch = total > kHitsAtOnce ? kHitStretch : reference_.bases;
@@ -108,7 +108,7 @@ public:
             cluster(limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
-                } else if (any_path(hits_.data(), uint32_t(hits_.size()), from, to, limit, least)) {
+                } else if (any_path(hits_.data(), uint32_t(hits_.size()), from, to, limit, minimum)) {
                     cluster_.clear();
                     add_candidates(length, limit, from, to, cluster_);
                     for (const Candidate& c : cluster_) visit(c);
@@ -204,9 +204,10 @@ private:
     }
 
     static void drop_unlikely(std::vector<Candidate>& candidates) {
-        int32_t most = 0;
-        for (const Candidate& c : candidates) most = std::max(most, c.seed_hits);
-        const auto unlikely = [most](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), uint32_t(most)); };
+        int32_t maximum = 0;
+        for (const Candidate& c : candidates) maximum = std::max(maximum, c.seed_hits);
+        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits),
+            uint32_t(maximum)); };
         candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
     }
 

@@ -45,7 +45,7 @@ private:
     void line(size_t i, size_t r) {
         const int64_t length = reads_.length(i);
         const int32_t contig = records_.contig[r];
-        record_.load(r, reads_.letters(i), length);
+        record_.load(r, reads_.bases_of(i), length);
         const PafColumns columns(records_.cigar_begin(r), records_.cigar_end(r));
         const int64_t edits = record_.edits();
         out_.reserve(64);

@@ -42,9 +42,9 @@ struct ChainDepth {
 // Where a read aligns end to end, chaining looks for a better end or a gap near by; elsewhere for the read itself, and of one in a
 // repeat the right chain is often not among the first.
 GPUALIGN_HD ChainDepth chain_depth(const MapRules& rules, bool aligns_whole) {
-    constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10, kMaxHitsBeside = 4000;
+    constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10, kMaxHitsNear = 4000;
     const int32_t max_hits = min(rules.max_hits, (1 << 30) / kDepth) * kDepth;
-    return aligns_whole ? ChainDepth{min(max_hits, kMaxHitsBeside), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
+    return aligns_whole ? ChainDepth{min(max_hits, kMaxHitsNear), kFewSuboptimal} : ChainDepth{max_hits, kMaxSuboptimal};
 }
 
 // Whether a read that does not align end to end is chained again with all of its k-mers, as no chain of its minimizers is good, nor

@@ -21,7 +21,7 @@ public:
     }
     // Whether something did not fit, so that all will be done again, or the template is left: other groups may have found that, so the
     // first lane asks for all.
-    GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || lacks_room(launch_.chains[0]))) != 0; }
+    GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || overflowed(launch_.chains[0]))) != 0; }
 
     // The dynamic programs of a chain, its cuts, theirs, and its alignments.
     GPUALIGN_HD_CALL void complete_chain(const ChainBatch& chains, uint32_t number) {

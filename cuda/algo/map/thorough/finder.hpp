@@ -1,4 +1,4 @@
-// The loci of both mates of a template where they align end to end, in memory that has room for all there may be.
+// The loci of both mates of a template where they align end to end, in memory that has space for all there may be.
 #pragma once
 #include "algo/map/every_locus.hpp"
 #include "algo/map/mate_rescue.hpp"
@@ -6,7 +6,7 @@
 
 namespace gpualign {
 
-// The local alignments of a read: those of its chains, or one with clipped ends that was found beside its mate.
+// The local alignments of a read: those of its chains, or one with clipped ends that was found next to its mate.
 struct DeviceLocals {
     const ChainBatch* chains;
     TargetText text;
@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    // Adds them in no order, and counts those for which there is no room.
+    // Adds them in no order, and counts those for which there is no space.
     GPUALIGN_HD_CALL void add_loci(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best_of) {
         const MapRead& read = state_.reads[mate];
         FoundRead found = state_.found[mate];
@@ -186,7 +186,7 @@ private:
     GPUALIGN_HOST_DEVICE void follow_every_hit(int mate, uint32_t seeds, uint32_t total) {
         const MapRead& read = state_.reads[mate];
         uint64_t* const hits = own_.workspace.hits;
-        const uint32_t room = own_.workspace.max_hits, least = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
+        const uint32_t capacity = own_.workspace.max_hits, minimum = min_path_hits(read.length, read.limit, rules_.k, rules_.w);
         const int64_t bases = target_.contig_offsets[target_.contigs];
         for (uint32_t s = group_.lane(); s < seeds; s += Group::kLanes) own_.seeds.seeds.start[s] = 0;
         clear_windows();
@@ -194,8 +194,8 @@ private:
         uint32_t count = 0;
         for (int64_t border = 0; border < bases;) {
             const int64_t next = border + stretch < bases ? border + stretch : bases;
-            const uint32_t taken = take_hits(read, seeds, next, count, room);
-            if (taken > room) {
+            const uint32_t taken = take_hits(read, seeds, next, count, capacity);
+            if (taken > capacity) {
                 if (stretch == 1) {
                     if (group_.lane() == 0) raise_to(launch_.wanted_hits, taken);
                     return;
@@ -206,13 +206,14 @@ private:
             border = next;
             sort_many_keys(group_, hits, taken);
             const int64_t done = border < bases ? diagonals_done(border, read.length, read.limit) : int64_t(1) << 62;
-            count = leave_hits(read, taken, done, least);
+            count = leave_hits(read, taken, done, minimum);
             search_added(mate);
         }
     }
 
-    // Adds the hits in front of a position to those that there are, if there is room; returns their number, or how many there would be.
-    GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t room) {
+    // Adds the hits in front of a position to those that there are, if there is space; returns their number, or how
+    // many there would be.
+    GPUALIGN_HD_CALL uint32_t take_hits(const MapRead& read, uint32_t seeds, int64_t border, uint32_t count, uint32_t capacity) {
         const SeedMemory& memory = own_.seeds;
         const auto hits_before = [&](uint32_t s) {  // the border
             uint32_t low = memory.seeds.start[s], high = memory.seeds.count[s];
@@ -225,12 +226,12 @@ private:
             return low;
         };
         uint32_t all = count;
-        for (uint32_t base = 0; base < seeds && all <= room; base += Group::kLanes) {
+        for (uint32_t base = 0; base < seeds && all <= capacity; base += Group::kLanes) {
             const uint32_t s = base + group_.lane();
             const uint32_t more = s < seeds ? hits_before(s) - memory.seeds.start[s] : 0;
-            all += group_.sum(more < room ? more : room + 1);
+            all += group_.sum(more < capacity ? more : capacity + 1);
         }
-        if (all > room) return all;
+        if (all > capacity) return all;
         for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
             const uint32_t s = base + group_.lane();
             const uint32_t begin = s < seeds ? memory.seeds.start[s] : 0, end = s < seeds ? hits_before(s) : 0;
@@ -247,14 +248,14 @@ private:
     }
 
     // Windows for the clusters of sorted hits whose diagonals are done; the others' hits stay. Returns how many.
-    GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t least) {
+    GPUALIGN_HD_CALL uint32_t leave_hits(const MapRead& read, uint32_t count, int64_t done, uint32_t minimum) {
         uint64_t* const hits = own_.workspace.hits;
         uint64_t first_line[2] = {~uint64_t(0), ~uint64_t(0)};  // of those, on each strand
         for_each_cluster(group_, hits, count, read.limit, [&](uint32_t from, uint32_t to) {
             const bool reverse = hit_reverse(hits[from]);
             if (hit_diagonal(hits[from]) >= done) {
                 if (hit_line(hits[from]) < first_line[reverse]) first_line[reverse] = hit_line(hits[from]);
-            } else if (any_path(hits, count, from, to, read.limit, least)) {
+            } else if (any_path(hits, count, from, to, read.limit, minimum)) {
                 for_each_candidate(target_, read.length, read.limit, hits, from, to,
                                    [&](uint32_t contig, uint32_t seed_hits, int64_t diagonal, int64_t begin, int64_t end) {
                                        add_window(group_, target_, own_.workspace, &state_.counters[number_], contig, reverse, seed_hits,

@@ -1,6 +1,6 @@
 // A template whose reads want more than a look at their seeds: chains for those that do not align end to end, or not well, and a mate
-// with clipped ends beside the other one; reads of any length. A team of groups of lanes takes a template from bases to records: one
-// group decides, and all of them align.
+// with clipped ends next to the other one; reads of any length. A team of groups of lanes takes a template from bases
+// to records: one group decides, and all of them align.
 //
 // A Team has group(), the lanes that work as one; number(), which of kGroups it is; and sync(), until which all groups come.
 #pragma once
@@ -240,7 +240,7 @@ private:
         if (loci.count && loci.local(choice.locus))
             for (size_t part = 0; part < loci.locals->size(); part++)
                 supplementary += (*loci.locals)[part].kind == ChainKind::supplementary;
-        if (secondary + supplementary && !take_further(secondary + supplementary, further)) return set_fate(MapRecord::kNoRoom);
+        if (secondary + supplementary && !take_further(secondary + supplementary, further)) return set_fate(MapRecord::kNoSpace);
         if (!first_lane()) return;
         state_.choices[mate] = choice;
         state_.further[mate] = further;
@@ -335,7 +335,8 @@ private:
         for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
         if (wide) {
             const uint32_t bytes = (operations + 1) * uint32_t(sizeof(uint32_t));
-            if (!take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar)) return set_fate(MapRecord::kNoRoom);
+            if (!take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord),
+                facts.long_cigar)) return set_fate(MapRecord::kNoSpace);
             uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.further + facts.long_cigar);
             for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
             if (first_lane()) out[0] = operations;
