@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-# installed in place: a change of Python code needs no new install, a change of these does
+# an editable installation: a change of Python code needs no new install, a change of these does
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
@@ -69,7 +69,7 @@ fuzz-corpus: $(VENV)/developing
 	cp -r $(addprefix $(FUZZ)/found/,$(READERS)) $(FUZZ)/merged  # atheris cannot merge
 	$(BIN)/python fuzz/corpus.py keep $(FUZZ)/merged
 
-# The tests with the native code under a sanitizer, in an environment beside .venv that uses its packages. Memory that
+# The tests with the native code under a sanitizer, in an environment next to .venv that uses its packages. Memory that
 # Python never frees is no finding. SANITIZER=thread looks for races, in the tests that use threads: Python need not be
 # built for it, as its lock is a mutex that the sanitizer knows.
 SANITIZER ?= address,undefined
@@ -144,7 +144,7 @@ lint: $(VENV)/developing
 	    -DPython_EXECUTABLE=$(abspath $(BIN))/python -DGPUALIGN_WERROR=ON -DGPUALIGN_LINT=ON -DGPUALIGN_TESTS=ON > /dev/null
 	$(BIN)/cmake --build build/lint
 
-# Beside other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.
+# With other mappers: Debian's bwa, minimap2, bowtie2, seqan-apps (benchmarks/README.md); data is kept in .cache/bench.
 bench: $(VENV)/installed
 	$(PIP_INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py map verification

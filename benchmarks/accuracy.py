@@ -53,40 +53,40 @@ def against_truth(sam: Path, truth: dict[str, tuple[str, str, int]], tolerance: 
         contig, strand, start = truth[record.name]
         right = (contig, strand) == (record.contig, record.strand) and abs(record.unclipped_start - start) <= tolerance
         correct += right
-        for least in wrong:
-            if record.mapq >= least:
-                kept[least] += 1
-                wrong[least] += not right
+        for minimum in wrong:
+            if record.mapq >= minimum:
+                kept[minimum] += 1
+                wrong[minimum] += not right
     return {
         "mapped_percent": round(100 * kept[0] / len(truth), 4),
         "correct_percent": round(100 * correct / len(truth), 4),
-        "wrong_at_mapq": {f">={least}": count for least, count in wrong.items()},
-        "mapped_at_mapq": {f">={least}": count for least, count in kept.items()},
+        "wrong_at_mapq": {f">={minimum}": count for minimum, count in wrong.items()},
+        "mapped_at_mapq": {f">={minimum}": count for minimum, count in kept.items()},
     }
 
 
 def best_distances(reads: Path, genomes: Path) -> dict[str, tuple[int, int]]:
     """(length, least edit distance to any substring of any genome, either strand) of each read, by edlib.
 
-    A letter that is not A, C, G or T matches nothing: it becomes "n" in the read and "x" in the genome.
+    Anything but A, C, G and T matches nothing: it becomes "n" in the read and "x" in the genome.
     """
     import edlib
 
-    targets = [_only_bases(letters, b"x").decode() for letters in read_fasta(genomes).values()]
+    targets = [_only_bases(bases, b"x").decode() for bases in read_fasta(genomes).values()]
     found = {}
-    for name, letters, _ in read_fastq(reads):
-        forward = _only_bases(letters, b"n")
-        best = len(letters)
+    for name, bases, _ in read_fastq(reads):
+        forward = _only_bases(bases, b"n")
+        best = len(bases)
         for query in (forward.decode(), reverse_complement(forward).decode()):
             for target in targets:
                 distance = edlib.align(query, target, mode="HW", task="distance", k=best)["editDistance"]
                 best = distance if distance >= 0 else best
-        found[name] = (len(letters), best)
+        found[name] = (len(bases), best)
     return found
 
 
-def _only_bases(letters: bytes, other: bytes) -> bytes:
-    return re.sub(b"[^ACGT]", other, letters.upper())
+def _only_bases(bases: bytes, other: bytes) -> bytes:
+    return re.sub(b"[^ACGT]", other, bases.upper())
 
 
 def against_brute_force(sam: Path, best: dict[str, tuple[int, int]], error_rate: float) -> dict[str, Any]:

@@ -287,7 +287,7 @@ def render(results: dict[str, Any], text: str) -> str:
     for name, table in tables.items():
         before, _, rest = text.partition(BEGIN.format(name))
         _, end, after = rest.partition(END.format(name))
-        assert end, f"{DOCS.name} has no place for the table '{name}'"
+        assert end, f"{DOCS.name} has no markers for the table '{name}'"
         text = before + BEGIN.format(name) + "\n" + table + "\n" + END.format(name) + after
     return text
 

@@ -10,14 +10,14 @@ _COMPLEMENT = np.arange(256, dtype=np.uint8)
 _COMPLEMENT[BASES] = BASES[::-1]
 
 
-def complement(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The other strand's letters, in the same order; what is no base stays."""
-    return _COMPLEMENT[letters]
+def complement(bases: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The other strand's bases, in the same order; anything else stays."""
+    return _COMPLEMENT[bases]
 
 
-def substitute(letters: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+def substitute(bases: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
     """Another base for each A, C, G and T."""
-    codes = np.searchsorted(BASES, letters)
-    known = (codes < 4) & (BASES[np.minimum(codes, 3)] == letters)
-    other = BASES[(codes + rng.integers(1, 4, letters.shape)) % 4]
-    return np.where(known, other, letters)
+    codes = np.searchsorted(BASES, bases)
+    known = (codes < 4) & (BASES[np.minimum(codes, 3)] == bases)
+    other = BASES[(codes + rng.integers(1, 4, bases.shape)) % 4]
+    return np.where(known, other, bases)

@@ -50,16 +50,16 @@ def make_inputs(folder: Path, copies: int) -> dict[str, Path]:
             for i in range(0, len(lines), 4):
                 out.write(f"@r{copy}.{i // 4}\n{lines[i + 1]}\n+\n{lines[i + 3]}\n")
     for name, count in (("few", 110 * copies), ("two", 2), ("some", 700 * copies)):
-        letters = itertools.islice(itertools.cycle(lines[1::4]), count)
-        paths[name].write_text("".join(f">s{i}\n{text}\n" for i, text in enumerate(letters)))
-    paths["query"].write_text(">all\n" + "".join(letters for _, letters in genomes))
-    contigs = [(header.split()[0], len(letters.replace("\n", ""))) for header, letters in genomes]
+        bases = itertools.islice(itertools.cycle(lines[1::4]), count)
+        paths[name].write_text("".join(f">s{i}\n{text}\n" for i, text in enumerate(bases)))
+    paths["query"].write_text(">all\n" + "".join(bases for _, bases in genomes))
+    contigs = [(header.split()[0], len(bases.replace("\n", ""))) for header, bases in genomes]
     rng = np.random.default_rng(1)
     with open(paths["candidates"], "w") as out:
         for i in range(700 * copies):
             name, length = contigs[i % len(contigs)]
-            places = rng.integers(1, length - 140, CANDIDATES).tolist()
-            out.writelines(f"s{i}\t{name}\t{at}\t{at + 139}\n" for at in places)
+            loci = rng.integers(1, length - 140, CANDIDATES).tolist()
+            out.writelines(f"s{i}\t{name}\t{at}\t{at + 139}\n" for at in loci)
     return paths
 
 

@@ -170,24 +170,24 @@ def _write_set(wanted: ReadSet, reference: Path, scratch: Path) -> None:
         for line in sam:
             if line.startswith("@"):
                 continue
-            name, flag, contig, position, _, cigar, _, _, _, letters = line.split("\t")[:10]
-            if int(flag) & 4:  # a read from within an inserted variant comes from no place
+            name, flag, contig, position, _, cigar, _, _, _, bases = line.split("\t")[:10]
+            if int(flag) & 4:  # a read from within an inserted variant comes from no locus
                 truth.write(f"{name}\t0\t*\t.\t0\t0\t*\n".encode())
                 continue
             start = int(position)
             length = sum(count for count, operation in parse_cigar(cigar) if operation in "M=XDN")
             strand = "-" if int(flag) & 16 else "+"
             truth.write(f"{name}\t0\t{contig}\t{strand}\t{start}\t{start + length - 1}\t{cigar}\n".encode())
-            if "N" in letters:
-                fixed = _without_n(letters.encode(), contigs[contig], start - 1, cigar, rng)
+            if "N" in bases:
+                fixed = _without_n(bases.encode(), contigs[contig], start - 1, cigar, rng)
                 replaced[name] = reverse_complement(fixed) if strand == "-" else fixed
     with (scratch / "reads.fq").open("wb") as out:
-        for name, letters, qualities in read_fastq(scratch / "raw.fq"):
-            out.write(b"@%s\n%s\n+\n%s\n" % (name.encode(), replaced.get(name, letters), qualities))
+        for name, bases, qualities in read_fastq(scratch / "raw.fq"):
+            out.write(b"@%s\n%s\n+\n%s\n" % (name.encode(), replaced.get(name, bases), qualities))
 
 
-def _without_n(letters: bytes, contig: bytes, at: int, cigar: str, rng: random.Random) -> bytes:
-    fixed, read = bytearray(letters), 0
+def _without_n(bases: bytes, contig: bytes, at: int, cigar: str, rng: random.Random) -> bytes:
+    fixed, read = bytearray(bases), 0
     for count, operation in parse_cigar(cigar):
         if operation in "M=XIS":
             for i in range(read, read + count):
@@ -219,12 +219,12 @@ def parse_cigar(cigar: str) -> list[tuple[int, str]]:
     return [(int(count), operation) for count, operation in re.findall(r"(\d+)([MIDNSHPX=])", cigar)]
 
 
-def reverse_complement(letters: bytes) -> bytes:
-    return letters.translate(bytes.maketrans(b"ACGTacgt", b"TGCAtgca"))[::-1]
+def reverse_complement(bases: bytes) -> bytes:
+    return bases.translate(bytes.maketrans(b"ACGTacgt", b"TGCAtgca"))[::-1]
 
 
 def read_fasta(path: Path) -> dict[str, bytes]:
-    """Upper-case letters by name, the first word of the header."""
+    """Upper-case bases by name, the first word of the header."""
     opener = gzip.open if path.suffix == ".gz" else open
     parts: dict[str, list[bytes]] = {}
     with opener(path, "rb") as file:
@@ -237,13 +237,13 @@ def read_fasta(path: Path) -> dict[str, bytes]:
 
 
 def read_fastq(path: Path) -> Iterator[tuple[str, bytes, bytes]]:
-    """(name, letters, qualities) of four-line FASTQ."""
+    """(name, bases, qualities) of four-line FASTQ."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
         while header := file.readline():
-            letters = file.readline().rstrip()
+            bases = file.readline().rstrip()
             file.readline()
-            yield header[1:].split()[0].decode(), letters, file.readline().rstrip()
+            yield header[1:].split()[0].decode(), bases, file.readline().rstrip()
 
 
 def main() -> None:

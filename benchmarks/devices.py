@@ -1,4 +1,4 @@
-"""How a command's speed grows with the devices of one machine: 1 … n GPUs, and n GPUs beside the cores.
+"""How a command's speed grows with the devices of one machine: 1 … n GPUs, and n GPUs with the CPU threads.
 
     python benchmarks/devices.py [--rounds 3] [--work 1.0] [--commands pairwise,lcs-filter,verify] [--devices cuda:0+…]
 
@@ -32,7 +32,7 @@ from gpualign.engine.gpu.device import list_devices
 _NAME_DIGITS = 8
 #: rows written at once
 _PART = 200_000
-#: of a read's candidates, bases beside its true place
+#: of a read's candidates, bases from its true locus
 _SHIFT = 40
 
 
@@ -41,10 +41,10 @@ def random_rows(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np
 
 
 def mutated(rows: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A copy with a share of its letters drawn anew."""
+    """A copy with a share of its bases drawn anew."""
     changed = rows.copy()
-    places = np.flatnonzero(rng.random(rows.size, dtype=np.float32) < rate)
-    changed.reshape(-1)[places] = BASES[rng.integers(0, 4, len(places), dtype=np.uint8)]
+    loci = np.flatnonzero(rng.random(rows.size, dtype=np.float32) < rate)
+    changed.reshape(-1)[loci] = BASES[rng.integers(0, 4, len(loci), dtype=np.uint8)]
     return changed
 
 
@@ -96,9 +96,9 @@ def verify(folder: Path, work: float) -> list[str | Path]:
     path = folder / "candidates.tsv"
     with open(path, "w") as out:
         for read, start in enumerate(starts.tolist()):
-            places = rng.integers(1, reference.size - length - _SHIFT, candidates)
-            places[0] = start + 1 - _SHIFT // 2
-            out.writelines(f"{name(read)}\t{name(0)}\t{at}\t{at + length + _SHIFT}\t+\n" for at in places.tolist())
+            loci = rng.integers(1, reference.size - length - _SHIFT, candidates)
+            loci[0] = start + 1 - _SHIFT // 2
+            out.writelines(f"{name(read)}\t{name(0)}\t{at}\t{at + length + _SHIFT}\t+\n" for at in loci.tolist())
     files = write_fasta(folder / "reference.fa", iter([reference])), write_fasta(folder / "reads.fa", parts)
     return ["verify", *files, "-c", path, "-k", "-1", "--batch-size", "512K"]
 

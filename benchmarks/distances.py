@@ -1,11 +1,13 @@
-"""Distances and scores of all pairs, and of long pairs, on the CPU or a GPU, beside RapidFuzz, edlib and StringZillas.
+"""Distances and scores of all pairs, and of long pairs, on the CPU or a GPU, against RapidFuzz, edlib and StringZillas.
 
     python benchmarks/distances.py [--device cpu|cuda:0] [--rounds 3] [--threads 2]
 
 All pairs: random DNA, every second target a query with 5 % errors; sequences in memory, an int32 matrix in the host's
-memory out. On the CPU str in, beside RapidFuzz's cdist with as many threads and a loop over edlib, a call a pair, as it
-is used from Python; on a GPU prepared sequences, beside StringZillas where it is there. Within a limit: pairs a second.
-One pair, and on a GPU many at once: 5 % errors, no limit, beside edlib on one core. Seconds are of the processor on the
+memory out. On the CPU str in, against RapidFuzz's cdist with as many threads and a loop over edlib, a call a pair, as
+it is used from Python; on a GPU prepared sequences, against StringZillas where it is there. Within a limit: pairs a
+second.
+One pair, and on a GPU many at once: 5 % errors, no limit, against edlib on one core. Seconds are of the processor on
+the
 CPU, so of all its threads, and of the clock on a GPU. Distances are compared with the peer's, on a GPU the first rows
 with the CPU's. CUPS are cells (query length x target length x pairs) a second. Results: distances-cpu and
 distances-devices.
@@ -132,7 +134,8 @@ def cpu_row(work: str, a: list[str], b: list[str], rounds: int, threads: int) ->
 
 
 def cpu_scores_row(a: list[str], b: list[str], rounds: int, threads: int) -> dict[str, Any]:
-    """Needleman-Wunsch with linear gaps, beside parasail, a call a pair (its striped kernels differ in some scores)."""
+    """Needleman-Wunsch with linear gaps, against parasail, a call a pair (its striped kernels differ in some
+    scores)."""
     import parasail
 
     length, matrix = len(a[0]), parasail.matrix_create("ACGT", SCHEME["match"], SCHEME["mismatch"])

@@ -230,13 +230,13 @@ def write_pairs(templates: list[list[str]], paths: list[Path]) -> None:
     with paths[0].open("w") as first, paths[1].open("w") as second:
         for template in templates:
             for line in template:
-                name, flag, *_, letters, qualities, _, umi = line.split("\t")[:13]
+                name, flag, *_, bases, qualities, _, umi = line.split("\t")[:13]
                 if int(flag) & 0x901 != 0x1:
                     continue
                 if int(flag) & 0x10:
-                    letters, qualities = letters.translate(complement)[::-1], qualities[::-1]
+                    bases, qualities = bases.translate(complement)[::-1], qualities[::-1]
                 file = second if int(flag) & 0x80 else first
-                file.write(f"@{name} {umi}\n{letters}\n+\n{qualities}\n")
+                file.write(f"@{name} {umi}\n{bases}\n+\n{qualities}\n")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Short reads, adapters, N, libraries of pairs, repeats, strains, duplications: gpualign beside the peers of each.
+"""Short reads, adapters, N, libraries of pairs, repeats, strains, duplications: gpualign against the peers of each.
 
     python benchmarks/every_kind.py [--kinds "30|adapter|…"] [--seeds seen|unseen] [--count 1] [--share 1]
                                     [--tools gpualign,bwa,…] [--keep FOLDER] [--gpualign PROGRAM]

@@ -16,20 +16,20 @@ def write_family(
     groups: int,
     between: float,
     within: float,
-    letters: str = "ACGT",
+    sequence: str = "ACGT",
     seed: int = 1,
 ) -> Path:
     """Sequences in groups: ancestors differ by ``between`` from a root, members by up to ``within`` from their own."""
     rng = np.random.default_rng(seed)
-    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    alphabet = np.frombuffer(sequence.encode(), np.uint8)
 
     def change(text: np.ndarray, rate: float) -> np.ndarray:
         text = text.copy()
         hit = rng.random(len(text)) < rate
         text[hit] = rng.integers(0, len(alphabet), int(hit.sum()))
         text = text[rng.random(len(text)) >= rate / 20]
-        places = np.flatnonzero(rng.random(len(text)) < rate / 20)
-        return np.insert(text, places, rng.integers(0, len(alphabet), len(places)))
+        loci = np.flatnonzero(rng.random(len(text)) < rate / 20)
+        return np.insert(text, loci, rng.integers(0, len(alphabet), len(loci)))
 
     root = rng.integers(0, len(alphabet), length)
     ancestors = [change(root, between) for _ in range(groups)]
@@ -40,9 +40,9 @@ def write_family(
     return path
 
 
-def write_random(path: Path, count: int, length: int, letters: str, seed: int = 3) -> Path:
+def write_random(path: Path, count: int, length: int, sequence: str, seed: int = 3) -> Path:
     """Random sequences."""
-    alphabet = np.frombuffer(letters.encode(), np.uint8)
+    alphabet = np.frombuffer(sequence.encode(), np.uint8)
     rows = alphabet[np.random.default_rng(seed).integers(0, len(alphabet), (count, length), dtype=np.uint8)]
     path.write_bytes(b"".join(b">%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(rows)))
     return path

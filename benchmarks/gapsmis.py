@@ -1,8 +1,8 @@
-"""Speed of bounded-gap alignment: GapsMis' own experiment on a GPU, and the CPU backend beside a plain C++ loop.
+"""Speed of bounded-gap alignment: GapsMis' own experiment on a GPU, and the CPU backend compared with a plain C++ loop.
 
     python benchmarks/gapsmis.py [gpu] [cpu]
 
-Texts of 250 letters × 2,048 and patterns of 50, 100, 150 and 200 letters × 100, every pattern against every text, as in
+Texts of 250 symbols × 2,048 and patterns of 50, 100, 150 and 200 symbols × 100, every pattern against every text, as in
 GPUGapsMis (Carroll, Ojiaku and Wong), section 3. CUPS are cells (pattern length × text length, summed over pairs) × the
 K+1 layers, per second. "kernel" is the kernels' time by events, "call" that of a whole batch from host memory to host
 memory. The hybrid traceback copies the directions to the host and walks there, as the paper's comparison does.
@@ -229,7 +229,7 @@ class Hybrid:
 
 
 def long_pairs(device: Any) -> dict[str, Any]:
-    """A warp per pair: 1,056 pairs of 4,000 × 5,000 letters."""
+    """A warp per pair: 1,056 pairs of 4,000 × 5,000 symbols."""
     from gpualign.bounded_gaps.device import GapsmisKernel
     from gpualign.sequences.encoded import EncodedSequences
 

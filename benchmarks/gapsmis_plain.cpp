@@ -64,7 +64,7 @@ extern "C" int plain_gapsmis(const uint8_t* patterns, const int64_t* pattern_off
 }
 
 // Walks back pairs first..last-1 of a launch's order through directions as the thread-per-pair kernel leaves them,
-// every warp's at its own place: (passes, band, 32 lanes, words).
+// every warp's at its own offset: (passes, band, 32 lanes, words).
 extern "C" void walk_back(const uint32_t* directions, int64_t stride, int band, int words, int width, int cell_bits, int K,
                           const int32_t* order, int64_t first, int64_t last, const int32_t* rows, const int32_t* gaps,
                           const int32_t* ends, int32_t* gap_list, int32_t* starts) {

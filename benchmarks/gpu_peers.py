@@ -1,4 +1,4 @@
-"""The kernels of verify and pairwise beside StringZillas on the same GPU: n x n distances and scores.
+"""The kernels of verify and pairwise against StringZillas on the same GPU: n x n distances and scores.
 
     pip install stringzillas-cuda
     python benchmarks/gpu_peers.py [--rounds 3]
@@ -83,8 +83,8 @@ class Peer:
         self.scope = stringzillas.DeviceScope(gpu_device=0)
         self.distances = stringzillas.LevenshteinDistances(capabilities=self.scope)
         classes, costs = np.zeros(256, np.uint8), np.full((32, 32), MISMATCH, np.int8)
-        for number, letter in enumerate(b"ACGT"):
-            classes[letter] = number
+        for number, base in enumerate(b"ACGT"):
+            classes[base] = number
             costs[number, number] = MATCH
         self.scores = stringzillas.NeedlemanWunschScores(
             classes, costs, open=-GAP, extend=-GAP, capabilities=self.scope

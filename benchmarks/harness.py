@@ -1,6 +1,6 @@
 """What the benchmark scripts share: timed commands, interleaved rounds, medians and ratios, and the results file.
 
-A figure is worth something only beside its peer's in the same run: rounds are interleaved and their order rotates, so
+A figure is worth something only next to its peer's in the same run: rounds are interleaved and their order rotates, so
 that what else the machine does falls on all alike, and ratios are taken within a round before their median.
 """
 

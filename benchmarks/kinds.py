@@ -51,7 +51,7 @@ class Kind:
         reference: to which they are mapped; None: to the same.
         change: makes other contigs of the genome's.
         templates: how many.
-        peers: beside which it is judged.
+        peers: against which it is judged.
         preset: of gpualign and minimap2.
     """
 
@@ -65,10 +65,10 @@ class Kind:
 
 
 def load(name: str) -> Contigs:
-    return {contig: np.frombuffer(letters, np.uint8) for contig, letters in read_fasta(genome(name)).items()}
+    return {contig: np.frombuffer(sequence, np.uint8) for contig, sequence in read_fasta(genome(name)).items()}
 
 
-def place(contigs: Contigs, rng: Random, span: int) -> tuple[str, Bases, int]:
+def locus(contigs: Contigs, rng: Random, span: int) -> tuple[str, Bases, int]:
     """A contig, its bases, and where a span without N begins."""
     names = list(contigs)
     share = np.array([max(0, len(contigs[name]) - span) for name in names], float)
@@ -96,7 +96,7 @@ def single(length: int, mismatches: int | None = None, errors: float = 0.01, n: 
 
     def make(contigs: Contigs, rng: Random, count: int) -> Iterator[Template]:
         for _ in range(count):
-            contig, bases, start = place(contigs, rng, length + 8)
+            contig, bases, start = locus(contigs, rng, length + 8)
             reverse = bool(rng.random() < 0.5)
             if mismatches is None:
                 read = with_errors(turned(bases, reverse), errors, rng)[:length]
@@ -115,7 +115,7 @@ def read_through(contigs: Contigs, rng: Random, count: int) -> Iterator[Template
     """Reads of 150 bases of fragments of 10 to 140, that go on into an adapter and what follows it."""
     for _ in range(count):
         span = int(rng.integers(10, 140))
-        contig, bases, start = place(contigs, rng, span)
+        contig, bases, start = locus(contigs, rng, span)
         reverse = bool(rng.random() < 0.5)
         behind = BASES[rng.integers(0, 4, 150)] if rng.random() < 0.5 else np.full(150, ord("G"), np.uint8)
         parts = (with_errors(turned(bases, reverse), 0.005, rng), _ADAPTERS[int(rng.integers(2))], behind)
@@ -141,9 +141,9 @@ def pairs(
         for _ in range(count):
             _, mean, sd = inserts[int(rng.choice(len(inserts), p=shares))]
             span = max(length + 8, int(rng.normal(mean, sd)))
-            contig, fragment, start = place(contigs, rng, span)
+            contig, fragment, start = locus(contigs, rng, span)
             while edge is not None and edge < start < len(contigs[contig]) - edge - span:
-                contig, fragment, start = place(contigs, rng, span)
+                contig, fragment, start = locus(contigs, rng, span)
             turn = bool(rng.random() < 0.5)
             backs = {"fr": (False, True), "rf": (True, False), "ff": (False, False)}[orientation]
             mates = []
@@ -164,7 +164,7 @@ def long_reads(mean: int, errors: float, contig: str | None = None) -> Maker:
         chosen = contigs if contig is None else {contig: contigs[contig]}
         for _ in range(count):
             span = int(np.clip(rng.gamma(3, mean / 3), 500, 8 * mean))
-            name, bases, start = place(chosen, rng, span)
+            name, bases, start = locus(chosen, rng, span)
             reverse = bool(rng.random() < 0.5)
             read = with_errors(turned(bases, reverse), errors, rng, 0.6)
             yield ((read, Origin(name, start, start + span, reverse)),)
@@ -178,7 +178,7 @@ def with_duplications(contigs: Contigs, rng: Random) -> Contigs:
     first = bases[10_000_000:20_000_000]
     copies = []
     for _ in range(40):
-        _, stretch, _ = place({name: first}, rng, int(rng.integers(20_000, 60_000)))
+        _, stretch, _ = locus({name: first}, rng, int(rng.integers(20_000, 60_000)))
         rate = float(rng.choice([0.002, 0.005, 0.01, 0.03]))
         copies += [with_errors(turned(stretch, bool(rng.random() < 0.5)), rate, rng), BASES[rng.integers(0, 4, 2000)]]
     return {name: first, "copies": np.concatenate(copies)}

@@ -1,4 +1,4 @@
-"""Speed of lcs-filter: the GPU kernel by shape, alphabet and length; the CPU backend and the command beside RapidFuzz.
+"""Speed of lcs-filter: the GPU kernel by shape, alphabet and length; the CPU backend and the command against RapidFuzz.
 
     python benchmarks/lcs.py kernel [--sweep]     needs a GPU
     python benchmarks/lcs.py cpu
@@ -245,11 +245,11 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
     rng = np.random.default_rng(2)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         query, targets = Path(folder) / "query.fa", Path(folder) / "subjects.fa"
-        letters = np.frombuffer(b"ACGT", np.uint8)
-        query.write_bytes(b">query\n" + letters[rng.integers(0, 4, length)].tobytes() + b"\n")
+        alphabet = np.frombuffer(b"ACGT", np.uint8)
+        query.write_bytes(b">query\n" + alphabet[rng.integers(0, 4, length)].tobytes() + b"\n")
         with targets.open("wb") as out:
             for i in range(subjects):
-                out.write(b">s%d\n%s\n" % (i, letters[rng.integers(0, 4, length, dtype=np.uint8)].tobytes()))
+                out.write(b">s%d\n%s\n" % (i, alphabet[rng.integers(0, 4, length, dtype=np.uint8)].tobytes()))
         walls, reports = [], []
         for _ in range(arguments.repeats):
             report = Path(folder) / "report.json"
@@ -266,7 +266,7 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 
 
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
-    """Subsequences of 100 winners as the command traces them: on all cores and, on a GPU, beside the scoring of the
+    """Subsequences of 100 winners as the command traces them: on all cores and, on a GPU, during the scoring of the
     720,000 subjects that they won against.
     """
     from gpualign.lcs.output import Hit

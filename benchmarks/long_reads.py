@@ -1,4 +1,4 @@
-"""Long reads: `gpualign map -x ont|hifi` beside `minimap2 -ax map-ont|map-hifi`: speed, memory, accuracy.
+"""Long reads: `gpualign map -x ont|hifi` against `minimap2 -ax map-ont|map-hifi`: speed, memory, accuracy.
 
     python benchmarks/long_reads.py [--rounds 3] [--threads 2] [--sets ont10,hifi]
 
@@ -57,17 +57,17 @@ def judge(sam: Path, truth_file: Path) -> dict[str, Any]:
             right = (contig, "-" if flag & 16 else "+") == (true_contig, strand)
             right = right and min(last, end) - max(first, begin) >= (end - begin) / 2
             correct += right
-            for least in wrong:
-                if int(mapq) >= least:
-                    kept[least] += 1
-                    wrong[least] += not right
+            for minimum in wrong:
+                if int(mapq) >= minimum:
+                    kept[minimum] += 1
+                    wrong[minimum] += not right
     return {
         "reads": len(truth),
         "mapped_percent": round(100 * kept[0] / len(truth), 4),
         "correct_percent": round(100 * correct / len(truth), 4),
         "supplementary_records": supplementary,
-        "wrong_at_mapq": {f">={least}": count for least, count in wrong.items()},
-        "mapped_at_mapq": {f">={least}": count for least, count in kept.items()},
+        "wrong_at_mapq": {f">={minimum}": count for minimum, count in wrong.items()},
+        "mapped_at_mapq": {f">={minimum}": count for minimum, count in kept.items()},
     }
 
 
@@ -103,7 +103,7 @@ def main() -> None:
                 return harness.run_timed(command.split(), Path(scratch) / f"{tool}.sam")
 
             timings = harness.interleave({tool: lambda tool=tool: timed(tool) for tool in MAP}, arguments.rounds)
-            bases = sum(len(letters) for _, letters, _ in data.read_fastq(reads))
+            bases = sum(len(sequence) for _, sequence, _ in data.read_fastq(reads))
             table = {}
             for tool in MAP:
                 row = harness.summary(timings[tool]) | judge(Path(scratch) / f"{tool}.sam", truth)

@@ -1,4 +1,4 @@
-"""`gpualign map` beside minimap2, bwa mem and bowtie2: speed, memory, accuracy, index; and against brute force.
+"""`gpualign map` against minimap2, bwa mem and bowtie2: speed, memory, accuracy, index; and against brute force.
 
     python benchmarks/map.py [--rounds 3] [--threads 2] [--sets chr20_se150,…] [--tools gpualign,minimap2,…]
 

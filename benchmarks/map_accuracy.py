@@ -1,11 +1,11 @@
-"""Where simulated reads are mapped: gpualign beside bwa mem, minimap2 (and bowtie2) on the sets of simulate.py.
+"""Where simulated reads are mapped: gpualign against bwa mem, minimap2 (and bowtie2) on the sets of simulate.py.
 
     python benchmarks/map_accuracy.py [--sets pe150@0.2,…] [--alone se150,…] [--tools gpualign,bwa,…] [--threads 2]
                                       [--share 0.1]
 
 A primary record is correct where it lies, within 8 bases, on one of the diagonals that the read came from, on the true
 strand and contig. Result: benchmarks/results/map-accuracy-<machine>.json, with wrong and kept reads at each MAPQ, and
-beside each peer the reads that only one of the two has right: all that two mappers' accuracies differ by.
+against each peer the reads that only one of the two has right: all that two mappers' accuracies differ by.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Judged:
             "wrong_at_mapq": wrong,
         }
 
-    def beside(self, ours: Judged) -> dict[str, int]:
+    def nearby(self, ours: Judged) -> dict[str, int]:
         """Reads that only one of the two mappers has right."""
         return {
             "correct_here_alone": int((self.correct & ~ours.correct).sum()),
@@ -149,7 +149,7 @@ def main() -> None:
             rows[tool], judged[tool] = map_and_judge(tool, index, model, folder, arguments.threads)
             row = rows[tool]
             if tool != "gpualign" and "gpualign" in judged:
-                row |= judged[tool].beside(judged["gpualign"])
+                row |= judged[tool].nearby(judged["gpualign"])
             wrong = {q: row["wrong_at_mapq"][q] for q in (0, 1, 10, 20, 30, 60)}
             print(f"{label:8} {tool:9} correct {row['correct_percent']:8.4f} %  wrong at MAPQ {wrong}", flush=True)
         harness.save("map-accuracy", harness.machine([tool for tool in tools if tool != "gpualign"]), figures)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`map` on a GPU as a whole command, beside itself on the cores and minimap2 on the same cores, in one run.
+"""`map` on a GPU as a whole command, compared with itself on the CPU and minimap2 on the same cores, in one run.
 
     python benchmarks/map_devices.py [--reads 20000000] [--pairs 10000000] [--device cuda] [--threads 16] [--rounds 3]
-    python benchmarks/map_devices.py --device cuda:0+cuda:0,1 --also "-x sr-sensitive --paf"    one GPU beside two
+    python benchmarks/map_devices.py --device cuda:0+cuda:0,1 --also "-x sr-sensitive --paf"    one GPU against two
 
 Reads of 150 bases are drawn from chr20 with 0.4 % of substitutions and, in one of twenty,
-a gap of one to three bases; pairs have inserts of 400 ± 50. minimap2 and the cores map a share of them
+a gap of one to three bases; pairs have inserts of 400 ± 50. minimap2 and the CPU map a share of them
 (--share), all from indexes made before, and rates are compared. Output goes to /dev/null, and once to files whose bytes
 are compared.
 """
@@ -39,8 +39,8 @@ _PART = 500_000
 _NAME_DIGITS = 9
 
 
-def letters_of(path: Path) -> NDArray[np.uint8]:
-    """The upper-case letters of a FASTA file, its records one behind the other."""
+def bases_of(path: Path) -> NDArray[np.uint8]:
+    """The upper-case bases of a FASTA file, its records one after another."""
     records = path.read_bytes().split(b">")[1:]
     return np.frombuffer(
         b"".join(record.partition(b"\n")[2].replace(b"\n", b"").upper() for record in records), np.uint8
@@ -81,7 +81,7 @@ def reverse(reads: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def known_starts(genome: NDArray[np.uint8], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Up to ``count`` places, of reads and of pairs, that are no runs of N."""
+    """Up to ``count`` loci, of reads and of pairs, that are not runs of N."""
     starts = rng.integers(0, len(genome) - 1000, 2 * count)
     return starts[(genome[starts] != ord("N")) & (genome[starts + 600] != ord("N"))][:count]
 
@@ -94,9 +94,9 @@ def single(genome: NDArray[np.uint8], starts: NDArray[np.int64], rng: np.random.
     return reads
 
 
-def simulate_part(letters: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
-    """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's letters in a .npy file."""
-    genome, rng = np.load(letters, mmap_mode="r"), np.random.default_rng([17, part, paired])
+def simulate_part(sequence: Path, part: int, count: int, paired: bool) -> tuple[bytes, ...]:
+    """FASTQ of the reads (both ends where ``paired``) of one part, from the genome's bases in a .npy file."""
+    genome, rng = np.load(sequence, mmap_mode="r"), np.random.default_rng([17, part, paired])
     starts = known_starts(genome, count, rng)
     first = part * _PART
     if not paired:
@@ -112,16 +112,16 @@ def simulate(genome: Path, count: int, paired: bool, outputs: list[Path], proces
     """Write so many reads, or pairs."""
     parts = range(-(-count // _PART))
     counts = [min(_PART, count - part * _PART) for part in parts]
-    letters = outputs[0].with_suffix(".npy")
-    np.save(letters, letters_of(genome))
+    sequence = outputs[0].with_suffix(".npy")
+    np.save(sequence, bases_of(genome))
     with ProcessPoolExecutor(processes) as pool:
         files = [open(path, "wb") for path in outputs]
-        for texts in pool.map(simulate_part, repeat(letters), parts, counts, repeat(paired)):
+        for texts in pool.map(simulate_part, repeat(sequence), parts, counts, repeat(paired)):
             for file, text in zip(files, texts, strict=True):
                 file.write(text)
         for file in files:
             file.close()
-    letters.unlink()
+    sequence.unlink()
 
 
 def head(path: Path, records: int, output: Path) -> Path:

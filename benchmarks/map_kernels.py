@@ -21,7 +21,7 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from map_devices import LENGTH, draw, known_starts, letters_of, reverse, single
+from map_devices import LENGTH, bases_of, draw, known_starts, reverse, single
 from numpy.typing import NDArray
 
 from gpualign.engine.gpu.buffers import slots_of
@@ -152,12 +152,12 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="one launch, for a profiler")
     arguments = parser.parse_args()
     genome = data.genome("chr20")
-    letters = letters_of(genome)
+    bases = bases_of(genome)
     index = open_index(str(arguments.index or genome), None, None, 16)
     figures: dict[str, Any] = {}
     with Device(list_devices()[0]) as device:
         for paired in (False,) if arguments.once else (False, True):
-            reads = drawn(letters, arguments.reads, paired)
+            reads = drawn(bases, arguments.reads, paired)
             kernel = MapKernel(device, index, MapParams(), INSERT if paired else None)
             for count in (arguments.reads,) if arguments.once else (*BATCHES, arguments.reads):
                 batch, runs = batch_of(reads[:count], paired), 1 if arguments.once else 4

@@ -1,4 +1,4 @@
-"""Pairs to SAM and to sorted BAM: `gpualign map` beside minimap2 and bwa mem, with `samtools sort` where it is needed.
+"""Pairs to SAM and to sorted BAM: `gpualign map` against minimap2 and bwa mem, with `samtools sort` where it is needed.
 
     python benchmarks/map_pairs.py [--rounds 5] [--threads 2] [--pairs 100000] [--to sam,sorted_bam]
 

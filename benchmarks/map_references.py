@@ -1,4 +1,4 @@
-"""`map` on a GPU to references of different size: index, memory, load time, reads a second beside those of chr20.
+"""`map` on a GPU to references of different size: index, memory, load time, reads a second besides those of chr20.
 
     python benchmarks/map_references.py [--synthetic 3100000000] [--reads 10000000] [--threads 16] [--folder FOLDER]
 
@@ -20,7 +20,7 @@ from typing import Any
 import data
 import harness
 import synthetic_genome
-from map_devices import head, letters_of, simulate, without_program
+from map_devices import bases_of, head, simulate, without_program
 
 GPUALIGN = [sys.executable, "-m", "gpualign"]
 
@@ -37,7 +37,7 @@ def measure(genome: Path, reads: int, arguments: argparse.Namespace, folder: Pat
     threads = ["-t", str(arguments.threads)]
     index, report, fastq = (folder / name for name in ("genome.gpi", "report.json", "reads.fq"))
     built = harness.run_timed([*GPUALIGN, "index", genome, "-d", index, *threads])
-    bases = len(letters_of(genome))
+    bases = len(bases_of(genome))
     simulate(genome, reads, False, [fastq], min(arguments.threads, 8))
     figures: dict[str, Any] = {
         "bases": bases,

@@ -1,4 +1,4 @@
-"""`gpualign.Mapper` from Python, beside mappy: reads of 150 bases from an iterator, one after the other.
+"""`gpualign.Mapper` from Python, against mappy: reads of 150 bases from an iterator, one after the other.
 
     python benchmarks/mapper_api.py [--rounds 3] [--threads 2] [--reads 50000] [--genomes ecoli_mg1655,chr20]
 
@@ -69,7 +69,7 @@ def correct(found: list[tuple[str, int]], truth: Any) -> float:
     """Percent of the reads whose first hit is where they come from."""
     numbers = np.array([int(name) for name, _ in found])
     diagonals = truth["diagonals"][numbers, 0]
-    near = np.abs(diagonals - np.array([place for _, place in found])[:, None]) <= SLACK
+    near = np.abs(diagonals - np.array([locus for _, locus in found])[:, None]) <= SLACK
     return round(100 * float(near.any(axis=1).sum()) / len(truth["contig"]), 2)
 
 

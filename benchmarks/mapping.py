@@ -20,7 +20,7 @@ _SECONDARY_OR_SUPPLEMENTARY = 0x900
 
 
 def index(tool: str, fasta: Path, threads: int = 2) -> Path:
-    """The tool's index of a genome, made once beside the other data."""
+    """The tool's index of a genome, made once next to the other data."""
     path = data.folder() / "index" / tool / fasta.stem
     if not list(path.parent.glob(f"{fasta.stem}.*")):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def map_reads(tool: str, fasta: Path, reads: list[Path], out: Path, threads: int
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """A primary record; ``start`` is where the read's first base on the forward strand would lie without clipping."""
 
     contig: str
@@ -62,8 +62,8 @@ class Place:
         return pairs - 5 * mismatches - sum(6 + count for count in gaps)
 
 
-def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Place | None]]:
-    """((name, end: 0 single, 1, 2), place or None where unmapped) of each read."""
+def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Position | None]]:
+    """((name, end: 0 single, 1, 2), position or None where unmapped) of each read."""
     for flag, fields in data.sam_records(sam, _SECONDARY_OR_SUPPLEMENTARY):
         key = fields[0], flag >> 6 & 3
         if flag & 4:
@@ -77,4 +77,4 @@ def primary_records(sam: Path) -> Iterator[tuple[tuple[str, int], Place | None]]
         edits = next(int(field[5:]) for field in fields[11:] if field.startswith("NM:i:"))
         strand = "-" if flag & 16 else "+"
         start, mapq = int(fields[3]) - lead, int(fields[4])
-        yield key, Place(fields[2], strand, start, mapq, fields[5], edits)
+        yield key, Position(fields[2], strand, start, mapq, fields[5], edits)

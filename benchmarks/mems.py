@@ -1,4 +1,4 @@
-"""Speed and memory of mems beside MUMmer 3.23, and of its devices.
+"""Speed and memory of mems against MUMmer 3.23, and of its devices.
 
     python benchmarks/mems.py DATA --contenders mummer,cpu [--scale 0.05] [--runs 3] [WORKLOAD...]
     python benchmarks/mems.py DATA --contenders cpu,cuda   [WORKLOAD...]         needs a GPU
@@ -95,11 +95,11 @@ UNIQUE = {
 
 
 def part_of(path: Path, bases: int | None) -> bytes:
-    """Letters of a one-record FASTA file, or ``bases`` of its second half (no centromere)."""
+    """Bases of a one-record FASTA file, or ``bases`` of its second half (no centromere)."""
     reference = read_reference(str(path))
     begin = 0 if bases is None else max(0, (reference.bases - bases) * 3 // 4)
     end = reference.bases if bases is None else min(reference.bases, begin + bases)
-    return reference.letters(begin, end)
+    return reference.sequence(begin, end)
 
 
 _source = np.empty(0, np.uint8)  # both strands of what reads are simulated from, in the simulating processes
@@ -210,8 +210,8 @@ def search_seconds(workload: Workload, reference: Path, query: Path, threads: in
         Piece(text, at, min(text.text.length, at + step)) for text in texts for at in range(0, text.text.length, step)
     ]
     start = time.perf_counter()
-    most = search.max_occurrences
-    for _ in run_ordered(pieces, lambda piece: search.find(piece, most, 1 << 62).reached, threads):
+    maximum = search.max_occurrences
+    for _ in run_ordered(pieces, lambda piece: search.find(piece, maximum, 1 << 62).reached, threads):
         pass
     return time.perf_counter() - start
 

@@ -147,9 +147,9 @@ def aligned_buckets(entries_per_sector: int) -> Relayout:
 
     def relayout(index: MinimizerIndex) -> MinimizerIndex:
         counts = np.diff(index.offsets.astype(np.int64))
-        room = -(-counts // entries_per_sector) * entries_per_sector
+        space = -(-counts // entries_per_sector) * entries_per_sector
         offsets = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(room, out=offsets[1:])
+        np.cumsum(space, out=offsets[1:])
         entries = np.full(int(offsets[-1]), np.uint64(0x7FFFFFFF << 33), np.uint64)
         entries[np.arange(len(index.entries)) - np.repeat(index.offsets[:-1] - offsets[:-1], counts)] = index.entries
         return dataclasses.replace(index, offsets=offsets.astype(np.uint32), entries=entries)

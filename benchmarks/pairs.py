@@ -43,21 +43,21 @@ def write_pairs(
     """Write folder/reads_1.fq and reads_2.fq.
 
     Args:
-        donor: upper-case letters; fragments that touch an N are not taken.
+        donor: upper-case bases; fragments that touch an N are not taken.
         insert: mean and standard deviation of the fragments' lengths.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    letters = np.frombuffer(donor, np.uint8)
-    unknown = np.concatenate([[0], np.cumsum(letters == ord("N"))])
+    read = np.frombuffer(donor, np.uint8)
+    unknown = np.concatenate([[0], np.cumsum(read == ord("N"))])
     parts = [(folder / f"reads_{end}.fq.part").open("wb") for end in (1, 2)]
     done = 0
     while done < pairs:
         sizes = np.maximum(length, rng.normal(*insert, _BATCH).astype(np.int64))
-        starts = rng.integers(0, len(letters) - sizes.max(), _BATCH)
+        starts = rng.integers(0, len(read) - sizes.max(), _BATCH)
         known = unknown[starts + sizes] == unknown[starts]
         sizes, starts = sizes[known][: pairs - done], starts[known][: pairs - done]
-        left = letters[starts[:, None] + np.arange(length)]
-        right = complement(letters[(starts + sizes - 1)[:, None] - np.arange(length)])
+        left = read[starts[:, None] + np.arange(length)]
+        right = complement(read[(starts + sizes - 1)[:, None] - np.arange(length)])
         swapped = (rng.random(len(starts)) < 0.5)[:, None]
         for out, ends in zip(parts, (np.where(swapped, right, left), np.where(swapped, left, right)), strict=True):
             _write(out, *_sequenced(ends, rng), done)
@@ -67,16 +67,16 @@ def write_pairs(
         Path(out.name).rename(out.name.removesuffix(".part"))
 
 
-def _sequenced(letters: NDArray[np.uint8], rng: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Letters with errors and their qualities."""
-    way = np.linspace(0, 1, letters.shape[1])[:, None]
+def _sequenced(read: NDArray[np.uint8], rng: np.random.Generator) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Bases with errors and their qualities."""
+    way = np.linspace(0, 1, read.shape[1])[:, None]
     bounds = np.cumsum(_AT_START * (1 - way) + _AT_END * way, axis=1)
-    drawn = rng.random(letters.shape)
+    drawn = rng.random(read.shape)
     qualities = QUALITIES[(drawn[..., None] > bounds[:, :-1]).sum(axis=2)].astype(np.uint8)
-    wrong = rng.random(letters.shape) < 10.0 ** (qualities / -10.0)
-    return np.where(wrong, substitute(letters, rng), letters), qualities
+    wrong = rng.random(read.shape) < 10.0 ** (qualities / -10.0)
+    return np.where(wrong, substitute(read, rng), read), qualities
 
 
-def _write(out: BinaryIO, letters: NDArray[np.uint8], qualities: NDArray[np.uint8], first: int) -> None:
-    for i, (bases, quality) in enumerate(zip(letters, qualities + 33, strict=True)):
+def _write(out: BinaryIO, read: NDArray[np.uint8], qualities: NDArray[np.uint8], first: int) -> None:
+    for i, (bases, quality) in enumerate(zip(read, qualities + 33, strict=True)):
         out.write(b"@p%d\n%s\n+\n%s\n" % (first + i, bases.tobytes(), quality.tobytes()))

@@ -1,4 +1,4 @@
-"""`pairwise` beside parasail and vsearch on the CPU, its four GPU kernels by regime, and whole commands on a GPU.
+"""`pairwise` against parasail and vsearch on the CPU, its four GPU kernels by regime, and whole commands on a GPU.
 
     python benchmarks/pairwise.py cpu                            # parasail with as many processes as threads
     python benchmarks/pairwise.py vsearch amplicons.fa           # identities of vsearch --allpairs_global
@@ -66,7 +66,7 @@ def triangle_cells(path: Path) -> float:
 
 # -- the CPU backend
 
-#: letters of long pairs, for the longest of which parasail takes more than twenty minutes: without it
+#: symbols of long pairs, for the longest of which parasail takes more than twenty minutes: without it
 _LONG_PAIRS, _LONG_PEERS = (30_000, 100_000, 1_000_000), ("nw_striped_32", "nw_scan_32")
 
 
@@ -96,9 +96,9 @@ def cpu(rounds: int) -> dict[str, Any]:
     }
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(workers) as pool:
         for name, (kind, length, options, gap_open, gap_extend) in cases.items():
-            letters = AMINO_ACIDS if kind == "protein" else "ACGT"
+            alphabet = AMINO_ACIDS if kind == "protein" else "ACGT"
             count = 260 if length < 1000 else 130
-            path = write_family(Path(folder) / "a.fa", count, length, count, 1.0, 0.0, letters)
+            path = write_family(Path(folder) / "a.fa", count, length, count, 1.0, 0.0, alphabet)
             sequences = [line.strip() for line in open(path) if not line.startswith(">")]
             ours: list[float] = []
             theirs: dict[str, list[float]] = {}
@@ -125,7 +125,7 @@ def cpu(rounds: int) -> dict[str, Any]:
 
 
 def core(rounds: int) -> list[dict[str, Any]]:
-    """One long pair on one core, by mode; global scores beside parasail's, interleaved."""
+    """One long pair on one core, by mode; global scores against parasail's, interleaved."""
     rows: list[dict[str, Any]] = []
     cases = list(itertools.product(_LONG_PAIRS[:-1], ["global"], ("affine", "linear")))
     cases += [(_LONG_PAIRS[0], "semi-global", "affine"), (_LONG_PAIRS[0], "local", "affine")]
@@ -172,7 +172,7 @@ def vsearch(whole: str, records: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "first.fa")
         sequences = dict(itertools.islice(data.read_fasta(Path(whole)).items(), records))
-        Path(path).write_text("".join(f">{name}\n{letters.decode()}\n" for name, letters in sequences.items()))
+        Path(path).write_text("".join(f">{name}\n{alphabet.decode()}\n" for name, alphabet in sequences.items()))
         theirs, ours = Path(folder) / "vsearch.tsv", Path(folder) / "gpualign.tsv"
         scores = ["--match", "5", "--mismatch", "-4", "--gapopen", "10", "--gapext", "1", "--iddef", "1"]
         start = time.perf_counter()
@@ -219,20 +219,20 @@ def vsearch(whole: str, records: int) -> dict[str, Any]:
 
 
 def write_windows(path: Path, others: int = 60) -> Path:
-    """Every 16S gene of five S. aureus chromosomes, from primer 27F (Lane 1991) on, and as many letters from
-    ``others`` evenly spaced places.
+    """Every 16S gene of five S. aureus chromosomes, from primer 27F (Lane 1991) on, and as many symbols from
+    ``others`` evenly spaced positions.
     """
     primer, length = re.compile(b"AGAGTTTGATC[ACM]TGGCTCAG"), 1542
     strains = [name for name in data.GENOMES if name.startswith("saureus")]
     with open(path, "wb") as out:
         for name in strains:
             (chromosome,) = data.read_fasta(data.genome(name)).values()
-            for strand, letters in (("+", chromosome), ("-", data.reverse_complement(chromosome))):
-                for gene in primer.finditer(letters):
+            for strand, alphabet in (("+", chromosome), ("-", data.reverse_complement(chromosome))):
+                for gene in primer.finditer(alphabet):
                     out.write(b">%s_16S_%d%s\n" % (name.encode(), gene.start(), strand.encode()))
-                    out.write(letters[gene.start() : gene.start() + length] + b"\n")
-            for place in np.linspace(0, len(chromosome) - length, others // len(strains)).astype(int).tolist():
-                out.write(b">%s_%d\n%s\n" % (name.encode(), place, chromosome[place : place + length]))
+                    out.write(alphabet[gene.start() : gene.start() + length] + b"\n")
+            for locus in np.linspace(0, len(chromosome) - length, others // len(strains)).astype(int).tolist():
+                out.write(b">%s_%d\n%s\n" % (name.encode(), locus, chromosome[locus : locus + length]))
     return path
 
 
@@ -296,7 +296,7 @@ def gpu() -> dict[str, Any]:
 
 
 def modes(rounds: int) -> dict[str, Any]:
-    """Scores of semi-global and of local alignments on a GPU beside all cores, interleaved; both print the same."""
+    """Scores of semi-global and of local alignments on a GPU against all cores, interleaved; both print the same."""
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
@@ -337,7 +337,7 @@ def command_line() -> None:
         "part", choices=("cpu", "core", "vsearch", "windows", "gpu", "genomes", "modes", "regimes", "long-regimes")
     )
     parser.add_argument("files", nargs="*")
-    parser.add_argument("--letters", type=int, help="genomes: of each, from its start")
+    parser.add_argument("--symbols", type=int, help="genomes: of each, from its start")
     parser.add_argument("--records", type=int, default=300, help="vsearch: of the file, from its start")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=300, help="regimes: begin no row after this time")
@@ -348,7 +348,7 @@ def command_line() -> None:
         "vsearch": lambda: vsearch(chosen.files[0], chosen.records),
         "windows": windows,
         "gpu": gpu,
-        "genomes": lambda: genomes(chosen.files, chosen.letters, run),
+        "genomes": lambda: genomes(chosen.files, chosen.symbols, run),
         "modes": lambda: modes(chosen.rounds),
         "regimes": lambda: regimes(LENGTHS, chosen.seconds),
         "long-regimes": lambda: regimes(LONG, chosen.seconds),

@@ -15,8 +15,8 @@ _GAPS = {"linear": (["--gap", "10"], 10, 10), "affine": ([], 10, 1)}
 _MATCH, _MISMATCH = 5, -4
 
 
-def genomes(files: list[str], letters: int | None, run: Callable[[list[str]], dict[str, Any]]) -> dict[str, Any]:
-    """Both commands with linear and affine gaps, on the first ``letters`` of each file's first record. Scores must be
+def genomes(files: list[str], symbols: int | None, run: Callable[[list[str]], dict[str, Any]]) -> dict[str, Any]:
+    """Both commands with linear and affine gaps, on the first ``symbols`` of each file's first record. Scores must be
     equal, and that of the path's own operations as well.
 
     Args:
@@ -27,7 +27,7 @@ def genomes(files: list[str], letters: int | None, run: Callable[[list[str]], di
         paths, pair = [], []
         for name in files:
             record, sequence = next(iter(data.read_fasta(Path(name)).items()))
-            pair.append(np.frombuffer(sequence.upper()[:letters], np.uint8))
+            pair.append(np.frombuffer(sequence.upper()[:symbols], np.uint8))
             paths.append(Path(folder) / f"{len(paths)}.fa")
             paths[-1].write_bytes(b">%s\n%s\n" % (record.encode(), pair[-1].tobytes()))
         output = Path(folder) / "out.tsv"

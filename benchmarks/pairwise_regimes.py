@@ -1,5 +1,5 @@
 """Which GPU kernel of `pairwise` is the fastest for which lengths and numbers of pairs, and which the planner chooses:
-`python benchmarks/pairwise.py regimes`, and `long-regimes` from 10,000 letters on.
+`python benchmarks/pairwise.py regimes`, and `long-regimes` from 10,000 symbols on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LENGTHS, LONG, COUNTS = (100, 300, 1000, 3000), (10_000, 30_000, 100_000), (2, 12, 64, 400, 1500)
 #: cells of a row, at least, and at most without and with traceback
 _MIN_CELLS, _MAX_CELLS = 1e6, (1.2e12, 4e11)
-#: rounds of a row: at least, and at most in so many seconds; the first makes room on the device
+#: rounds of a row: at least, and at most in so many seconds; the first allocates memory on the device
 _ROUNDS, _ROW_SECONDS = (2, 7), 0.3
 #: a kernel so many times as slow as the best one is not run again; and one with a thread a pair, which falls behind as
 #: sequences grow, not at all for as many longer ones
@@ -73,10 +73,10 @@ def _best(row: dict[str, Any], kernels: set[str]) -> float:
 def _measured(backend: CudaBackend, path: Path, kernels: list[str], traced: bool) -> dict[str, float]:
     """Kernel seconds of those and of the planner's choice, and its ratio to the best."""
     taken: dict[str, list[float]] = {kernel: [] for kernel in (*kernels, "auto")}
-    least, most = _ROUNDS
+    minimum, maximum = _ROUNDS
     start = time.perf_counter()
-    for number in range(most):
-        if number >= least and time.perf_counter() - start > _ROW_SECONDS:
+    for number in range(maximum):
+        if number >= minimum and time.perf_counter() - start > _ROW_SECONDS:
             break
         fastest = min((min(times) for times in taken.values() if times), default=0.0)
         for kernel, times in taken.items():

@@ -1,8 +1,8 @@
-"""Pipelines that are written around bwa mem, run with `gpualign mem` in its place.
+"""Pipelines that are written around bwa mem, run with `gpualign mem` instead.
 
     python benchmarks/pipelines.py [--pairs 20000] [--threads 2]
 
-Hi-C: pairs of 100 bases across ligations of two random places of E. coli, `mem -5SP`, pairtools parse; counted are the
+Hi-C: pairs of 100 bases across ligations of two random loci of E. coli, `mem -5SP`, pairtools parse; counted are the
 lines that are the same. Duplicates: pairs of E. coli, a tenth of them twice, `mem`, samtools fixmate, sort and markdup;
 counted are the reads that are duplicates by both. Result: benchmarks/results/pipelines-<machine>.json. Needs Debian's
 bwa and samtools, and pairtools (PyPI).
@@ -21,7 +21,7 @@ import data
 import harness
 import numpy as np
 from bases import BASES, complement
-from map_devices import letters_of, simulate
+from map_devices import bases_of, simulate
 from numpy.typing import NDArray
 
 GPUALIGN = [sys.executable, "-m", "gpualign", "mem", "-v", "1"]
@@ -30,7 +30,7 @@ _ERRORS = 0.005
 
 
 def ligations(genome: NDArray[np.uint8], pairs: int, outputs: list[Path]) -> None:
-    """Fragments of 200 to 500 bases that begin at one place and end at another, either way round."""
+    """Fragments of 200 to 500 bases that begin at one locus and end at another, either way round."""
     rng = np.random.default_rng(5)
     files = [open(path, "wb") for path in outputs]
     for i in range(pairs):
@@ -55,7 +55,7 @@ def hi_c(mapper: list[Any], genome: Path, reads: list[Path], folder: Path) -> tu
     sam, sizes, pairs = (folder / name for name in ("hic.sam", "sizes", "hic.pairs"))
     harness.run_timed([*mapper, "-5SP", genome, *reads], sam)
     name = genome.read_text().split(maxsplit=1)[0][1:]
-    sizes.write_text(f"{name}\t{len(letters_of(genome))}\n")
+    sizes.write_text(f"{name}\t{len(bases_of(genome))}\n")
     pairtools = [str(Path(sys.executable).parent / "pairtools"), "parse", "-c", str(sizes), "--drop-sam"]
     subprocess.run([*pairtools, str(sam), "-o", str(pairs)], check=True, capture_output=True)
     lines = [line for line in pairs.read_text().splitlines() if not line.startswith("#")]
@@ -95,7 +95,7 @@ def main() -> None:
         threads = ["-t", str(arguments.threads)]
         mappers = {"gpualign": [*GPUALIGN, *threads], "bwa": ["bwa", "mem", "-v", "1", *threads]}
         across, plain = ([folder / f"{kind}_{end}.fq" for end in (1, 2)] for kind in ("hic", "plain"))
-        ligations(letters_of(genome), arguments.pairs, across)
+        ligations(bases_of(genome), arguments.pairs, across)
         simulate(genome, arguments.pairs, True, plain, arguments.threads)
         for path in plain:
             lines = path.read_bytes().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Long reads with one planted event each, deletions, insertions and inversions of 20 bases to 10 kb, beside minimap2.
+"""Long reads with one planted event each, deletions, insertions and inversions of 20 bases to 10 kb, against minimap2.
 
 python benchmarks/planted_gaps.py [--genome FASTA] [--reads N] [--seed S]
 

@@ -1,10 +1,10 @@
-"""Do we agree with bwa mem on real reads? Where both are sure, and what lies behind each difference.
+"""Do we agree with bwa mem on real reads? Where both are sure, and what explains each difference.
 
     python benchmarks/real_reads.py
 
 MiSeq reads of 251 bases onto E. coli, Illumina reads of bees onto bee viruses, and pairs of 16S amplicons onto E. coli,
 all out of Debian's example packages (data.py). Both mappers with their defaults, ours also with a wider limit on edits.
-Agreement: of reads that both place with MAPQ of 30 or more, those whose ends, clips undone, lie within 10 bases of each
+Agreement: of reads that both map with MAPQ of 30 or more, those whose ends, clips undone, lie within 10 bases of each
 other on one strand. Each difference is listed with both alignments and named: `tie` (equal edits), `ours better` or
 `theirs better` by affine score; so is each agreement (bwa puts random bases for the reference's ambiguity codes, which
 ours match nothing). Result: benchmarks/results/real-reads-<machine>.json. Needs Debian's bwa.
@@ -63,24 +63,24 @@ def reads_of(wanted: RealSet, folder: Path) -> list[Path]:
     return files
 
 
-def end_of(place: mapping.Place) -> int:
+def end_of(locus: mapping.Position) -> int:
     """Where the read's last base would lie, counted from its start."""
-    spans = (count for count, operation in data.parse_cigar(place.cigar) if operation in "MDN=XSH")
-    return place.start + sum(spans)
+    spans = (count for count, operation in data.parse_cigar(locus.cigar) if operation in "MDN=XSH")
+    return locus.start + sum(spans)
 
 
-def agree(ours: mapping.Place, theirs: mapping.Place) -> bool:
+def agree(ours: mapping.Position, theirs: mapping.Position) -> bool:
     near = min(abs(ours.start - theirs.start), abs(end_of(ours) - end_of(theirs))) <= _TOLERANCE
     return (ours.contig, ours.strand) == (theirs.contig, theirs.strand) and near
 
 
-def difference(ours: mapping.Place, theirs: mapping.Place) -> str:
+def difference(ours: mapping.Position, theirs: mapping.Position) -> str:
     if ours.score == theirs.score:
         return "tie"
     return "ours better" if ours.score > theirs.score else "theirs better"
 
 
-def compare(ours: dict[Any, mapping.Place | None], theirs: dict[Any, mapping.Place | None]) -> dict[str, Any]:
+def compare(ours: dict[Any, mapping.Position | None], theirs: dict[Any, mapping.Position | None]) -> dict[str, Any]:
     placed = Counter((mine is not None, theirs[key] is not None) for key, mine in ours.items())
     both = [(key, mine, theirs[key]) for key, mine in ours.items() if mine and theirs[key]]
     sure = [(key, mine, other) for key, mine, other in both if min(mine.mapq, other.mapq) >= _SURE]

@@ -167,8 +167,8 @@ def exact_matches(results: Results) -> Picture:
 
 def _row(*panels: Lines) -> Picture:
     """Panels next to each other, their legends below."""
-    most = max(len(one.series) for one in panels)
-    picture = Picture(240 * len(panels) + 10, 250 + 13 * most)
+    maximum = max(len(one.series) for one in panels)
+    picture = Picture(240 * len(panels) + 10, 250 + 13 * maximum)
     for column, one in enumerate(panels):
         panel(picture, one, 52 + 240 * column, 22, 170, 170)
     return picture

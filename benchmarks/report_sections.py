@@ -84,7 +84,7 @@ SECTIONS: dict[str, tuple[Table, ...]] = {
             "to the device, s = load_s | device MiB = peak_vram_mb | host MiB = mapped_host_mb | "
             "reads/s = reads_per_s | "
             "without the start = reads_per_s_of_mapping | the CPU's bytes = same_bytes",
-            note="Host MiB: of an index for which the device had no room, read over the bus. The synthetic genome is "
+            note="Host MiB: of an index for which the device had no space, read over the bus. The synthetic genome is "
             "half repeats (benchmarks/synthetic_genome.py); more of its reads need chaining, on the CPU.",
             rows=references,
         ),

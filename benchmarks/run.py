@@ -6,7 +6,7 @@
     python benchmarks/run.py --device cuda verify-kernels lcs # on the first GPU
     python benchmarks/run.py --quick --results /tmp/try map   # small, for a look; elsewhere, as it measures little
 
-Data are fetched and simulated as data.py says; peers that are installed beside gpualign are timed with it.
+Data are fetched and simulated as data.py says; peers that are installed next to gpualign are timed with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Benchmark:
     """A question and the script that answers it.
 
     Attributes:
-        question: what it finds out, and beside whom.
+        question: what it finds out, and against whom.
         script: file in this folder.
         cpu, cuda: command lines of the script, none where it does not apply; {data} is the folder of genomes, {device}
             what --device said.
@@ -143,7 +143,7 @@ BENCHMARKS = {
     ),
     "all-places": Benchmark(
         "map --sensitivity full --all: alignments found, compared with RazerS 3 and Yara",
-        "all_places.py",
+        "all_loci.py",
         cpu=("",),
         quick="--sets ecoli --share 0.05",
     ),
@@ -206,7 +206,7 @@ BENCHMARKS = {
         "pairwise: two genomes on a GPU, score and alignment",
         "pairwise.py",
         cuda=("genomes {data}/ecoli_mg1655.fa {data}/ecoli_536.fa",),
-        quick="--letters 20000",
+        quick="--symbols 20000",
         genomes=("ecoli_mg1655", "ecoli_536"),
     ),
     "pairwise-modes": Benchmark(

@@ -1,4 +1,4 @@
-"""Many small samples: one run of `map --samples` beside a run of `map`, and of bwa mem, for each.
+"""Many small samples: one run of `map --samples` against a run of `map`, and of bwa mem, for each.
 
     python benchmarks/samples.py [--samples 100] [--pairs 10000] [--distinct 100] [--singles 20] [--threads 2]
                                  [--device cpu] [--single-device auto] [--format sam]

@@ -1,9 +1,9 @@
-"""Reads with known places: a donor genome with variants, fragments of it, sequencing errors. Same seed, same bytes.
+"""Reads with known loci: a donor genome with variants, fragments of it, sequencing errors. Same seed, same bytes.
 
     python benchmarks/simulate.py SET FOLDER    reads.fq (or reads_1.fq, reads_2.fq), truth.npz of one of SETS
 
 The truth of a read is the set of diagonals (reference position less read position, on the forward strand) on which its
-parts lie: one for a plain read, another behind each indel, others for parts from elsewhere.
+parts lie: one for a plain read, another after each indel, others for parts from elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bases import BASES, complement, substitute
 from data import genome, read_fasta
 from numpy.typing import NDArray
 
-MAX_PARTS = 4  # diagonals of a read that the truth has room for
+MAX_PARTS = 4  # diagonals of a read that the truth has space for
 NO_DIAGONAL = np.iinfo(np.int64).min // 2
 
 
@@ -32,7 +32,7 @@ class ReadModel:
         errors: share of bases that are wrong; a tenth of them insertions, a tenth deletions of one base.
         insert: mean and sd of the outer distance of pairs, or None.
         event: "indel": 20 bases deleted or inserted in the middle of each read; "parts": the middle third of the read
-            comes from another place of the contig.
+            comes from elsewhere on the contig.
         variants: share of the donor's bases that are SNPs (85 %) or begin an indel of 1 to 8 bases.
     """
 
@@ -73,19 +73,19 @@ def donor(reference: NDArray[np.uint8], rate: float, rng: np.random.Generator) -
     bases = reference.copy()
     snps = rng.choice(len(bases), int(0.85 * rate * len(bases)), replace=False)
     bases[snps] = substitute(bases[snps], rng)
-    places = np.unique(rng.integers(100, max(101, len(bases) - 100), int(0.15 * rate * len(bases))))
-    places = places[np.diff(places, prepend=-100) > 20]
-    sizes = np.minimum(8, rng.geometric(0.5, len(places))) * rng.choice([-1, 1], len(places))
+    loci = np.unique(rng.integers(100, max(101, len(bases) - 100), int(0.15 * rate * len(bases))))
+    loci = loci[np.diff(loci, prepend=-100) > 20]
+    sizes = np.minimum(8, rng.geometric(0.5, len(loci))) * rng.choice([-1, 1], len(loci))
     pieces, borders, shifts, last, shift = [], [0], [0], 0, 0
-    for place, size in zip(places.tolist(), sizes.tolist(), strict=True):
-        pieces.append(bases[last:place])
+    for locus, size in zip(loci.tolist(), sizes.tolist(), strict=True):
+        pieces.append(bases[last:locus])
         if size > 0:
             pieces.append(BASES[rng.integers(0, 4, size)])
-            last = place
+            last = locus
         else:
-            last = place - size
+            last = locus - size
         shift -= size
-        borders.append(last - shift)  # in the donor, behind what was inserted
+        borders.append(last - shift)  # in the donor, after what was inserted
         shifts.append(shift)
     pieces.append(bases[last:])
     return Donor(np.concatenate(pieces), np.array(borders), np.array(shifts))
@@ -100,13 +100,13 @@ class Simulator:
         self.names: list[str] = []
         self.donors: list[Donor] = []
         for name in model.genomes:
-            for contig, letters in read_fasta(genome(name)).items():
+            for contig, sequence in read_fasta(genome(name)).items():
                 self.names.append(contig)
-                self.donors.append(donor(np.frombuffer(letters.upper(), np.uint8), model.variants, self.rng))
+                self.donors.append(donor(np.frombuffer(sequence.upper(), np.uint8), model.variants, self.rng))
         sizes = np.array([len(each.bases) for each in self.donors], float)
         self._share = sizes / sizes.sum()
 
-    def places(self, count: int, span: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def loci(self, count: int, span: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Contigs and starts of spans without N."""
         contig = self.rng.choice(len(self.donors), count, p=self._share)
         start = np.zeros(count, np.int64)
@@ -122,17 +122,17 @@ class Simulator:
         return b"N" in self.donors[contig].bases[start : start + span + 40].tobytes()
 
     def read(self, contig: int, start: int, reverse: bool) -> tuple[NDArray[np.uint8], list[int]]:
-        """Letters as sequenced and the diagonals, for a read that begins (ends, on the reverse strand) at ``start``."""
+        """Bases as sequenced and the diagonals, for a read that begins (ends, on the reverse strand) at ``start``."""
         length = self.model.length
         each = self.donors[contig]
-        letters = each.bases[start : start + length + 40]
+        sequence = each.bases[start : start + length + 40]
         if self.model.event == "indel":
             at = int(self.rng.integers(length // 4, 3 * length // 4))
             if self.rng.random() < 0.5:
-                letters = np.concatenate([letters[:at], letters[at + 20 :]])
+                sequence = np.concatenate([sequence[:at], sequence[at + 20 :]])
                 after = 20
             else:
-                letters = np.concatenate([letters[:at], BASES[self.rng.integers(0, 4, 20)], letters[at:]])
+                sequence = np.concatenate([sequence[:at], BASES[self.rng.integers(0, 4, 20)], sequence[at:]])
                 after = -20
             here = each.to_reference(np.array([start, start + at + max(after, 0) + 1])) - [0, at + max(-after, 0) + 1]
             diagonals = [int(here[0]), int(here[1])]
@@ -141,28 +141,28 @@ class Simulator:
             there = start
             while abs(there - start) < 1000 or b"N" in each.bases[there : there + third].tobytes():
                 there = int(self.rng.integers(0, len(each.bases) - third))
-            letters = letters.copy()
-            letters[third : 2 * third] = each.bases[there : there + third]
+            sequence = sequence.copy()
+            sequence[third : 2 * third] = each.bases[there : there + third]
             here = each.to_reference(np.array([start, there, start + 2 * third])) - [0, third, 2 * third]
             diagonals = here.tolist()
         else:
             ends = each.to_reference(np.array([start, start + length - 1])) - [0, length - 1]
             diagonals = [int(ends[0]), int(ends[1])]
-        letters = self._errors(letters, length)
-        return (complement(letters[::-1]) if reverse else letters), diagonals
+        sequence = self._errors(sequence, length)
+        return (complement(sequence[::-1]) if reverse else sequence), diagonals
 
-    def _errors(self, letters: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
+    def _errors(self, sequence: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
         hits = np.flatnonzero(self.rng.random(length) < self.model.errors)
         kinds = self.rng.random(len(hits))
-        letters = letters.copy()
+        sequence = sequence.copy()
         swaps = hits[kinds < 0.8]
-        letters[swaps] = substitute(letters[swaps], self.rng)
+        sequence[swaps] = substitute(sequence[swaps], self.rng)
         for at in hits[kinds >= 0.8][::-1]:
             if self.rng.random() < 0.5:
-                letters = np.delete(letters, at)
+                sequence = np.delete(sequence, at)
             else:
-                letters = np.insert(letters, at, BASES[self.rng.integers(0, 4)])
-        return letters[:length]
+                sequence = np.insert(sequence, at, BASES[self.rng.integers(0, 4)])
+        return sequence[:length]
 
     def run(self, folder: Path) -> None:
         model = self.model
@@ -171,7 +171,7 @@ class Simulator:
         if model.insert:
             mean, sd = model.insert
             span = np.maximum(model.length, self.rng.normal(mean, sd, model.reads).round().astype(np.int64))
-        contig, start = self.places(model.reads, span)
+        contig, start = self.loci(model.reads, span)
         turned = self.rng.random(model.reads) < 0.5
         diagonals = np.full((model.reads, ends, MAX_PARTS), NO_DIAGONAL)
         quality = b"F" * model.length
@@ -180,9 +180,9 @@ class Simulator:
             for end, file in enumerate(files):
                 reverse = bool(turned[i]) != (end == 1)
                 at = start[i] + (span[i] - model.length if reverse and ends == 2 else 0)
-                letters, found = self.read(int(contig[i]), int(at), reverse)
+                sequence, found = self.read(int(contig[i]), int(at), reverse)
                 diagonals[i, end, : len(found)] = found
-                file.write(b"@%d\n%s\n+\n%s\n" % (i, letters.tobytes(), quality))
+                file.write(b"@%d\n%s\n+\n%s\n" % (i, sequence.tobytes(), quality))
         for file in files:
             file.close()
         reverse = np.stack([turned != (end == 1) for end in range(ends)], axis=1)

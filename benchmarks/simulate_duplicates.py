@@ -23,7 +23,7 @@ _TILE = 30_000
 _UMIS = ("ACGTAC", "TTGCAA", "GGATCC", "CATGCA")
 
 
-class Place(NamedTuple):
+class Locus(NamedTuple):
     """Where a read begins: contig, 5' base from 0, strand."""
 
     contig: str
@@ -34,14 +34,14 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class Molecule:
     kind: str
-    places: tuple[Place, ...]
+    loci: tuple[Locus, ...]
     umi: str
     group: int
 
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A molecule on the flow cell, one a pixel; ``swapped``: read 1 is at its second place."""
+    """A molecule on the flow cell, one a pixel; ``swapped``: read 1 is at its second locus."""
 
     lane: int
     tile: int
@@ -93,17 +93,17 @@ def _molecules(rng: random.Random, contigs: dict[str, str], count: int) -> list[
             if rng.random() < 0.5:
                 found.append(replace(other, umi=umi, group=group))
             else:
-                found.append(Molecule("single", (rng.choice(other.places),), other.umi, other.group))
+                found.append(Molecule("single", (rng.choice(other.loci),), other.umi, other.group))
             continue
         kind = rng.choices(list(_KINDS), list(_KINDS.values()))[0]
-        found.append(Molecule(kind, _places(rng, contigs, kind), umi, group))
+        found.append(Molecule(kind, _loci(rng, contigs, kind), umi, group))
     return found
 
 
-def _places(rng: random.Random, contigs: dict[str, str], kind: str) -> tuple[Place, ...]:
-    def drawn(reverse: bool) -> Place:
+def _loci(rng: random.Random, contigs: dict[str, str], kind: str) -> tuple[Locus, ...]:
+    def drawn(reverse: bool) -> Locus:
         name = rng.choices(list(contigs), [len(text) for text in contigs.values()])[0]
-        return Place(name, rng.randrange(2 * READ, len(contigs[name]) - 1000), reverse)
+        return Locus(name, rng.randrange(2 * READ, len(contigs[name]) - 1000), reverse)
 
     if kind == "single":
         return (drawn(rng.random() < 0.5),)
@@ -111,7 +111,7 @@ def _places(rng: random.Random, contigs: dict[str, str], kind: str) -> tuple[Pla
         return drawn(rng.random() < 0.5), drawn(rng.random() < 0.5)
     left = drawn(kind == "away" or (kind == "one strand" and rng.random() < 0.5))
     reverse = left.reverse if kind == "one strand" else not left.reverse
-    return left, Place(left.contig, left.base + rng.randrange(READ + 20, 600), reverse)
+    return left, Locus(left.contig, left.base + rng.randrange(READ + 20, 600), reverse)
 
 
 def _copies(rng: random.Random, molecule: Molecule) -> Iterator[Copy]:
@@ -131,56 +131,56 @@ def _template(rng: random.Random, contigs: dict[str, str], molecule: Molecule, c
     group, name = GROUPS[molecule.group][0], copy.name
     failed = 0x200 if rng.random() < 0.005 else 0
     tags = [f"RG:Z:{group}", f"RX:Z:{molecule.umi}"]
-    places: Sequence[Place | None] = molecule.places
-    if len(places) == 1:
-        return _read(rng, contigs, name, failed, places[0], tags)
+    loci: Sequence[Locus | None] = molecule.loci
+    if len(loci) == 1:
+        return _read(rng, contigs, name, failed, loci[0], tags)
     if copy.swapped:
-        places = places[::-1]
+        loci = loci[::-1]
     lost = rng.choices([(), (0,), (1,), (0, 1)], [94, 2, 3, 1])[0]
-    places = [None if i in lost else place for i, place in enumerate(places)]
+    loci = [None if i in lost else locus for i, locus in enumerate(loci)]
     lines = []
-    for i, place in enumerate(places):
-        mate = places[1 - i]
+    for i, locus in enumerate(loci):
+        mate = loci[1 - i]
         flag = 0x1 | (0x80 if i else 0x40) | failed | (0x8 if mate is None else 0x20 if mate.reverse else 0)
-        lines += _read(rng, contigs, name, flag, place, tags)
+        lines += _read(rng, contigs, name, flag, locus, tags)
     return lines
 
 
 def _read(
-    rng: random.Random, contigs: dict[str, str], name: str, flag: int, place: Place | None, tags: list[str]
+    rng: random.Random, contigs: dict[str, str], name: str, flag: int, locus: Locus | None, tags: list[str]
 ) -> list[str]:
     """A read's primary record, and at times a supplementary or a secondary one."""
     best = rng.choice("5?DI")  # few sums, so that there are ties
     qualities = (
         "".join(rng.choices(best + ",", [rng.choice((99, 4)), 1], k=READ)) if rng.random() < 0.7 else best * READ
     )
-    if place is None:
-        letters = "".join(rng.choices("ACGT", k=READ))
-        return [_line(name, flag | 0x4, None, 0, "*", letters, qualities, tags)]
-    cigar, start, letters = _aligned(rng, contigs[place.contig], place)
-    flag |= 0x10 if place.reverse else 0
+    if locus is None:
+        bases = "".join(rng.choices("ACGT", k=READ))
+        return [_line(name, flag | 0x4, None, 0, "*", bases, qualities, tags)]
+    cigar, start, bases = _aligned(rng, contigs[locus.contig], locus)
+    flag |= 0x10 if locus.reverse else 0
     split = cigar[0][0] == READ and rng.random() < 0.05
-    elsewhere = rng.randrange(200, len(contigs[place.contig]) - 1000)
+    elsewhere = rng.randrange(200, len(contigs[locus.contig]) - 1000)
     lines = []
     if split:
-        cigar = [(READ - 40, "M"), (40, "S")] if not place.reverse else [(40, "S"), (READ - 40, "M")]
-        start += 40 if place.reverse else 0
-        strand = "-" if place.reverse else "+"
-        text = f"{place.contig},{elsewhere + 1},{strand},{_text(cigar).translate(str.maketrans('MS', 'SM'))},60,0;"
+        cigar = [(READ - 40, "M"), (40, "S")] if not locus.reverse else [(40, "S"), (READ - 40, "M")]
+        start += 40 if locus.reverse else 0
+        strand = "-" if locus.reverse else "+"
+        text = f"{locus.contig},{elsewhere + 1},{strand},{_text(cigar).translate(str.maketrans('MS', 'SM'))},60,0;"
         clipped = [(n, "H" if kind == "M" else "M") for n, kind in cigar]
-        part = slice(READ - 40, READ) if not place.reverse else slice(0, 40)
-        back = f"{place.contig},{start + 1},{strand},{_text(cigar)},60,0;"
+        part = slice(READ - 40, READ) if not locus.reverse else slice(0, 40)
+        back = f"{locus.contig},{start + 1},{strand},{_text(cigar)},60,0;"
         extra = [*tags, f"SA:Z:{back}"]
-        line = _line(name, flag | 0x800, place.contig, elsewhere, _text(clipped), letters[part], qualities[part], extra)
+        line = _line(name, flag | 0x800, locus.contig, elsewhere, _text(clipped), bases[part], qualities[part], extra)
         lines.append(line)
         tags = [*tags, f"SA:Z:{text}"]
     elif rng.random() < 0.03:
-        lines.append(_line(name, flag | 0x100, place.contig, elsewhere, f"{READ}M", "*", "*", tags))
-    return [_line(name, flag, place.contig, start, _text(cigar), letters, qualities, tags), *lines]
+        lines.append(_line(name, flag | 0x100, locus.contig, elsewhere, f"{READ}M", "*", "*", tags))
+    return [_line(name, flag, locus.contig, start, _text(cigar), bases, qualities, tags), *lines]
 
 
-def _aligned(rng: random.Random, text: str, place: Place) -> tuple[list[tuple[int, str]], int, str]:
-    """CIGAR, first base, letters of the reference's strand; clipped bases and indels where chance has them."""
+def _aligned(rng: random.Random, text: str, locus: Locus) -> tuple[list[tuple[int, str]], int, str]:
+    """CIGAR, first base, bases of the reference's strand; clipped bases and indels where chance has them."""
     clip, far = (rng.choice((0,) * 8 + (1, 7)) for _ in range(2))
     middle = READ - clip - far
     core: list[tuple[int, str]] = [(middle, "M")]
@@ -190,10 +190,10 @@ def _aligned(rng: random.Random, text: str, place: Place) -> tuple[list[tuple[in
     elif shift > 0:
         core = [(30, "M"), (shift, "D"), (middle - 30, "M")]
     span = sum(n for n, kind in core if kind != "I")
-    first, last = (far, clip) if place.reverse else (clip, far)
-    start = place.base - clip - span + 1 if place.reverse else place.base + clip
-    letters = "".join(text[start - first : start - first + READ])
-    return [pair for pair in ((first, "S"), *core, (last, "S")) if pair[0]], start, letters
+    first, last = (far, clip) if locus.reverse else (clip, far)
+    start = locus.base - clip - span + 1 if locus.reverse else locus.base + clip
+    bases = "".join(text[start - first : start - first + READ])
+    return [pair for pair in ((first, "S"), *core, (last, "S")) if pair[0]], start, bases
 
 
 def _text(cigar: Sequence[tuple[int, str]]) -> str:
@@ -201,7 +201,7 @@ def _text(cigar: Sequence[tuple[int, str]]) -> str:
 
 
 def _line(
-    name: str, flag: int, contig: str | None, start: int, cigar: str, letters: str, qualities: str, tags: Sequence[str]
+    name: str, flag: int, contig: str | None, start: int, cigar: str, bases: str, qualities: str, tags: Sequence[str]
 ) -> str:
     fields = [name, str(flag), contig or "*", str(start + 1 if contig else 0), "60" if contig else "0", cigar]
-    return "\t".join([*fields, "*", "0", "0", letters, qualities, *tags])
+    return "\t".join([*fields, "*", "0", "0", bases, qualities, *tags])

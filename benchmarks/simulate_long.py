@@ -1,4 +1,4 @@
-"""Long reads with known places: pieces of a genome with a sequencer's errors. Same seed, same bytes.
+"""Long reads with known loci: pieces of a genome with a sequencer's errors. Same seed, same bytes.
 
 python benchmarks/simulate_long.py SET FOLDER      reads.fq and truth.tsv of one of SETS
 """
@@ -49,16 +49,16 @@ def with_errors(
     """A read of ``piece``. An error of mean length 1.4 counts for that many bases, so gaps are begun less often."""
     substituted, inserted, deleted = errors / (mix[0] + 1.4 * (mix[1] + mix[2])) * np.array(mix)
     kind = rng.random(len(piece))
-    letters = piece.copy()
+    sequence = piece.copy()
     changed = np.flatnonzero(kind < substituted)
-    letters[changed] = substitute(letters[changed], rng)
+    sequence[changed] = substitute(sequence[changed], rng)
     copies = np.ones(len(piece), np.int64)
     grown = np.flatnonzero((kind >= substituted) & (kind < substituted + inserted))
     copies[grown] += rng.geometric(1 / 1.4, len(grown))
     begun = np.flatnonzero((kind >= substituted + inserted) & (kind < substituted + inserted + deleted))
     for first, length in zip(begun, rng.geometric(1 / 1.4, len(begun)), strict=True):
         copies[first : first + length] = 0
-    read = np.repeat(letters, copies)
+    read = np.repeat(sequence, copies)
     new = np.ones(len(read), bool)
     starts = np.cumsum(copies) - copies
     new[starts[copies > 0]] = False
@@ -74,15 +74,15 @@ def simulate(name: str, folder: Path) -> tuple[Path, Path]:
     model = SETS[name]
     rng = np.random.default_rng(model.seed)
     contigs = {n: np.frombuffer(text, np.uint8) for n, text in read_fasta(genome(model.genome)).items()}
-    contig, letters = max(contigs.items(), key=lambda item: len(item[1]))
+    contig, sequence = max(contigs.items(), key=lambda item: len(item[1]))
     folder.mkdir(parents=True, exist_ok=True)
     part = truth.with_suffix(".part")
     made = 0
-    with reads.open("wb") as out, part.open("w") as places:
+    with reads.open("wb") as out, part.open("w") as loci:
         while made < model.reads:
             length = int(np.clip(rng.lognormal(np.log(model.median), model.sigma), 1000, 50_000))
-            begin = int(rng.integers(0, len(letters) - length))
-            piece = letters[begin : begin + length]
+            begin = int(rng.integers(0, len(sequence) - length))
+            piece = sequence[begin : begin + length]
             if (piece == ord("N")).any():
                 continue
             strand = "+-"[int(rng.integers(2))]
@@ -90,7 +90,7 @@ def simulate(name: str, folder: Path) -> tuple[Path, Path]:
             if strand == "-":
                 read = complement(read)[::-1]
             out.write(b"@r%d\n%s\n+\n%s\n" % (made, read.tobytes(), b"5" * len(read)))
-            places.write(f"r{made}\t{contig}\t{begin}\t{begin + length}\t{strand}\n")
+            loci.write(f"r{made}\t{contig}\t{begin}\t{begin + length}\t{strand}\n")
             made += 1
     part.rename(truth)
     return reads, truth

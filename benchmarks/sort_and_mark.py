@@ -1,5 +1,5 @@
-"""Pairs with duplicates to a sorted, marked and indexed BAM file: `map --sort --mark-duplicates --write-index` beside
-mapping to SAM alone, and beside `samtools fixmate -m | sort | markdup` after our SAM, after minibwa and after bwa mem.
+"""Pairs with duplicates to a sorted, marked and indexed BAM file: `map --sort --mark-duplicates --write-index` against
+mapping to SAM alone, and against `samtools fixmate -m | sort | markdup` after our SAM, after minibwa and after bwa mem.
 
     python benchmarks/sort_and_mark.py [--rounds 3] [--threads 2] [--pairs 100000] [--duplicates 0.15] [--genome chr20]
         [--reads R1 R2]

@@ -27,7 +27,7 @@ TEXTS, TEXT_LENGTH, PATTERNS = 2048, 250, 100
 
 
 def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> PairBlock:
-    """Random texts of 250 letters and patterns of 50 to 200 (or one length), mutated prefixes of some of the texts."""
+    """Random texts of 250 symbols and patterns of 50 to 200 (or one length), mutated prefixes of some of the texts."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 4, (texts, TEXT_LENGTH)).astype(np.uint8)
     lengths = [pattern_length or (50, 100, 150, 200)[k % 4] for k in range(PATTERNS)]
@@ -47,7 +47,7 @@ def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int
 
 
 def model_for(gaps: int, traceback: bool) -> GapModel:
-    """Match 5, mismatch -4, gaps 10 + 1 a further letter."""
+    """Match 5, mismatch -4, gaps 10 + 1 for each further symbol."""
     table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
     return GapModel(table, 5, gaps, 10, 1, traceback=traceback)
 

@@ -35,9 +35,9 @@ def random_bases(rng: np.random.Generator, count: int) -> NDArray[np.uint8]:
     return _MIX[rng.integers(0, len(_MIX), count, np.uint8)]
 
 
-def away(letters: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+def away(sequence: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A copy with that share of its bases drawn anew, and half the time of the other strand."""
-    copy = letters.copy()
+    copy = sequence.copy()
     at = rng.integers(0, len(copy), rng.poisson(rate * len(copy) * 4 / 3))
     copy[at] = BASES[rng.integers(0, 4, len(at))]
     return complement(copy)[::-1] if rng.random() < 0.5 else copy
@@ -52,41 +52,41 @@ def families() -> list[tuple[float, NDArray[np.uint8]]]:
 
 def contig(number: int, length: int) -> NDArray[np.uint8]:
     rng = np.random.default_rng([SEED, number])
-    letters = random_bases(rng, length)
+    sequence = random_bases(rng, length)
     for share, consensus in families():
         written = 0
         while written < share * length:
             part = consensus
             if len(part) > 3000:  # few copies are whole
                 part = part[int(len(part) * (1 - rng.beta(0.5, 3))) - 1 :]
-            written += paste(letters, away(part, rng.uniform(0.02, 0.25), rng), rng)
-    for share, least, most in ((0.03, 171, 171), (0.02, 1, 6)):
+            written += paste(sequence, away(part, rng.uniform(0.02, 0.25), rng), rng)
+    for share, minimum, maximum in ((0.03, 171, 171), (0.02, 1, 6)):
         written = 0
         while written < share * length:
-            unit = random_bases(rng, int(rng.integers(least, most + 1)))
+            unit = random_bases(rng, int(rng.integers(minimum, maximum + 1)))
             size = int(rng.exponential(100 * len(unit))) + 10 * len(unit)
-            written += paste(letters, away(np.resize(unit, size), rng.uniform(0.01, 0.2), rng), rng)
+            written += paste(sequence, away(np.resize(unit, size), rng.uniform(0.01, 0.2), rng), rng)
     written = 0
     while written < 0.04 * length:
         size = min(length // 4, int(rng.integers(10_000, 100_000)))
         start = int(rng.integers(0, length - size))
-        written += paste(letters, away(letters[start : start + size], rng.uniform(0.01, 0.05), rng), rng)
-    return letters
+        written += paste(sequence, away(sequence[start : start + size], rng.uniform(0.01, 0.05), rng), rng)
+    return sequence
 
 
-def paste(letters: NDArray[np.uint8], copy: NDArray[np.uint8], rng: np.random.Generator) -> int:
+def paste(sequence: NDArray[np.uint8], copy: NDArray[np.uint8], rng: np.random.Generator) -> int:
     """Write it somewhere; returns its length."""
-    copy = copy[: len(letters) // 2]
-    start = int(rng.integers(0, len(letters) - len(copy)))
-    letters[start : start + len(copy)] = copy
+    copy = copy[: len(sequence) // 2]
+    start = int(rng.integers(0, len(sequence) - len(copy)))
+    sequence[start : start + len(copy)] = copy
     return len(copy)
 
 
 def fasta_of(number: int, length: int) -> bytes:
-    letters = contig(number, length)
+    sequence = contig(number, length)
     lines = np.full((length // LINE, LINE + 1), ord("\n"), np.uint8)
-    lines[:, :LINE] = letters[: length // LINE * LINE].reshape(-1, LINE)
-    rest = letters[length // LINE * LINE :].tobytes()
+    lines[:, :LINE] = sequence[: length // LINE * LINE].reshape(-1, LINE)
+    rest = sequence[length // LINE * LINE :].tobytes()
     return b">synthetic%d\n" % (number + 1) + lines.tobytes() + (rest + b"\n" if rest else b"")
 
 

@@ -74,7 +74,7 @@ def check(name: str, threads: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory(dir=data.folder()) as scratch:
         files = {key: Path(scratch) / f"{key}.{key}" for key in ("sam", "bam", "cram", "out")}
         files |= {"sorted": Path(scratch) / "sorted.bam", "fasta": Path(scratch) / "reference.fa"}
-        files["fasta"].write_bytes(fasta.read_bytes())  # samtools puts its index beside it
+        files["fasta"].write_bytes(fasta.read_bytes())  # samtools puts its index next to it
         for key, options in (
             ("sam", ""),
             ("bam", ""),

@@ -30,7 +30,7 @@ SEED = 11
 
 @dataclass(frozen=True)
 class Variant:
-    """0-based position of the first letter of ``before``, which becomes ``after``; on both haplotypes or the first."""
+    """0-based position of the first base of ``before``, which becomes ``after``; on both haplotypes or the first."""
 
     position: int
     before: str
@@ -52,7 +52,7 @@ def plant(chromosome: str, rng: np.random.Generator, begin: int = BEGIN, end: in
         size = int(min(LONGEST_INDEL, rng.geometric(0.25)))
         inserted = "".join(rng.choice(list("ACGT"), size))
         if i < SNPS:
-            before, after = base, str(rng.choice([letter for letter in "ACGT" if letter != base]))
+            before, after = base, str(rng.choice([symbol for symbol in "ACGT" if symbol != base]))
         elif i % 2:
             before, after = base, base + inserted
         else:

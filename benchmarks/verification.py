@@ -1,12 +1,12 @@
-"""The verification loop alone, one thread, beside edlib: 100-bp queries against 140-bp windows, k = 20.
+"""The verification loop alone, one thread, against edlib: 100-bp queries against 140-bp windows, k = 20.
 
     python benchmarks/verification.py [--pairs 100000] [--rounds 5]
 
 edlib is called once a pair through its Python package. A call costs time whatever it aligns; that cost is measured on
-one-letter inputs, and figures are given with it (what a Python program gets) and with it taken off (the loop alone, in
-edlib's favour: the one-letter calls do a little alignment too). Ours is one call for all pairs, its packing of the
+one-base inputs, and figures are given with it (what a Python program gets) and with it taken off (the loop alone, in
+edlib's favour: the one-base calls do a little alignment too). Ours is one call for all pairs, its packing of the
 queries included. Distance and end alone (edlib's task "distance"; what `map` asks of every candidate) and with the
-start as well (edlib's task "locations"; what `verify` prints) are timed each beside its like. Distances are compared.
+start as well (edlib's task "locations"; what `verify` prints) are timed each against its like. Distances are compared.
 Seconds are of the thread's own computing, so that what else the machine does disturbs little.
 
 Windows of two kinds: "near" hold the query with 0 to 20 edits, as a mapper's good candidates do; "random" do not hold
@@ -35,9 +35,9 @@ from gpualign.verify.cpu import MODES
 QUERY, WINDOW, K = 100, 140, 20
 
 
-def mutate(letters: str, edits: int, rng: random.Random) -> str:
-    """The letters after so many random substitutions, insertions and deletions."""
-    changed = list(letters)
+def mutate(bases: str, edits: int, rng: random.Random) -> str:
+    """The bases after so many random substitutions, insertions and deletions."""
+    changed = list(bases)
     for _ in range(edits):
         at = rng.randrange(len(changed))
         kind = rng.random()
@@ -64,7 +64,7 @@ def make_pairs(count: int, near: bool, seed: int) -> tuple[list[str], list[str]]
 
 
 class Ours:
-    """The windows packed one behind the other as a reference; the native loop in the calling thread."""
+    """The windows packed one after another as a reference; the native loop in the calling thread."""
 
     def __init__(self, queries: list[str], windows: list[str], starts: bool) -> None:
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verify command as a user runs it, and its CPU kernel beside edlib on one core.
+"""The verify command as a user runs it, and its CPU kernel against edlib on one core.
 
 The command: reads with 20 candidates each, TSV in, TSV out, on each device asked for, with the report's bytes, kernel
 and copy seconds. The core: pairs per second of the native call and of edlib, in turns on the same pairs.
@@ -28,21 +28,21 @@ from gpualign.verify.cpu import MODES, VerifyPairs, verify_on_cpu
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 CANDIDATES, READ, WINDOW = 20, 100, 140
-#: query length, window, limit of the rows beside edlib
+#: query length, window, limit of the rows against edlib
 CORE_ROWS = ((100, 140, 20), (150, 190, 15), (250, 274, 12), (1000, 1200, 50))
 
 
-def write_part(folder: str, part: int, first: int, count: int, letters: bytes) -> tuple[str, str]:
-    """Reads and candidates of one part; a read's first candidate is its own place."""
+def write_part(folder: str, part: int, first: int, count: int, sequence: bytes) -> tuple[str, str]:
+    """Reads and candidates of one part; a read's first candidate is its own locus."""
     rng = np.random.default_rng(part)
-    places = rng.integers(0, len(letters) - WINDOW, count)
-    others = rng.integers(0, len(letters) - WINDOW, (count, CANDIDATES))
-    others[:, 0] = places
+    loci = rng.integers(0, len(sequence) - WINDOW, count)
+    others = rng.integers(0, len(sequence) - WINDOW, (count, CANDIDATES))
+    others[:, 0] = loci
     reads, candidates = Path(folder) / f"reads{part}", Path(folder) / f"candidates{part}"
     with open(reads, "wb") as out:
         for i in range(count):
-            read = bytearray(letters[places[i] + 20 : places[i] + 20 + READ])
-            read[int(places[i]) % READ] = 65
+            read = bytearray(sequence[loci[i] + 20 : loci[i] + 20 + READ])
+            read[int(loci[i]) % READ] = 65
             out.write(b">read%d\n%s\n" % (first + i, bytes(read)))
     with open(candidates, "w") as text:
         for i in range(count):
@@ -52,14 +52,14 @@ def write_part(folder: str, part: int, first: int, count: int, letters: bytes) -
 
 
 def make_input(folder: Path, reads: int, bases: int) -> None:
-    letters = LETTERS[np.random.default_rng(0).integers(0, 4, bases, dtype=np.uint8)].tobytes()
-    (folder / "ref.fa").write_bytes(b">random\n" + letters + b"\n")
+    sequence = LETTERS[np.random.default_rng(0).integers(0, 4, bases, dtype=np.uint8)].tobytes()
+    (folder / "ref.fa").write_bytes(b">random\n" + sequence + b"\n")
     parts = available_cores()
     borders = np.linspace(0, reads, parts + 1).astype(int)
     with ProcessPoolExecutor(parts) as pool:
         jobs = [
             pool.submit(
-                write_part, str(folder), part, int(borders[part]), int(borders[part + 1] - borders[part]), letters
+                write_part, str(folder), part, int(borders[part]), int(borders[part + 1] - borders[part]), sequence
             )
             for part in range(parts)
         ]
@@ -84,33 +84,33 @@ def run_command(folder: Path, device: str) -> dict[str, Any]:
 
 
 def core_rows(repeats: int = 3) -> list[dict[str, Any]]:
-    """One thread: gpualign and edlib in turns; half of the pairs are true places, 20 candidates a query."""
+    """One thread: gpualign and edlib in turns; half of the pairs are true loci, 20 candidates a query."""
     import edlib
 
     rng = np.random.default_rng(2)
-    letters = LETTERS[rng.integers(0, 4, 1 << 22, dtype=np.uint8)]
+    sequence = LETTERS[rng.integers(0, 4, 1 << 22, dtype=np.uint8)]
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    packer.append(sequence)
+    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
     table = []
     for length, window, limit in CORE_ROWS:
         count = 20 * int(2e6 / length)
-        places = rng.integers(0, len(letters) - window, count // CANDIDATES)
+        loci = rng.integers(0, len(sequence) - window, count // CANDIDATES)
         inset = (window - length) // 2
-        bases = np.concatenate([letters[at + inset : at + inset + length] for at in places])
+        bases = np.concatenate([sequence[at + inset : at + inset + length] for at in loci])
         changed = rng.random(len(bases)) < 0.02
         bases[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
-        query = np.repeat(np.arange(len(places), dtype=np.int32), CANDIDATES)
-        begin = rng.integers(0, len(letters) - window, len(query)).astype(np.uint32)
-        begin[::CANDIDATES] = places
-        offsets = np.arange(len(places) + 1, dtype=np.int64) * length
-        limits = np.full(len(places), limit, np.int32)
+        query = np.repeat(np.arange(len(loci), dtype=np.int32), CANDIDATES)
+        begin = rng.integers(0, len(sequence) - window, len(query)).astype(np.uint32)
+        begin[::CANDIDATES] = loci
+        offsets = np.arange(len(loci) + 1, dtype=np.int64) * length
+        limits = np.full(len(loci), limit, np.int32)
         strand = np.zeros(len(query), np.uint8)
         end = (begin + window).astype(np.uint32)
         pairs = VerifyPairs(reference, bases, offsets, limits, query, begin, end, strand, MODES["infix"])
         few = 2000 if length < 500 else 400
         texts = [
-            (bases[offsets[q] : offsets[q + 1]].tobytes().decode(), letters[b : b + window].tobytes().decode())
+            (bases[offsets[q] : offsets[q + 1]].tobytes().decode(), sequence[b : b + window].tobytes().decode())
             for q, b in zip(query[:few].tolist(), begin[:few].tolist(), strict=True)
         ]
         ours, theirs = [], []
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=1_000_000)
     parser.add_argument("--bases", type=int, default=1 << 26, help="of the reference")
     parser.add_argument("--devices", default="cpu", help="what to give --device, separated by spaces")
-    parser.add_argument("--no-core", action="store_true", help="leave out the rows beside edlib")
+    parser.add_argument("--no-core", action="store_true", help="leave out the comparison with edlib")
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
     if not arguments.no_core:

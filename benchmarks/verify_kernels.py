@@ -57,32 +57,32 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def random_reference(rng: np.random.Generator, bases: int) -> tuple[Reference, np.ndarray]:
-    letters = LETTERS[rng.integers(0, 4, bases, dtype=np.uint8)]
+    sequence = LETTERS[rng.integers(0, 4, bases, dtype=np.uint8)]
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    return Reference(["random"], np.array([0, bases], np.int64), *packer.finish()), letters
+    packer.append(sequence)
+    return Reference(["random"], np.array([0, bases], np.int64), *packer.finish()), sequence
 
 
 def make_pairs(
     rng: np.random.Generator,
     reference: Reference,
-    letters: np.ndarray,
+    sequence: np.ndarray,
     work: tuple[int, int, int],
     limit: int,
     true_share: float,
 ) -> VerifyPairs:
-    """Queries with 2 % substitutions; a ``true_share`` of the candidates is the query's own place."""
+    """Queries with 2 % substitutions; a ``true_share`` of the candidates is the query's own locus."""
     length, window, count = work
     queries = max(1, count // CANDIDATES_PER_QUERY)
-    places = rng.integers(0, len(letters) - window, queries)
+    loci = rng.integers(0, len(sequence) - window, queries)
     inset = (window - length) // 2
-    bases = np.concatenate([letters[place + inset : place + inset + length] for place in places])
+    bases = np.concatenate([sequence[locus + inset : locus + inset + length] for locus in loci])
     changed = rng.random(len(bases)) < 0.02
     bases[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
     query = np.repeat(np.arange(queries, dtype=np.int32), CANDIDATES_PER_QUERY)[:count]
-    begin = rng.integers(0, len(letters) - window, len(query))
+    begin = rng.integers(0, len(sequence) - window, len(query))
     true = rng.random(len(query)) < true_share
-    begin[true] = places[query[true]]
+    begin[true] = loci[query[true]]
     return VerifyPairs(
         reference,
         bases,
@@ -164,7 +164,7 @@ def row(device: Device, pairs: VerifyPairs, work: Work, label: str) -> dict[str,
     }
 
 
-def check_with_edlib(device: Device, pairs: VerifyPairs, letters: np.ndarray, sample: int) -> dict[str, int]:
+def check_with_edlib(device: Device, pairs: VerifyPairs, sequence: np.ndarray, sample: int) -> dict[str, int]:
     """Compare a sample with edlib, distance and end."""
     import edlib
 
@@ -178,7 +178,7 @@ def check_with_edlib(device: Device, pairs: VerifyPairs, letters: np.ndarray, sa
     for pair in chosen:
         q = pairs.query[pair]
         query = pairs.bases[pairs.offsets[q] : pairs.offsets[q + 1]].tobytes()
-        text = letters[pairs.begin[pair] : pairs.end[pair]].tobytes()
+        text = sequence[pairs.begin[pair] : pairs.end[pair]].tobytes()
         result = edlib.align(query, text, mode="HW", task="distance")
         distance, end = result["editDistance"], result["locations"][0][1] + 1
         got = int(measured["distances"][position[pair]]), int(measured["ends"][position[pair]])
@@ -188,7 +188,7 @@ def check_with_edlib(device: Device, pairs: VerifyPairs, letters: np.ndarray, sa
 
 
 def sweep(
-    device: Device, rng: np.random.Generator, reference: Reference, letters: np.ndarray, lengths: list[int]
+    device: Device, rng: np.random.Generator, reference: Reference, sequence: np.ndarray, lengths: list[int]
 ) -> list[dict[str, Any]]:
     """The ablation: for each length all numbers of lanes a pair, with the words that this takes."""
     table = []
@@ -196,16 +196,16 @@ def sweep(
     pairs, last = None, None
     for work, shape in ablation(lengths):
         if pairs is None or work != last:
-            pairs, last = make_pairs(rng, reference, letters, work, work[0], 0.05), work
+            pairs, last = make_pairs(rng, reference, sequence, work, work[0], 0.05), work
         _use_only(shape)
         table.append(row(device, pairs, work, "ablation") | {"lanes": shape.lanes, "words": shape.words})
     work = (100, 140, 10_000_000)
-    pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
+    pairs = make_pairs(rng, reference, sequence, work, work[0], 0.05)
     for blocks in (1, 10, 12, 16):
         _use_only(tuning.VerifyShape(1, 4, blocks))
         table.append(row(device, pairs, work, "ablation") | {"lanes": 1, "words": 4, "blocks": blocks})
     work = (10_000, 12_000, 8_000)
-    pairs = make_pairs(rng, reference, letters, work, work[0], 0.05)
+    pairs = make_pairs(rng, reference, sequence, work, work[0], 0.05)
     for lanes, words in LONG_SHAPES:
         _use_only(tuning.VerifyShape(lanes, words))
         table.append(row(device, pairs, work, "ablation") | {"lanes": lanes, "words": words})
@@ -214,7 +214,7 @@ def sweep(
 
 
 def band_rows(
-    device: Device, rng: np.random.Generator, reference: Reference, letters: np.ndarray, arguments: argparse.Namespace
+    device: Device, rng: np.random.Generator, reference: Reference, sequence: np.ndarray, arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """The same pairs with a limit of 5 %, in the band's kernel and in the full columns' (without a limit)."""
     table = []
@@ -223,12 +223,12 @@ def band_rows(
         limit = length // 20
         work = (length, length + 2 * limit, max(1000, int(count * arguments.scale)))
         for true_share in (0.05, 1.0):
-            pairs = make_pairs(rng, reference, letters, work, limit, true_share)
+            pairs = make_pairs(rng, reference, sequence, work, limit, true_share)
             tuning.VERIFY_BAND_SHARE = 10.0
             band = row(device, pairs, work, "band")
             words = plan(pairs).groups[0].band
             if length == 250:
-                print("compared with edlib:", check_with_edlib(device, pairs, letters, arguments.sample // 5))
+                print("compared with edlib:", check_with_edlib(device, pairs, sequence, arguments.sample // 5))
             tuning.VERIFY_BAND_SHARE = 0.0
             object.__setattr__(pairs, "limits", np.full_like(pairs.limits, length))
             full = row(device, pairs, work, "full columns")
@@ -294,11 +294,11 @@ def counters(lengths: list[int]) -> list[dict[str, float]]:
 
 def launch_only(device: Device, rng: np.random.Generator, lengths: list[int]) -> None:
     """One launch of each line of the ablation, for :func:`counters`."""
-    reference, letters = random_reference(rng, 1 << 22)
+    reference, sequence = random_reference(rng, 1 << 22)
     for work, shape in ablation(lengths):
         _use_only(shape)
         work = (work[0], work[1], PROFILED_PAIRS)
-        time_verify(device, make_pairs(rng, reference, letters, work, work[0], 0.05), repeats=0)
+        time_verify(device, make_pairs(rng, reference, sequence, work, work[0], 0.05), repeats=0)
 
 
 def ablation(lengths: list[int]) -> Iterator[tuple[Work, tuning.VerifyShape]]:
@@ -310,15 +310,15 @@ def ablation(lengths: list[int]) -> Iterator[tuple[Work, tuning.VerifyShape]]:
                 yield work, tuning.VerifyShape(lanes, words)
 
 
-def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Reference, letters: np.ndarray) -> Any:
-    """Batches through the runner with two slots: how much of the copying hides behind kernels (starts included)."""
+def stream_rows(device_info: DeviceInfo, rng: np.random.Generator, reference: Reference, sequence: np.ndarray) -> Any:
+    """Batches through the runner with two slots: how much of the copying is hidden by kernels (starts included)."""
     table = []
     for length, window, count, batches in (
         (100, 140, 1_000_000, 24),
         (250, 300, 500_000, 24),
         (1000, 1200, 200_000, 24),
     ):
-        pairs = planned(make_pairs(rng, reference, letters, (length, window, count), length // 5, 0.05))
+        pairs = planned(make_pairs(rng, reference, sequence, (length, window, count), length // 5, 0.05))
         with CudaBackend([device_info]) as backend:
             list(backend.run([pairs] * STAGE.slots, STAGE))  # the reference goes to the device, the buffers grow
             device = backend.devices[0]
@@ -358,12 +358,12 @@ def main() -> None:
     if arguments.counters:
         record("verify-counters", counted(LENGTHS))
         return
-    reference, letters = random_reference(rng, 1 << 26)
+    reference, sequence = random_reference(rng, 1 << 26)
     if arguments.streams:
-        record("verify-streams", stream_rows(list_devices()[0], rng, reference, letters))
+        record("verify-streams", stream_rows(list_devices()[0], rng, reference, sequence))
         return
     shapes = {tuning.verify_shape(work[0]) for work in WORK}
-    blocks = [tuning.VerifyShape(1, 4, most) for most in (1, 10, 12, 16)]
+    blocks = [tuning.VerifyShape(1, 4, maximum) for maximum in (1, 10, 12, 16)]
     shapes |= set(blocks)
     if not arguments.no_sweep:
         shapes |= {shape for _, shape in ablation(LENGTHS)}
@@ -372,18 +372,18 @@ def main() -> None:
         results: dict[str, Any] = {"compile_s": round(compile_all(device, shapes), 2), "rows": []}
         for work in WORK:
             work = (work[0], work[1], max(1000, int(work[2] * arguments.scale)))
-            full = make_pairs(rng, reference, letters, work, work[0], 0.05)
+            full = make_pairs(rng, reference, sequence, work, work[0], 0.05)
             results["rows"].append(row(device, full, work, "full columns"))
             print(results["rows"][-1], flush=True)
             if work[0] == 100:
-                results["sample"] = check_with_edlib(device, full, letters, arguments.sample)
+                results["sample"] = check_with_edlib(device, full, sequence, arguments.sample)
                 print("compared with edlib:", results["sample"], flush=True)
-            limited = make_pairs(rng, reference, letters, work, work[0] // 5, 0.05)
+            limited = make_pairs(rng, reference, sequence, work, work[0] // 5, 0.05)
             results["rows"].append(row(device, limited, work, "limit 0.2"))
             print(results["rows"][-1], flush=True)
-        results["band"] = band_rows(device, rng, reference, letters, arguments)
+        results["band"] = band_rows(device, rng, reference, sequence, arguments)
         if not arguments.no_sweep:
-            results["ablation"] = sweep(device, rng, reference, letters, LENGTHS)
+            results["ablation"] = sweep(device, rng, reference, sequence, LENGTHS)
             for line in results["ablation"]:
                 print(
                     {

@@ -13,16 +13,16 @@ extern "C" __global__ void __launch_bounds__(kThreads) set_tasks(const __grid_co
 
 // Where each block goes; one block of threads.
 extern "C" __global__ void __launch_bounds__(1024) place_blocks(const __grid_constant__ BgzfBatch batch) {
-    uint64_t place = *batch.out_bytes;
+    uint64_t index = *batch.out_bytes;
     for (uint32_t first = 0; first < batch.count; first += blockDim.x) {
         const uint32_t i = first + threadIdx.x;
         uint64_t total;
         const uint64_t before = sum_before_in_block(i < batch.count ? bgzf_bytes(batch, i) : 0, total);
-        if (i < batch.count) batch.places[i] = place + before;
-        place += total;
+        if (i < batch.count) batch.block_offsets[i] = index + before;
+        index += total;
     }
     __syncthreads();
-    if (threadIdx.x == 0) *batch.out_bytes = place;
+    if (threadIdx.x == 0) *batch.out_bytes = index;
 }
 
 // The checksum of a text, of which each thread of a block has some; on all of them.

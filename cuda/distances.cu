@@ -173,7 +173,7 @@ extern "C" __global__ void mark_symbols(const uint8_t* symbols, int64_t count, u
         if (seen[i]) used[i] = 1;
 }
 
-// Interleaves the targets of one warp each; symbols become their codes, `absent` behind the end.
+// Interleaves the targets of one warp each; symbols become their codes, `absent` after the end.
 extern "C" __global__ void interleave(const uint8_t* symbols, const int64_t* offsets, const int32_t* order, const uint8_t* table,
                                       const uint32_t* start, int32_t count, uint32_t absent, uint4* text) {
     const uint32_t warp = blockIdx.x, total = start[warp + 1] - start[warp];
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(128)
     extern __shared__ uint4 shared[];
     uint32_t* profile = reinterpret_cast<uint32_t*>(shared);
     const Texts texts{text, start, target_order, target_offsets, targets};
-    const int32_t place = first + int32_t(blockIdx.x), query = query_order[place];
+    const int32_t index = first + int32_t(blockIdx.x), query = query_order[index];
     const uint8_t* symbols = queries + query_offsets[query];
     const int32_t n = int32_t(query_offsets[query + 1] - query_offsets[query]);
     const int32_t strips = max(1, (n + 32 * WORDS - 1) / (32 * WORDS));

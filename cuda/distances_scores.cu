@@ -26,7 +26,7 @@ extern "C" __global__ void enumerate_pairs(const int32_t* query_order, const int
 
 // Scores in the order of targets by their numbers. An empty target has of_query, an empty query of_target, what all symbols of
 // the other in one gap cost; by number.
-extern "C" __global__ void place_scores(const int32_t* scores, const int32_t* query_order, const int64_t* query_offsets,
+extern "C" __global__ void scatter_scores(const int32_t* scores, const int32_t* query_order, const int64_t* query_offsets,
                                         const int32_t* target_order, const int64_t* target_offsets, const int32_t* of_query,
                                         const int32_t* of_target, int32_t* matrix, int32_t rows, int32_t columns, int32_t first) {
     const int32_t row = int32_t(blockIdx.y);

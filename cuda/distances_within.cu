@@ -49,7 +49,7 @@ __device__ __forceinline__ int32_t distance_within(const Bits* rows, int codes, 
     nw::BandColumn<Bits, 1> column;
     column.start(kTop - above);
     const Bits* row = rows + above * codes;
-    const int32_t most = limit + nw::edit_slack(band, n, m);
+    const int32_t maximum = limit + nw::edit_slack(band, n, m);
     int32_t value = above;
     const int32_t length = wanted ? m : 0;
     uint4 next = length ? text[0] : uint4{};
@@ -79,28 +79,28 @@ __device__ __forceinline__ int32_t distance_within(const Bits* rows, int codes, 
         }
         value += count - count_bits(free_steps);
         j += count;
-        if (__all_sync(__activemask(), value > most)) return -1;  // threads that leave alone save nothing
+        if (__all_sync(__activemask(), value > maximum)) return -1;  // threads that leave alone save nothing
     }
     if (!wanted) return -1;
     // from the lowest diagonal, in row m + above, up to row n; bit b stands for row m + 1 + above - top + b
     const int32_t lowest = n - m + kTop - above;
-    const Bits behind = lowest >= kTop ? 0 : ((Bits(1) << kTop) - 1) & ~((Bits(1) << lowest) - 1);
-    value += count_bits(column.vn[0] & behind) - count_bits(column.vp[0] & behind);
+    const Bits after = lowest >= kTop ? 0 : ((Bits(1) << kTop) - 1) & ~((Bits(1) << lowest) - 1);
+    value += count_bits(column.vn[0] & after) - count_bits(column.vp[0] & after);
     return value <= limit ? value : -1;
 }
 
-// Queries query_order[first + blockIdx.x] against the targets of places [from[blockIdx.x], to[blockIdx.x]), which may be
+// Queries query_order[first + blockIdx.x] against the targets numbered [from[blockIdx.x], to[blockIdx.x]), which may be
 // within the limit by their lengths. found: (smaller << 32 | larger) with `half`, else (query << 32 | target); found_count
-// goes on beyond `most`.
+// goes on beyond `maximum`.
 extern "C" __global__ void __launch_bounds__(256)
     distances_within(const uint8_t* queries, const int64_t* query_offsets, const int32_t* query_order, const uint8_t* table,
                      const uint4* text, const uint32_t* start, const int32_t* target_order, const int64_t* target_offsets,
                      const int32_t* limits, const int32_t* from, const int32_t* to, uint64_t* found, int32_t* values,
-                     unsigned long long* found_count, uint64_t most, int32_t first, int32_t codes, int32_t columns,
+                     unsigned long long* found_count, uint64_t maximum, int32_t first, int32_t codes, int32_t columns,
                      int32_t with_itself) {
     extern __shared__ uint4 shared[];
     Bits* rows = reinterpret_cast<Bits*>(shared);
-    const int32_t place = first + int32_t(blockIdx.x), query = query_order[place];
+    const int32_t index = first + int32_t(blockIdx.x), query = query_order[index];
     const int32_t begin = from[blockIdx.x] / kBandThreads * kBandThreads, end = to[blockIdx.x];
     const int32_t n = int32_t(query_offsets[query + 1] - query_offsets[query]);
     if (begin + int32_t(blockIdx.y) * kBandThreads >= end) return;
@@ -118,50 +118,50 @@ extern "C" __global__ void __launch_bounds__(256)
         unsigned long long slot = 0;
         if (threadIdx.x % kWarp == 0) slot = atomicAdd(found_count, (unsigned long long)__popc(mask));
         slot = __shfl_sync(0xffffffffu, slot, 0) + __popc(mask & ((1u << threadIdx.x % kWarp) - 1));
-        if (!kept || slot >= most) continue;
+        if (!kept || slot >= maximum) continue;
         const bool swap = with_itself && target < query;
         found[slot] = uint64_t(uint32_t(swap ? target : query)) << 32 | uint32_t(swap ? query : target);
         values[slot] = value;
     }
 }
 
-// Values of a matrix (rows, columns) that are at least `least`, as a list like that of distances_within; row r is query number
-// query_order[first + r]. With `half` those behind the diagonal, by number.
+// Values of a matrix (rows, columns) that are at least `minimum`, as a list like that of distances_within; row r is query number
+// query_order[first + r]. With `half` only those beyond the diagonal, by number.
 extern "C" __global__ void collect_values(const int32_t* matrix, const int32_t* query_order, uint64_t* found, int32_t* values,
-                                          unsigned long long* found_count, uint64_t most, int64_t columns, int32_t first,
-                                          int32_t with_itself, int32_t half, int32_t least) {
+                                          unsigned long long* found_count, uint64_t maximum, int64_t columns, int32_t first,
+                                          int32_t with_itself, int32_t half, int32_t minimum) {
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
     const int32_t* row = matrix + int64_t(blockIdx.x) * columns;
     for (int64_t base = int64_t(blockIdx.y) * blockDim.x; base < columns; base += int64_t(gridDim.y) * blockDim.x) {
         const int64_t target = base + threadIdx.x;
         const bool there = target < columns && !(with_itself && target == query) && !(half && target < query);
         const int32_t value = there ? row[target] : 0;
-        const bool kept = there && value >= least;
+        const bool kept = there && value >= minimum;
         const uint32_t mask = __ballot_sync(0xffffffffu, kept);
         if (!mask) continue;
         unsigned long long slot = 0;
         if (threadIdx.x % kWarp == 0) slot = atomicAdd(found_count, (unsigned long long)__popc(mask));
         slot = __shfl_sync(0xffffffffu, slot, 0) + __popc(mask & ((1u << threadIdx.x % kWarp) - 1));
-        if (!kept || slot >= most) continue;
+        if (!kept || slot >= maximum) continue;
         found[slot] = uint64_t(uint32_t(query)) << 32 | uint32_t(target);
         values[slot] = value;
     }
 }
 
-// The best `most` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer. Values
-// below `least` do not count. One block a row; each round finds the next best.
+// The best `maximum` of each row, by value (`largest`: the largest first) and then by number; -1 where there are fewer. Values
+// below `minimum` do not count. One block a row; each round finds the next best.
 extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_order, int32_t* best_targets, int32_t* best_values,
-                                   int64_t columns, int32_t first, int32_t most, int32_t with_itself, int32_t least,
+                                   int64_t columns, int32_t first, int32_t maximum, int32_t with_itself, int32_t minimum,
                                    int32_t largest) {
     __shared__ uint64_t warps[32];
     const int32_t query = query_order[first + int32_t(blockIdx.x)];
     const int32_t* row = matrix + int64_t(blockIdx.x) * columns;
     uint64_t last = 0;  // keys are larger
-    for (int32_t i = 0; i < most; i++) {
+    for (int32_t i = 0; i < maximum; i++) {
         uint64_t best = ~uint64_t(0);
         for (int64_t t = threadIdx.x; t < columns; t += blockDim.x) {
             const int32_t value = row[t];
-            if (value < least || (with_itself && t == query)) continue;
+            if (value < minimum || (with_itself && t == query)) continue;
             const uint32_t rank = uint32_t(largest ? -value : value) ^ 0x80000000u;
             const uint64_t key = (uint64_t(rank) << 32 | uint32_t(t)) + 1;
             if (key > last && key < best) best = key;
@@ -177,8 +177,8 @@ extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_o
         if (threadIdx.x == 0) {
             const bool there = best != ~uint64_t(0);
             const int32_t rank = int32_t(uint32_t((best - 1) >> 32) ^ 0x80000000u);
-            best_targets[int64_t(blockIdx.x) * most + i] = there ? int32_t(uint32_t(best - 1)) : -1;
-            best_values[int64_t(blockIdx.x) * most + i] = there ? (largest ? -rank : rank) : -1;
+            best_targets[int64_t(blockIdx.x) * maximum + i] = there ? int32_t(uint32_t(best - 1)) : -1;
+            best_values[int64_t(blockIdx.x) * maximum + i] = there ? (largest ? -rank : rank) : -1;
         }
         last = best == ~uint64_t(0) ? last : best;
         if (best == ~uint64_t(0)) last = ~uint64_t(0);

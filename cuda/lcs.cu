@@ -37,8 +37,8 @@ struct LcsBatch {
     const uint4* text;            // codes; chunk c of subject s of warp w at warp_start[w] + c * subjects a warp + s
     const uint32_t* warp_start;   // in chunks
     const uint32_t* warp_chunks;  // chunks of the warp's longest subject
-    uint16_t* carries;            // at the index of the text's chunk, or with LANES > 1 further behind (see below)
-    const uint32_t* order;        // place in the batch of each sorted subject
+    uint16_t* carries;            // at the index of the text's chunk, or with LANES > 1 further back (see below)
+    const uint32_t* order;        // index in the batch of each sorted subject
     int32_t* lengths;             // result, in the batch's order
     uint32_t subjects;
 };
@@ -210,9 +210,9 @@ extern "C" __global__ void lcs_encode(const uint32_t* bases, const int64_t* offs
     const uint32_t warp = blockIdx.x, total = warp_chunks[warp] * width;
     for (uint32_t i = threadIdx.x; i < total; i += blockDim.x) {
         const uint32_t subject = warp * width + i % width;
-        const uint32_t place = subject < subjects ? order[subject] : 0;
-        const int64_t begin = offsets[place] + int64_t(i / width) * chunk;
-        const int64_t end = subject < subjects ? offsets[place + 1] : 0;
+        const uint32_t index = subject < subjects ? order[subject] : 0;
+        const int64_t begin = offsets[index] + int64_t(i / width) * chunk;
+        const int64_t end = subject < subjects ? offsets[index + 1] : 0;
         const int count = end - begin >= chunk ? chunk : end > begin ? int(end - begin) : 0;
         uint32_t packed[4] = {};
         uint32_t low = count ? bases[begin / 4] : 0;

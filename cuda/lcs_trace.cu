@@ -2,10 +2,10 @@
 #include "algo/lcs/trace.hpp"
 #include "device/warp.cuh"
 
-// Beside what LcsTraceTask says:
-//   offsets   of the subjects' letters in `bases`
+// Besides what LcsTraceTask says:
+//   offsets   of the subjects' symbols in `bases`
 //   blocks    of each subject's memory, in started 32 symbols
-//   ends      of the subsequences in `text`: as many letters are written as the lengths are long
+//   ends      of the subsequences in `text`: as many symbols are written as the lengths say
 //   counts    lengths found
 extern "C" __global__ void __launch_bounds__(32)
     lcs_trace(const gpualign::LcsFour* masks, const uint8_t* code, const uint8_t* query, const uint8_t* bases,

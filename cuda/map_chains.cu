@@ -21,7 +21,7 @@ using namespace gpualign;
 
 namespace {
 
-// The next `n` of what warps take by turns.
+// The next `n` of what warps take in turn.
 __device__ uint32_t take_next(const Warp& group, uint32_t* next, uint32_t n) {
     return group.from(group.lane() == 0 ? atomicAdd(next, n) : 0u, 0);
 }
@@ -46,7 +46,7 @@ __device__ void align_narrow(const ChainLaunch& launch) {
     constexpr int32_t kRows = 256;
     constexpr uint64_t kCodes = (Aligner::Layout::code_bytes(kRows, Band) + 15) / 16 * 16;
     __shared__ uint8_t codes[4 * kParts * kCodes];
-    if (lacks_room(launch.batch)) return;
+    if (overflowed(launch.batch)) return;
     const Warp warp;
     const Part part;
     const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
@@ -91,7 +91,7 @@ __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch,
     for (uint32_t turn = next(); turn < turns; turn = next()) {
         const uint32_t mine = Warp().lane() * turns + turn;
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
-        const bool wanted = bytes > launch.least_bytes && bytes <= launch.most_bytes && !tasks.items[mine].operations;
+        const bool wanted = bytes > launch.min_bytes && bytes <= launch.max_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
         group.sync();  // all have seen what is done
         for (; fit; fit &= fit - 1) align(tasks.items[first_lane(fit) * turns + turn]);
@@ -116,7 +116,7 @@ template <uint32_t Lanes>
 __device__ void align_by_block(const ChainLaunch& launch) {
     __shared__ BlockExchange<Lanes> exchange;
     ExchangingBlock<Lanes> group(exchange);
-    if (__syncthreads_or(lacks_room(launch.batch))) return;
+    if (__syncthreads_or(overflowed(launch.batch))) return;
     const auto next = [&] { return group.from(group.lane() == 0 ? atomicAdd(launch.next, 1u) : 0u, 0); };
     for_each_of_class(group, launch, next, [&](BandTask& task) {
         align_whole(group, launch, task, blockIdx.x, [&](auto& aligner, const BandEnd& end) {
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(128) align_in_32(const __grid_const
 }
 
 extern "C" __global__ void __launch_bounds__(128) align_stretches(const __grid_constant__ ChainLaunch launch) {
-    if (lacks_room(launch.batch)) return;
+    if (overflowed(launch.batch)) return;
     const Warp group;
     const uint32_t warp = warp_number();
     for_each_of_class(group, launch, [&] { return take_next(group, launch.next, 1); }, [&](BandTask& task) {
@@ -167,18 +167,18 @@ extern "C" __global__ void __launch_bounds__(WIDEST_LANES) align_widest(const __
 }
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {
-    if (lacks_room(launch.batch)) return;
+    if (overflowed(launch.batch)) return;
     one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { cut_chain(launch.batch, c); });
 }
 
 extern "C" __global__ void finish_chains(const __grid_constant__ ChainLaunch launch) {
-    if (lacks_room(launch.batch)) return;
+    if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
     one_lane_each(*launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
 }
 
 extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch launch) {
-    if (lacks_room(launch.batch)) return;
+    if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
     one_lane_each(launch.batch.reads, [&](uint32_t r) {
         report_read(launch.batch, r);

@@ -1,9 +1,9 @@
 // Maximal exact matches. A warp takes a tile of TILE query starts: it hashes the k-mers of their windows, slides the minimum
 // over them, which gives the canonical seeds, looks these up and tests their hits, 32 at a time over seed borders and only
 // those on the right strand, so that a frequent seed keeps all lanes busy. `mems_count` counts a tile's matches and, while
-// there is room, writes them down; `mems_sum` and `mems_number` number them tile by tile, and `mems_place` moves them to where
+// there is space, writes them down; `mems_sum` and `mems_number` number them tile by tile, and `mems_scatter` moves them to where
 // their numbers say, all without the host. Where space was short, `mems_fill` searches again and writes a part of the matches
-// at their places, so that memory is bounded however many there are.
+// at their final index, so that memory is bounded however many there are.
 // Matches of one start come in order of reference position, so `mems_order` only has to bring a tile's starts together.
 // A tile of satellite repeats has a thousand times the hits of others: after the first kPartHits of them it leaves the
 // rest, in parts of as many, to the warps of `mems_count_parts`. A tile's first part and these parts are the units of work
@@ -22,7 +22,7 @@ namespace gpualign {
 
 constexpr uint32_t kPartHits = 8192;   // of a tile that one warp tests
 
-// The units of work: tiles, as far as a tile's own warp goes, and after them places for parts.
+// The units of work: tiles, as far as a tile's own warp goes, and after them slots for parts.
 struct Units {
     uint32_t tiles;
     const TilePart* parts;
@@ -44,10 +44,10 @@ __device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& spac
     return warp_match_tile(task, space, tile, first_hit, last_hit, capacity != 0, [&](bool found, const Mem& mem) {
         const unsigned mask = __ballot_sync(kAllLanes, found);
         if (capacity != 0 && mask != 0) {
-            unsigned long long place = 0;
-            if (lane_number() == 0) place = atomicAdd(used, static_cast<unsigned long long>(__popc(mask)));
-            place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
-            if (found && place < capacity) found_mems[place] = {mem, unit, count + rank_among(mask)};
+            unsigned long long index = 0;
+            if (lane_number() == 0) index = atomicAdd(used, static_cast<unsigned long long>(__popc(mask)));
+            index = __shfl_sync(kAllLanes, index, 0) + rank_among(mask);
+            if (found && index < capacity) found_mems[index] = {mem, unit, count + rank_among(mask)};
         }
         count += __popc(mask);
         return true;
@@ -58,11 +58,11 @@ __device__ __forceinline__ uint64_t warp_count(const Task& task, WarpSpace& spac
 __device__ __forceinline__ bool warp_leave_parts(LeftOver& list, uint32_t tile, uint64_t hits) {
     const uint64_t more = (hits - 1) / kPartHits;
     if (more > kMaxParts) return false;
-    uint32_t place = 0;
-    if (lane_number() == 0) place = atomicAdd(&list.part_count, uint32_t(more));
-    place = __shfl_sync(kAllLanes, place, 0);
-    if (place > kMaxParts - more) return false;
-    for (uint32_t i = uint32_t(lane_number()); i < more; i += 32) list.parts[place + i] = {tile, i + 1};
+    uint32_t index = 0;
+    if (lane_number() == 0) index = atomicAdd(&list.part_count, uint32_t(more));
+    index = __shfl_sync(kAllLanes, index, 0);
+    if (index > kMaxParts - more) return false;
+    for (uint32_t i = uint32_t(lane_number()); i < more; i += 32) list.parts[index + i] = {tile, i + 1};
     return true;
 }
 
@@ -201,11 +201,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         Mem mem{};
         const bool found = start < text_length && unique_mem_at(task, start, mem);
         const unsigned mask = __ballot_sync(kAllLanes, found);
-        unsigned long long place = 0;
+        unsigned long long index = 0;
         if (lane_number() == 0 && mask != 0)
-            place = atomicAdd(&left_over->found, static_cast<unsigned long long>(__popc(mask)));
-        place = __shfl_sync(kAllLanes, place, 0) + rank_among(mask);
-        if (found) found_mems[place] = {mem, unit, count + rank_among(mask)};
+            index = atomicAdd(&left_over->found, static_cast<unsigned long long>(__popc(mask)));
+        index = __shfl_sync(kAllLanes, index, 0) + rank_among(mask);
+        if (found) found_mems[index] = {mem, unit, count + rank_among(mask)};
         count += __popc(mask);
     }
     if (lane_number() == 0) counts[unit] = totals[unit] = count;
@@ -242,8 +242,8 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
     }
 }
 
-// Moves the matches that were written down, if all of them were, to their unit's place.
-extern "C" __global__ void mems_place(const FoundMem* __restrict__ found_mems, const LeftOver* __restrict__ left_over,
+// Moves the matches that were written down, if all of them were, to where their unit's begin.
+extern "C" __global__ void mems_scatter(const FoundMem* __restrict__ found_mems, const LeftOver* __restrict__ left_over,
                                       uint32_t tiles, const uint32_t* __restrict__ unit_counts,
                                       const uint64_t* __restrict__ unit_offsets, uint64_t capacity, uint32_t page_begin,
                                       uint32_t* __restrict__ filled) {
@@ -277,15 +277,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 
 // Puts the matches numbered [from, to) of the tiles [begin, end), a warp a tile, in order of start; those of one start keep
 // theirs, which is by reference position. A tile that is not whole within [from, to) is put in order as far as it is. Does
-// nothing where there are more than `most` matches in all.
+// nothing where there are more than `maximum` matches in all.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     mems_order(uint32_t first_tile, uint32_t begin, uint32_t end, const uint64_t* __restrict__ unit_offsets,
-               const LeftOver* __restrict__ left_over, uint64_t most, uint64_t from, uint64_t to,
+               const LeftOver* __restrict__ left_over, uint64_t maximum, uint64_t from, uint64_t to,
                const uint32_t* __restrict__ filled, uint32_t* __restrict__ ordered) {
     __shared__ uint32_t next_of_start[WARPS][TILE];
     const uint32_t tile = begin + blockIdx.x * WARPS + threadIdx.x / 32;
     const uint64_t total = left_over->total;
-    if (tile >= end || total > most) return;
+    if (tile >= end || total > maximum) return;
     to = min(to, total);
     const uint64_t first = max(from, unit_offsets[tile]), last = min(to, unit_offsets[tile + 1]);
     if (first >= last) return;
@@ -318,10 +318,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         if (i < n && rank_among(peers) == 0) next[in_tile] = base + uint32_t(__popc(peers));
         __syncwarp();
         if (i < n) {
-            const uint64_t place = first - from + base + uint32_t(rank_among(peers));
-            result.starts[place] = start;
-            result.references[place] = references[i];
-            result.lengths[place] = lengths[i];
+            const uint64_t index = first - from + base + uint32_t(rank_among(peers));
+            result.starts[index] = start;
+            result.references[index] = references[i];
+            result.lengths[index] = lengths[i];
         }
     }
 }

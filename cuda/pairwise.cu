@@ -289,18 +289,18 @@ extern "C" __global__ void keep_scores(const LazyTask* tasks, DeviceSequences qu
             const int t = pair_target[pair];
             const double m = double(targets.offsets[t + 1] - targets.offsets[t]), longer = fmax(n, m), both = n + m;
             // as the host: rounding must not drop a pair that just reaches it
-            const double least = fmin(lines.p * longer + lines.q * both, lines.r * longer + lines.s * both) - 1e-6;
-            near = double(scores[pair]) >= floor(least);
+            const double minimum = fmin(lines.p * longer + lines.q * both, lines.r * longer + lines.s * both) - 1e-6;
+            near = double(scores[pair]) >= floor(minimum);
         }
         const unsigned kept = __ballot_sync(0xffffffffu, near);
-        unsigned place = 0;
-        if (lane == 0 && kept) place = atomicAdd(found_count, unsigned(__popc(kept)));
-        place = __shfl_sync(0xffffffffu, place, 0) + __popc(kept & ((1u << lane) - 1));
-        if (near) found[place] = make_int2(pair, scores[pair]);
+        unsigned index = 0;
+        if (lane == 0 && kept) index = atomicAdd(found_count, unsigned(__popc(kept)));
+        index = __shfl_sync(0xffffffffu, index, 0) + __popc(kept & ((1u << lane) - 1));
+        if (near) found[index] = make_int2(pair, scores[pair]);
     }
 }
 
-// Moves each pair's path to its place in the joined output, from start to end.
+// Moves each pair's path to its offset in the joined output, from start to end.
 extern "C" __global__ void gather_runs(const uint32_t* runs, const int64_t* runs_at, const int64_t* joined_at, int count,
                                        uint32_t* joined) {
     const int pair = int((blockIdx.x * int64_t(blockDim.x) + threadIdx.x) / warp_size);

@@ -2,7 +2,7 @@
 //
 // One module per shape and pass, since they take up to a second each to compile. LANES threads work on a pair, each
 // holding WORDS words of the column in registers. A pattern of more rows is done in strips of LANES * WORDS * 32 rows.
-// The letter's row of the pattern's profile comes from shared memory; what leaves the last row of a lane, two bits a
+// The base's row of the pattern's profile comes from shared memory; what leaves the last row of a lane, two bits a
 // column, goes to the next lane 16 columns at a time.
 #include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
@@ -25,7 +25,7 @@
 #ifndef BACKWARD  // from the ends that the pass before this one found
 #define BACKWARD 0
 #endif
-#ifndef RUNS  // windows touch letters that are no bases
+#ifndef RUNS  // windows touch bases other than A, C, G and T
 #define RUNS 0
 #endif
 
@@ -35,18 +35,18 @@ constexpr int kThreads = 128;
 // words of a profile row that one shared-memory load brings
 constexpr int kLoad = WORDS == 1 ? 1 : WORDS == 2 ? 2 : 4;
 constexpr int kLoads = (WORDS + kLoad - 1) / kLoad;
-// bytes from one letter's row to the next: a power of two, so that a shift and an AND make the address
-constexpr uint32_t kLetterShift = kLoad == 1 ? 9 : kLoad == 2 ? 10 : 11;
-static_assert((kThreads * kLoad * 4) == (1 << kLetterShift), "rows of the profile are interleaved by thread");
+// bytes from one base's row to the next: a power of two, so that a shift and an AND make the address
+constexpr uint32_t kRowShift = kLoad == 1 ? 9 : kLoad == 2 ? 10 : 11;
+static_assert((kThreads * kLoad * 4) == (1 << kRowShift), "rows of the profile are interleaved by thread");
 
-// The profile of this lane's WORDS words: for each letter (and 4 for none) the rows that match it.
+// The profile of this lane's WORDS words: for each base (and 4 for none) the rows that match it.
 __device__ __forceinline__ void load_profile(uint32_t* shared, const uint32_t* planes, const uint32_t* rows, bool infix, bool runs) {
-    const int letters = runs ? 5 : 4;
+    const int codes = runs ? 5 : 4;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
         const uint32_t low = planes[w], high = planes[WORDS + w], known = planes[2 * WORDS + w];
         const uint32_t padding = infix ? ~rows[w] : 0u;
-        uint32_t* at = shared + (w / kLoad * letters * kThreads + threadIdx.x) * kLoad + w % kLoad;
+        uint32_t* at = shared + (w / kLoad * codes * kThreads + threadIdx.x) * kLoad + w % kLoad;
         at[0 * kThreads * kLoad] = (known & ~low & ~high) | padding;
         at[1 * kThreads * kLoad] = (known & low & ~high) | padding;
         at[2 * kThreads * kLoad] = (known & ~low & high) | padding;
@@ -55,10 +55,10 @@ __device__ __forceinline__ void load_profile(uint32_t* shared, const uint32_t* p
     }
 }
 
-__device__ __forceinline__ void load_row(const char* row, int letters, uint32_t* eq) {
+__device__ __forceinline__ void load_row(const char* row, int codes, uint32_t* eq) {
 #pragma unroll
     for (int q = 0; q < kLoads; q++) {
-        const char* at = row + (q * letters << kLetterShift);
+        const char* at = row + (q * codes << kRowShift);
         if (kLoad == 1) {
             eq[q] = *reinterpret_cast<const uint32_t*>(at);
         } else if (kLoad == 2) {
@@ -81,7 +81,7 @@ enum Above { kLevel = 0, kRising = 1, kGiven = 2 };
 // Up to 16 columns. `in`: differences that enter from above, +1 in the high half and -1 in the low half, first column
 // highest; returns the same of the last row.
 template <bool Runs, Above Enters>
-__device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t letters,
+__device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t codes,
                                               uint32_t known, uint32_t in, uint32_t count) {
     uint32_t ups = 0, downs = 0, done = 0;
     uint32_t in_up = in, in_down = in << 16;
@@ -91,9 +91,9 @@ __device__ __forceinline__ uint32_t run_block(StripedColumn<uint32_t, WORDS>& co
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int j = quarter * 4 + i;
-            const int shift = int(kLetterShift) - 2 * j;
-            uint32_t row = (shift >= 0 ? letters << (shift & 31) : letters >> (-shift & 31)) & (3u << kLetterShift);
-            if (Runs) row = known >> j & 1 ? row : 4u << kLetterShift;
+            const int shift = int(kRowShift) - 2 * j;
+            uint32_t row = (shift >= 0 ? codes << (shift & 31) : codes >> (-shift & 31)) & (3u << kRowShift);
+            if (Runs) row = known >> j & 1 ? row : 4u << kRowShift;
             uint32_t eq[4 * kLoads], up, down;
             load_row(mine + row, Runs ? 5 : 4, eq);
             if (Enters == kGiven) column.step(eq, in_up >> 31, in_down >> 31, up, down);
@@ -177,9 +177,9 @@ __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const 
             if (LANES > 1 && (step < range.first + lane || b >= range.last)) continue;
             if (lane == 0) in = strip > 0 ? boundary[b] : Infix ? 0u : 0xFFFF0000u;
             const uint32_t at = b * kBlock, count = min(uint32_t(kBlock), task.columns - at);
-            const uint32_t letters = letters16<Backward>(batch.text, task.begin, task.columns, at);
+            const uint32_t codes = bases16<Backward>(batch.text, task.begin, task.columns, at);
             const uint32_t known = Runs ? known16<Backward>(batch.known, task.begin, task.columns, at) : 0;
-            out = run_block<Runs, kEnters>(column, mine, letters, known, in, count);
+            out = run_block<Runs, kEnters>(column, mine, codes, known, in, count);
             if (lane != LANES - 1) continue;
             if (strip < strips - 1) {
                 boundary[b] = out;

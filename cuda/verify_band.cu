@@ -1,5 +1,5 @@
 // Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode, windows
-// without letters that are no bases. gpualign: registers only (no spills, checked by the tests).
+// of A, C, G and T alone. gpualign: registers only (no spills, checked by the tests).
 #include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
 #include "algo/verify/myers_band.hpp"
@@ -14,8 +14,8 @@ namespace gpualign {
 
 constexpr int kThreads = 128;
 constexpr int kRows = 32 * WORDS;
-constexpr uint32_t kLetterShift = WORDS == 1 ? 9 : WORDS == 2 ? 10 : 11;  // bytes between the letters' rows
-static_assert(kThreads * WORDS * 4 == 1 << kLetterShift, "rows of the profile are interleaved by thread");
+constexpr uint32_t kRowShift = WORDS == 1 ? 9 : WORDS == 2 ? 10 : 11;  // bytes between the bases' rows
+static_assert(kThreads * WORDS * 4 == 1 << kRowShift, "rows of the profile are interleaved by thread");
 using Plan = BandPlan<kRows, kBlock>;
 
 // Every second bit of x, from bit 0.
@@ -59,7 +59,7 @@ __device__ __forceinline__ void load_row(const char* row, uint32_t* eq) {
     }
 }
 
-// One letter. `up`: 1 where the row above the window rises.
+// One base. `up`: 1 where the row above the window rises.
 __device__ __forceinline__ void step(StripedColumn<uint32_t, WORDS>& column, const char* mine, uint32_t row, uint32_t up,
                                      uint32_t& ups, uint32_t& downs) {
     uint32_t eq[WORDS], last_up, last_down;
@@ -76,7 +76,7 @@ __device__ __forceinline__ int32_t differences(const StripedColumn<uint32_t, WOR
     return sum;
 }
 
-// `profile`: a block's rows for each letter, WORDS words a letter, block after block.
+// `profile`: a block's rows for each base, WORDS words a base, block after block.
 __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const VerifyTask& task, const uint32_t* profile, uint32_t* shared) {
     const int32_t length = batch.lengths[task.profile / 2];
     const Plan plan(length, task.limit);
@@ -99,25 +99,25 @@ __device__ __forceinline__ Tracker verify_pair(const VerifyArrays& batch, const 
         if (block <= plan.slides) {
             const uint32_t* rows = profile + block * 4 * WORDS;
 #pragma unroll
-            for (int letter = 0; letter < 4; letter++)
+            for (int base = 0; base < 4; base++)
 #pragma unroll
                 for (int w = 0; w < WORDS; w++)
-                    shared[(letter * kThreads + threadIdx.x) * WORDS + w] = rows[letter * WORDS + w];
+                    shared[(base * kThreads + threadIdx.x) * WORDS + w] = rows[base * WORDS + w];
         }
-        uint32_t letters = letters16<false>(batch.text, task.begin, task.columns, done);
+        uint32_t codes = bases16<false>(batch.text, task.begin, task.columns, done);
         const uint32_t up = plan.first_row(block) > 0;
         uint32_t ups = 0, downs = 0;
         if (count == kBlock) {
 #pragma unroll
             for (int j = 0; j < kBlock; j++) {
-                const int shift = int(kLetterShift) - 2 * j;
-                const uint32_t row = (shift >= 0 ? letters << (shift & 31) : letters >> (-shift & 31)) & (3u << kLetterShift);
+                const int shift = int(kRowShift) - 2 * j;
+                const uint32_t row = (shift >= 0 ? codes << (shift & 31) : codes >> (-shift & 31)) & (3u << kRowShift);
                 step(column, mine, row, up, ups, downs);
             }
         } else {
             for (uint32_t j = 0; j < count; j++) {
-                step(column, mine, (letters & 3) << kLetterShift, up, ups, downs);
-                letters >>= 2;
+                step(column, mine, (codes & 3) << kRowShift, up, ups, downs);
+                codes >>= 2;
             }
         }
         const uint32_t first = done;
@@ -143,7 +143,7 @@ using gpualign::Plan;
 
 extern "C" {
 
-// Tasks [first, first + count); the band fits all of them and no window holds a letter that is no base.
+// Tasks [first, first + count); the band fits all of them and every base of the windows is A, C, G or T.
 __global__ void __launch_bounds__(128) verify_band(gpualign::VerifyArrays batch, uint32_t first, uint32_t count) {
     extern __shared__ uint4 shared[];
     const uint32_t at = first + blockIdx.x * gpualign::kThreads + threadIdx.x;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(32) build_band(const uint8_t* bases, const int
     __shared__ uint32_t planes[3][gpualign::kRows / 32 + 18];
     const uint32_t query = blockIdx.x;
     if (!wanted[query]) return;
-    const uint8_t* letters = bases + offsets[query];
+    const uint8_t* sequence = bases + offsets[query];
     const int length = int(offsets[query + 1] - offsets[query]);
     const Plan plan(length, limits[query]);
     constexpr int kPiece = 32;  // blocks at a time: 512 rows and the window's height
@@ -179,8 +179,8 @@ __global__ void __launch_bounds__(32) build_band(const uint8_t* bases, const int
                 const int row = first_row + word * 32 + int(threadIdx.x);
                 uint8_t code = 4;
                 if (row >= 0 && row < length)
-                    code = strand ? gpualign::complement_code(gpualign::base_code(letters[length - 1 - row]))
-                                  : gpualign::base_code(letters[row]);
+                    code = strand ? gpualign::complement_code(gpualign::base_code(sequence[length - 1 - row]))
+                                  : gpualign::base_code(sequence[row]);
                 const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
                 const uint32_t known = __ballot_sync(~0u, code < 4);
                 if (threadIdx.x == 0) {

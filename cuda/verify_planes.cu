@@ -8,15 +8,15 @@ extern "C" __global__ void __launch_bounds__(64) build_planes(const uint8_t* bas
                                                               const int32_t* tiles, uint32_t* planes) {
     const uint32_t query = blockIdx.x;
     const int words = tile_words[query], all_words = words * tiles[query];
-    const uint8_t* letters = bases + offsets[query];
+    const uint8_t* sequence = bases + offsets[query];
     const int64_t length = offsets[query + 1] - offsets[query];
     const int64_t pad = int64_t(all_words) * 32 - length;
     for (int i = threadIdx.x; i < 2 * all_words; i += blockDim.x) {
         const bool reverse = i >= all_words;
         const int word = i % all_words, tile = word / words, w = word % words;
         const auto code = [&](int64_t row) {
-            return reverse ? gpualign::complement_code(gpualign::base_code(letters[length - 1 - row]))
-                           : gpualign::base_code(letters[row]);
+            return reverse ? gpualign::complement_code(gpualign::base_code(sequence[length - 1 - row]))
+                           : gpualign::base_code(sequence[row]);
         };
         const auto made = gpualign::striped_planes<uint32_t>(w, words, pad - int64_t(tile) * words * 32, length, code);
         uint32_t* out = planes + plane_offsets[query] + (size_t(reverse) * all_words + size_t(tile) * words) * 3;

@@ -1,4 +1,4 @@
-// libFuzzer on the parser of candidate lines: no read outside the text, columns of one length, places in order, and a
+// libFuzzer on the parser of candidate lines: no read outside the text, columns of one length, intervals in order, and a
 // group border that lies at the start of a line.
 //
 // The first byte chooses TSV, BED or PAF.

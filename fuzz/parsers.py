@@ -11,7 +11,7 @@ import tempfile
 
 import atheris
 
-# what an installation in place finds its modules with hides their code from atheris; make fuzz gives it a copy
+# what an editable installation finds its modules with hides their code from atheris; make fuzz gives it a copy
 sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable")]
 with atheris.instrument_imports(include=["gpualign"]):
     import targets

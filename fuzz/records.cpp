@@ -1,7 +1,7 @@
-// libFuzzer on the formatters of SAM and PAF: no write beyond the room that was made, one line a record, columns that agree
-// with each other, and CIGAR and MD that give back the reference's letters.
+// libFuzzer on the formatters of SAM and PAF: no write beyond the space that was reserved, one line a record, columns that agree
+// with each other, and CIGAR and MD that give back the reference's bases.
 //
-// The bytes choose a reference with runs of other letters, reads with any names, and records that lie within both.
+// The bytes choose a reference with runs of other characters, reads with any names, and records that lie within both.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ void expect(bool holds) {
     if (!holds) abort();
 }
 
-// Texts one behind the other, in memory of exactly their size so that a read beyond it is seen.
+// Texts one after another, in memory of exactly their size so that a read beyond it is seen.
 class Joined {
 public:
     void add(const std::string& text) {
@@ -49,7 +49,7 @@ public:
         make_reference();
         make_reads();
         while (records_.size() < reads_) make_records();
-        letters_.finish();
+        read_bases_.finish();
         names_.finish();
         qualities_.finish();
         comments_.finish();
@@ -63,9 +63,9 @@ public:
     }
     ContigNames contig_names() const { return {contig_names_.data(), contig_names_.offsets()}; }
     ReadsView view_of_reads() const {
-        return {names_.data(), letters_.data(), with_qualities_ ? qualities_.data() : nullptr,
+        return {names_.data(), read_bases_.data(), with_qualities_ ? qualities_.data() : nullptr,
                 with_comments_ ? comments_.data() : nullptr, mates_.empty() ? nullptr : mates_.data(),
-                names_.offsets(), letters_.offsets(), with_comments_ ? comments_.offsets() : nullptr};
+                names_.offsets(), read_bases_.offsets(), with_comments_ ? comments_.offsets() : nullptr};
     }
     RecordsView view_of_records() const {
         return {flag_.data(), contig_.data(), position_.data(), mapq_.data(), score_.data(), distance_.data(),
@@ -73,10 +73,10 @@ public:
     }
 
 private:
-    std::string text(const char* alphabet, size_t most) {
-        const std::string letters(alphabet);
-        std::string out(bytes_.ConsumeIntegralInRange<size_t>(0, most), letters[0]);
-        for (char& c : out) c = letters[bytes_.ConsumeIntegralInRange<size_t>(0, letters.size() - 1)];
+    std::string text(const char* alphabet, size_t maximum) {
+        const std::string read_text(alphabet);
+        std::string out(bytes_.ConsumeIntegralInRange<size_t>(0, maximum), read_text[0]);
+        for (char& c : out) c = read_text[bytes_.ConsumeIntegralInRange<size_t>(0, read_text.size() - 1)];
         return out;
     }
 
@@ -103,9 +103,9 @@ private:
         const bool pairs = bytes_.ConsumeBool();
         reads_ = bytes_.ConsumeIntegralInRange<size_t>(1, 3) * (pairs ? 2 : 1);
         for (size_t i = 0; i < reads_; i++) {
-            const std::string letters = text("ACGTNRYKM", 70);
-            letters_.add(letters);
-            std::string quality(letters.size(), '!');
+            const std::string read_text = text("ACGTNRYKM", 70);
+            read_bases_.add(read_text);
+            std::string quality(read_text.size(), '!');
             for (char& c : quality) c = char(bytes_.ConsumeIntegralInRange(33, 126));
             qualities_.add(quality);
             names_.add(bytes_.ConsumeBool() ? std::string(bytes_.ConsumeIntegralInRange<size_t>(250, 260), 'n')
@@ -119,7 +119,7 @@ private:
     void make_records() {
         const size_t read = records_.size();
         const int count = bytes_.ConsumeIntegralInRange(1, 3);
-        const bool mapped = letters_.size(read) > 0 && bytes_.ConsumeBool();
+        const bool mapped = read_bases_.size(read) > 0 && bytes_.ConsumeBool();
         for (int r = 0; r < (mapped ? count : 1); r++) {
             uint16_t flag = bytes_.ConsumeBool() ? kFlagReverse : 0;
             if (!mapped) flag = kFlagUnmapped;
@@ -128,21 +128,21 @@ private:
             mapq_.push_back(mapped ? bytes_.ConsumeIntegral<uint8_t>() : uint8_t(0));
             score_.push_back(bytes_.ConsumeIntegral<int32_t>());
             distance_.push_back(bytes_.ConsumeIntegral<int32_t>());
-            place(mapped, letters_.size(read));
+            align(mapped, read_bases_.size(read));
         }
         records_.push_back(flag_.size());
         records_offsets_.push_back(int64_t(flag_.size()));
     }
 
-    // A place and a CIGAR for `length` letters.
-    void place(bool mapped, int64_t length) {
+    // A position and a CIGAR for `length` bases.
+    void align(bool mapped, int64_t length) {
         const auto contig = bytes_.ConsumeIntegralInRange<size_t>(0, contigs_.size() - 2);
         const int64_t bases = contigs_[contig + 1] - contigs_[contig];
         const int64_t position = mapped ? bytes_.ConsumeIntegralInRange<int64_t>(0, bases - 1) : 0;
         contig_.push_back(mapped ? int32_t(contig) : -1);
         position_.push_back(position);
         int64_t free = bases - position;
-        const auto up_to = [&](int64_t most) { return most < 1 ? 0 : bytes_.ConsumeIntegralInRange<int64_t>(0, most); };
+        const auto up_to = [&](int64_t maximum) { return maximum < 1 ? 0 : bytes_.ConsumeIntegralInRange<int64_t>(0, maximum); };
         const auto push = [&](uint32_t op, int64_t n) {
             if (!n) return;
             cigar_.push_back(uint32_t(n) << 4 | op);
@@ -169,7 +169,7 @@ private:
     std::vector<uint8_t> run_letters_;
     size_t reads_ = 0;
     bool with_qualities_ = false, with_comments_ = false;
-    Joined contig_names_, letters_, qualities_, names_, comments_;
+    Joined contig_names_, read_bases_, qualities_, names_, comments_;
     std::vector<uint8_t> mates_;
     std::vector<size_t> records_;
     std::vector<uint16_t> flag_;
@@ -194,7 +194,7 @@ std::string tag(const std::vector<std::string>& columns, const char* name) {
     return "";
 }
 
-// The reference's letters under a record as its CIGAR, SEQ and MD say.
+// The reference's bases under a record as its CIGAR, SEQ and MD say.
 std::string described(const std::string& cigar, const std::string& sequence, const std::string& md) {
     std::string aligned, out;
     size_t query = 0;
@@ -241,9 +241,9 @@ void check_line(const Batch& batch, const std::string& line, size_t read, size_t
     if (columns[9] == "*") return;
     const ReferenceView reference = batch.reference();
     const auto begin = uint64_t(reference.contig_offsets[records.contig[record]] + records.position[record]);
-    std::string letters(size_t(records.end(record) - records.position[record]), '?');
-    reference.letters(begin, begin + letters.size(), letters.data());
-    expect(described(columns[5], columns[9], tag(columns, "MD:Z:")) == letters);
+    std::string read_text(size_t(records.end(record) - records.position[record]), '?');
+    reference.sequence(begin, begin + read_text.size(), read_text.data());
+    expect(described(columns[5], columns[9], tag(columns, "MD:Z:")) == read_text);
 }
 
 // What SamLines makes of a record, in memory of exactly its size.
@@ -265,7 +265,7 @@ void check_binary(const Batch& batch, const std::vector<std::string>& lines) {
         BamWriter writer(batch.contig_names(), contigs);
         try {
             writer.line(line);
-        } catch (const std::invalid_argument&) {  // what was copied from a comment is no tag
+        } catch (const std::invalid_argument&) {  // what was copied from a comment is not a tag
             continue;
         }
         uint32_t size = 0;
@@ -297,7 +297,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t read = 0; read < batch.reads(); read++) {
         all.read(read);
         paf.read(read);
-        // a writer of its own makes room for this read alone
+        // a writer of its own makes space for this read alone
         SamWriter single(reference, batch.contig_names(), batch.view_of_reads(), records, options, batch.reads());
         single.read(read);
         const std::string text(single.text().data(), single.text().size());

@@ -59,7 +59,7 @@ def pairs(path: str) -> None:
 
 def reference(path: str) -> None:
     packed = read_reference(path)
-    assert len(packed.letters(0, packed.bases)) == packed.bases
+    assert len(packed.sequence(0, packed.bases)) == packed.bases
     assert packed.native
 
 
@@ -81,7 +81,7 @@ def matrix(path: str) -> None:
 
 
 def index(path: str) -> None:
-    """With checksums made right first, where there is a header to hold them: what is behind them shall be met too."""
+    """With checksums made right first, where there is a header to hold them: what follows them shall be met too."""
     with contextlib.suppress(ValueError, TypeError, RecursionError, struct.error):
         Path(path).write_bytes(_summed(Path(path).read_bytes()))
     load_index(path)

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 
-#: a complaint about a letter that proteins have and nucleotides have not
+#: a complaint about a character that stands for a residue but for no nucleotide
 _RESIDUE = re.compile(r"'[EFILPQZJOXefilpqzjox*]' is not a nucleotide")
 
 
@@ -35,10 +35,10 @@ class InputError(GpualignError):
 
     def __init__(self, what: str, path: str | None = None, line: int | None = None) -> None:
         self.what, self.path, self.line = what, path, line
-        place = "" if path is None else shown_input(path)
-        if place and line is not None:
-            place += f":{line}"
-        super().__init__(f"{place}: {what}" if place else what)
+        location = "" if path is None else shown_input(path)
+        if location and line is not None:
+            location += f":{line}"
+        super().__init__(f"{location}: {what}" if location else what)
 
 
 def shown_input(path: str) -> str:
@@ -53,7 +53,7 @@ def shown_inputs(paths: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def proteins_want(what: str) -> Iterator[None]:
-    """Where letters of proteins are refused as nucleotides, say what option reads proteins."""
+    """Where residues are refused as nucleotides, say what option reads proteins."""
     try:
         yield
     except InputError as error:
@@ -72,14 +72,14 @@ def check_count(what: str, read: int, written: int) -> None:
         raise AssertionError(f"{read} {what} read, but {written} written")
 
 
-def check_range(what: str, value: int, least: int, most: int = 2**31 - 1) -> None:
+def check_range(what: str, value: int, minimum: int, maximum: int = 2**31 - 1) -> None:
     """Whole numbers have bounds; the largest is what native code counts with.
 
     Raises:
-        UsageError: ``value`` is not from ``least`` to ``most``.
+        UsageError: ``value`` is not from ``minimum`` to ``maximum``.
     """
-    if not least <= value <= most:
-        raise UsageError(f"{what} must be from {least:,} to {most:,}, not {value:,}")
+    if not minimum <= value <= maximum:
+        raise UsageError(f"{what} must be from {minimum:,} to {maximum:,}, not {value:,}")
 
 
 def counted(number: int, what: str, plural: str | None = None) -> str:

@@ -33,7 +33,7 @@ class RunOptions:
         output: path, None or "-" for standard output.
         threads: host threads.
         device: "auto", "cpu", "cuda", "cuda:0,1" or "cuda,cpu".
-        max_gpu_mem: bytes of device memory to use at most per GPU; None: what is free, less head-room.
+        max_gpu_mem: bytes of device memory to use at most per GPU; None: what is free, less headroom.
         batch_size: bases per batch.
         progress: show a progress bar where standard error is a terminal.
         quiet: no summary on standard error.

@@ -7,7 +7,7 @@
 // glibc 2.32: whether shared_ptr may count without locking. "No" is always right.
 LOCAL char __libc_single_threaded = 0;
 
-// glibc 2.36: behind std::random_device.
+// glibc 2.36: used by std::random_device.
 LOCAL unsigned arc4random(void) {
     unsigned number = 0;
     while (getrandom(&number, sizeof number, 0) != sizeof number) {

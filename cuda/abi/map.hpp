@@ -16,7 +16,7 @@ enum class Orientation : int32_t { forward_reverse = 0, reverse_forward = 1, sam
 struct PairLibrary {
     int64_t min = 1, max = 1000;  // insert sizes of a proper pair
     Orientation orientation = Orientation::forward_reverse;
-    int32_t unpaired_penalty = 17;  // score that alignments which are no proper pair must make good, as in bwa
+    int32_t unpaired_penalty = 17;  // score that an unpaired alignment must make up for, as in bwa
 };
 
 struct MapTarget {
@@ -40,10 +40,10 @@ struct MapRules {
     const int32_t* limits;     // edits allowed, by read length
 };
 
-// A record of a read. What finds no room in it lies in the batch's `further` records, which are handed out as they are asked for.
+// A record of a read. What does not fit in it lies in the batch's `further` records, which are handed out as they are asked for.
 struct MapFacts {
     static constexpr uint16_t kOnHost = 0x8000;  // flag: the host maps the read (the pair), of which nothing is said here
-    static constexpr uint16_t kNoRoom = 0x4000;  // flag: there were not enough further records
+    static constexpr uint16_t kNoSpace = 0x4000;  // flag: there were not enough further records
 
     uint32_t contig, position;
     int32_t score;

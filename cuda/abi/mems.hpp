@@ -6,7 +6,7 @@ namespace gpualign {
 
 constexpr uint32_t kMaxParts = 4096;  // a tile that finds no space for its parts is done by its own warp
 
-// A match that was written down before its place was known.
+// A match that was written down before its number was known.
 struct FoundMem {
     Mem mem;
     uint32_t unit, number;

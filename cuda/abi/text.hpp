@@ -48,12 +48,12 @@ struct ContigColumns {
     const int64_t* offsets;
 };
 
-// The reference's letters.
+// The reference's bases.
 struct TextTarget {
     const uint64_t* words;      // two bits a base
     const uint32_t* acgt_mask;  // a bit a base: it is A, C, G or T
     const int64_t* contig_offsets;
-    const uint32_t *run_starts, *run_ends;  // of any other letter
+    const uint32_t *run_starts, *run_ends;  // of any other base
     const uint8_t* run_letters;
     int64_t runs;
     ContigColumns names;
@@ -81,15 +81,16 @@ struct BgzfBatch {
     const char* content;     // all of it, at an address that is a multiple of 16
     const uint64_t* totals;  // its bytes first, known on the device alone
     uint64_t capacity;       // bytes at content: of a text that is larger no block is made
-    // of each block from `first` on, as nvCOMP takes them: content and its bytes, room for what it is deflated to, and what that is
+    // of each block from `first` on, as nvCOMP takes them: content and its bytes, space for what it is deflated to, and
+    // what that is
     const char** given;
     uint64_t* given_bytes;
     char** deflated;
     uint64_t* deflated_bytes;
     int32_t* status;        // 0: it was deflated
-    char* room;             // for all of them, of so many bytes each
-    uint64_t room_bytes;
-    uint64_t* places;       // where each block begins in `out`
+    char* space;             // for all of them, of so many bytes each
+    uint64_t space_bytes;
+    uint64_t* block_offsets;       // where each block begins in `out`
     char* out;              // the blocks, one after the other, which are no more than content and 31 bytes for each
     uint64_t* out_bytes;    // of the blocks so far
     uint32_t first, count;  // of all blocks, which number more than there are
@@ -98,7 +99,7 @@ struct BgzfBatch {
     // thread block's work, and to files that are 1.5 % larger.
     static constexpr uint32_t kContent = 0x7f80;
     static constexpr uint32_t kLargest = 1 << 16, kHeader = 18, kTrailer = 8, kStoredHeader = 5;
-    static constexpr uint32_t kMost = 4096;  // blocks at once
+    static constexpr uint32_t kMaxBlocks = 4096;  // blocks at once
 };
 
 // Blocks of a BGZF file on their way to text; nvCOMP inflates them. Of each: where what was deflated lies, at a multiple of 16, and

@@ -13,7 +13,7 @@ struct Block {
     __device__ __forceinline__ bool sync_any(bool mine) const { return __syncthreads_or(mine); }
 };
 
-// Shared memory by which the warps of a block hand values to each other; by turns one of two, so that one barrier is enough.
+// Shared memory by which the warps of a block hand values to each other; in turn one of two, so that one barrier is enough.
 template <uint32_t Lanes>
 struct BlockExchange {
     static constexpr uint32_t kBytes = 16;

@@ -62,11 +62,11 @@ def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[
         return Table(columns)
     columns["tstart"] = np.where(found, answer.start, -1).astype(np.int32)
     counted = np.arange(layout.model.max_gaps) < answer.gaps[:, None]
-    letters = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
-    columns["gaps"] = np.where(found, letters, -1).astype(np.int32)
-    place = list(columns_of(layout.model)).index("cigar")
+    gap_symbols = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
+    columns["gaps"] = np.where(found, gap_symbols, -1).astype(np.int32)
+    cigar_column = list(columns_of(layout.model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
-    columns["cigar"] = TextColumn.of([line.split(b"\t")[place] for line in lines])
+    columns["cigar"] = TextColumn.of([line.split(b"\t")[cigar_column] for line in lines])
     return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.symbols)))
 
 
@@ -76,15 +76,15 @@ class _Drawer:
 
     patterns: EncodedSequences
     texts: EncodedSequences
-    letters: str
+    alphabet: str
 
     def __call__(self, row: Row) -> Drawing | None:
         if row.cigar == "*":
             return None
-        letters = np.frombuffer(self.letters.encode(), np.uint8)
+        alphabet = np.frombuffer(self.alphabet.encode(), np.uint8)
         return Drawing(
-            query=letters[self.patterns.sequence(row.query)].tobytes(),
-            target=letters[self.texts.sequence(row.target)][row.tstart : row.tend].tobytes(),
+            query=alphabet[self.patterns.sequence(row.query)].tobytes(),
+            target=alphabet[self.texts.sequence(row.target)][row.tstart : row.tend].tobytes(),
             cigar=row.cigar,
             query_name=f"query {self.patterns.names[row.query]}",
             target_name=f"target {self.texts.names[row.target]}",

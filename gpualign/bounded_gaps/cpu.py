@@ -22,7 +22,7 @@ NO_SCORE = np.iinfo(np.int32).min
 
 
 class Ends(IntEnum):
-    """Which ends of the text cost nothing; the pattern is always aligned as a whole."""
+    """Which ends of the text cost nothing; the pattern is always aligned end to end."""
 
     TEXT_END = 0
     BOTH = 1

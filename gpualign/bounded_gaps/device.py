@@ -86,8 +86,8 @@ def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool
 
 
 def packed_table(model: GapModel) -> tuple[NDArray[np.int32], int] | None:
-    """The scores of pattern letters 0..3 against each text letter as four bytes, and the score of all other pattern
-    letters in two halves; None where bytes cannot hold them or the other letters' scores differ.
+    """The scores of pattern symbols 0..3 against each text symbol as four bytes, and the score of all other pattern
+    symbols as int16x2; None where bytes cannot hold them or the other symbols' scores differ.
     """
     scores = model.table.reshape(model.symbols, model.symbols).astype(np.int64) + 2 * model.extend
     known, other = scores[:4], scores[4:]
@@ -124,10 +124,10 @@ def workspace(launch: Plan, model: GapModel, warps: int, budget: int) -> Workspa
     if whole.warps == warps or not launch.traced:
         best = whole
     else:  # directions and checkpoints together are least where they are equal
-        least = max(1, round((rows * row_state / max(row_directions, 1)) ** 0.5))
-        best = max(whole, sized(min(rows, least)), key=lambda space: space.warps)
+        minimum = max(1, round((rows * row_state / max(row_directions, 1)) ** 0.5))
+        best = max(whole, sized(min(rows, minimum)), key=lambda space: space.warps)
     if best.warps < 1:
-        raise DeviceMemoryExceeded(f"a pattern of {rows} and a text of {launch.longest_text} letters")
+        raise DeviceMemoryExceeded(f"a pattern of {rows} and a text of {launch.longest_text} symbols")
     return best
 
 
@@ -255,7 +255,7 @@ class OnCpu(_Halves):
 
 def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
     """The kernel object for a model; called in the device's thread."""
-    if model.max_gaps > tuning.GAPSMIS_MOST_GAPS:
+    if model.max_gaps > tuning.GAPSMIS_MAX_GAPS:
         return OnCpu(model)
     macros = defines(model, tuning.gapsmis(device.info.capability, model.max_gaps))
     return GapsmisKernel(device, model) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(model)

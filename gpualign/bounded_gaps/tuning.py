@@ -36,7 +36,7 @@ class Gapsmis:
 
 
 #: more gaps than this take more registers than there are, and minutes to compile: they are left to the CPU
-GAPSMIS_MOST_GAPS = 8
+GAPSMIS_MAX_GAPS = 8
 
 
 #: by K: what fits in the 255 registers a thread may have with two blocks on a multiprocessor

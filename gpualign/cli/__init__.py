@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
 
 
 def _names_file(parameter: click.Parameter) -> bool:
-    """Positional arguments are files, and so are options with FILE or DIR in their place holder."""
+    """Positional arguments are files, and so are options with FILE or DIR in their metavariable."""
     metavar = getattr(parameter, "metavar", None) or ""
     return isinstance(parameter, click.Argument) or "FILE" in metavar or "DIR" in metavar
 
@@ -82,7 +82,7 @@ def cli() -> None:
 
 def _open_closed_streams() -> None:
     """Where a standard stream was closed by who called us, Python has None for it, and the next file that is opened
-    takes its place. What is opened here instead cannot be read or written, as it was; messages are lost."""
+    replaces it. What is opened here instead cannot be read or written, as it was; messages are lost."""
     for name, flags, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode))

@@ -79,8 +79,8 @@ def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
     steps: list[tuple[str, Callable[[], object]]] = [
         (f"load {len(wanted)} modules", lambda: device.call(device.prepare, wanted).result())
     ]
-    for name, place in SELF_TESTS.items():
-        module, function = place.split(":")
+    for name, location in SELF_TESTS.items():
+        module, function = location.split(":")
         steps.append((name, lambda m=module, f=function: _load(m, f)(device)))  # type: ignore[misc]
     for name, step in steps:
         start = time.perf_counter()
@@ -94,7 +94,7 @@ def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
 
 def tested_modules() -> list[compiler.Variant]:
     """Every kernel module, with the macros that the self-tests use."""
-    tests = [importlib.import_module(place.split(":")[0]) for place in SELF_TESTS.values()]
+    tests = [importlib.import_module(location.split(":")[0]) for location in SELF_TESTS.values()]
     return list({repr(variant): variant for test in tests for variant in test.SELF_TEST_MODULES}.values())
 
 

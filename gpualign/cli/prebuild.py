@@ -21,7 +21,7 @@ from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
 from gpualign.verify.tuning import KERNELS as VERIFY
 
-#: of all commands and of what Python has beside them
+#: of all commands, and what Python has besides
 KERNELS = (BOUNDED_GAPS, DISTANCES, LCS, MAP, MEMS, PAIRWISE, VERIFY)
 
 

@@ -30,7 +30,7 @@ class _Settings(TypedDict, total=False):
 
 
 class DistanceSettings(_Settings, total=False):
-    """Arguments of :func:`distances` beside those that decide its result's type."""
+    """Arguments of :func:`distances` besides those that decide its result's type."""
 
     mode: DistanceMode
     max_errors: int | None
@@ -135,8 +135,8 @@ def distances(
         :class:`PairMatrix`, :class:`NearestPairs` or :class:`SparsePairs`; numbers of sequences count from 0.
 
     Raises:
-        UsageError: a parameter out of range, or what are no sequences.
-        InputError: a file that cannot be read; a letter that is no nucleotide code.
+        UsageError: a parameter out of range, or input that is not sequences.
+        InputError: a file that cannot be read; a character that is not a nucleotide code.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = DistanceParams(
@@ -203,7 +203,7 @@ def scores(
     ([[1], [0]], [[18], [18]])
 
     Args:
-        queries, targets: as for :func:`distances`; with a matrix letters that it does not know are refused.
+        queries, targets: as for :func:`distances`; with a matrix symbols that it does not know are refused.
         mode: "global" (Needleman and Wunsch 1970, Gotoh 1982), "semi-global" (gaps at the ends are free), "local"
             (Smith and Waterman 1981), or "lcs": the length of the longest common subsequence, of any symbols.
         match, mismatch: scores of nucleotides.
@@ -221,7 +221,7 @@ def scores(
         (float64 where it has decimals).
 
     Raises:
-        as :func:`distances`; InputError: a letter that the scoring does not know.
+        as :func:`distances`; InputError: a symbol that the scoring does not know.
     """
     selection = ScoreSelection(nearest=nearest, sparse=sparse, min_score=min_score)
     if out is not None and not selection.dense:

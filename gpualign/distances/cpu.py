@@ -30,8 +30,8 @@ class CpuDistances:
         for _ in self._each(_native.dense_distances, out=out):
             pass
 
-    def nearest(self, most: int) -> NearestPairs:
-        target, value = np.full((2, len(self.problem.queries), most), -1, np.int32)
+    def nearest(self, maximum: int) -> NearestPairs:
+        target, value = np.full((2, len(self.problem.queries), maximum), -1, np.int32)
         for _ in self._each(_native.nearest_distances, out_targets=target, out_values=value):
             pass
         return NearestPairs(target, value)

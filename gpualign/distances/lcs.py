@@ -33,32 +33,32 @@ def lcs_scores(
     np.subtract(problem.queries.lengths[:, None], values, out=values, casting="unsafe")
     values += problem.targets.lengths.astype(np.int32)
     values //= 2
-    least = -1.0 if selection.min_score is None else selection.min_score
+    minimum = -1.0 if selection.min_score is None else selection.min_score
     if selection.nearest is not None:
-        return _nearest(values, selection.nearest, problem.with_itself, least)
+        return _nearest(values, selection.nearest, problem.with_itself, minimum)
     if selection.sparse:
-        return _pairs_from(values, problem.with_itself, least)
+        return _pairs_from(values, problem.with_itself, minimum)
     if out is None:
         return PairMatrix(values)
     np.copyto(checked(out, shape), values, casting="unsafe")
     return PairMatrix(out)
 
 
-def _nearest(lengths: NDArray[np.int32], most: int, with_itself: bool, least: float) -> NearestPairs:
-    """The longest of each row, of equal ones the first target; those below ``least`` are left out."""
-    target, value = np.full((2, len(lengths), most), -1, np.int32)
+def _nearest(lengths: NDArray[np.int32], maximum: int, with_itself: bool, minimum: float) -> NearestPairs:
+    """The longest of each row, of equal ones the first target; those below ``minimum`` are left out."""
+    target, value = np.full((2, len(lengths), maximum), -1, np.int32)
     if with_itself:
         np.fill_diagonal(lengths, -1)
-    kept = min(most, lengths.shape[1])
+    kept = min(maximum, lengths.shape[1])
     order = np.argsort(-lengths, axis=1, kind="stable")[:, :kept]
     best = np.take_along_axis(lengths, order, 1)
-    there = best >= max(least, 0.0)
+    there = best >= max(minimum, 0.0)
     target[:, :kept], value[:, :kept] = np.where(there, order, -1), np.where(there, best, -1)
     return NearestPairs(target, value)
 
 
-def _pairs_from(lengths: NDArray[np.int32], with_itself: bool, least: float) -> SparsePairs:
-    """The pairs that reach ``least``; of a set with itself each pair once."""
-    near = lengths >= least
+def _pairs_from(lengths: NDArray[np.int32], with_itself: bool, minimum: float) -> SparsePairs:
+    """The pairs that reach ``minimum``; of a set with itself each pair once."""
+    near = lengths >= minimum
     query, target = np.nonzero(np.triu(near, 1) if with_itself else near)
     return SparsePairs(query.astype(np.int32), target.astype(np.int32), lengths[query, target])

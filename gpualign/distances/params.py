@@ -18,7 +18,7 @@ Alphabet = Literal["any", "nucleotide"]
 DISTANCE_MODES: tuple[str, ...] = get_args(DistanceMode)
 SCORE_MODES: tuple[str, ...] = get_args(ScoreMode)
 ALPHABETS: tuple[str, ...] = get_args(Alphabet)
-_MOST_ERRORS = 2**29
+_MAX_ERRORS = 2**29
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Selection:
         if self.nearest is not None:
             check_range("nearest", self.nearest, 1, 2**31 - 1)
             if self.sparse:
-                raise UsageError("nearest and sparse exclude each other")
+                raise UsageError("nearest and sparse are mutually exclusive")
 
     @property
     def dense(self) -> bool:
@@ -71,7 +71,7 @@ class DistanceParams(Selection):
             raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
         if self.max_errors is not None and self.error_rate is not None:
             raise UsageError("give max errors or an error rate, not both")
-        check_range("max errors", self.max_errors or 0, 0, _MOST_ERRORS)
+        check_range("max errors", self.max_errors or 0, 0, _MAX_ERRORS)
         if self.error_rate is not None and not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")

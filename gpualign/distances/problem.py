@@ -19,7 +19,7 @@ _BLOCK_CELLS = 4e10
 #: queries of a block are a multiple of this, which no vector's lanes exceed
 _ROUND = 32
 #: symbols that devices tell apart, and one more that never occurs
-_MOST_CODES = 256
+_MAX_CODES = 256
 
 
 class AllPairs(Protocol):
@@ -43,7 +43,7 @@ class AllPairs(Protocol):
         """Whether one order of each pair is enough."""
 
     @property
-    def least(self) -> int:
+    def minimum(self) -> int:
         """Of values that count."""
 
     @property
@@ -82,7 +82,7 @@ class Distances:
             )
         return cls(params, queries, others, params.limits(max(queries.longest, others.longest)), targets is None)
 
-    least, largest = 0, False  # those beyond the limit are -1
+    minimum, largest = 0, False  # those beyond the limit are -1
 
     @property
     def half(self) -> bool:
@@ -107,11 +107,11 @@ class Distances:
         if self.queries.on_device or self.targets.on_device:
             return self
         if self.queries.symbols.dtype == np.uint8:
-            return self if self.code_table[1] <= _MOST_CODES else None
+            return self if self.code_table[1] <= _MAX_CODES else None
         one = self.queries is self.targets
         sides = [self.queries.symbols] if one else [self.queries.symbols, self.targets.symbols]
         known, numbers = np.unique(np.concatenate(sides), return_inverse=True)
-        if len(known) >= _MOST_CODES:
+        if len(known) >= _MAX_CODES:
             return None
         numbers = numbers.astype(np.uint8)
         queries = SymbolSet(numbers[: len(self.queries.symbols)], self.queries.offsets)
@@ -129,11 +129,11 @@ def blocks_of(problem: AllPairs, workers: int, block_cells: float) -> Iterator[t
     count, text = len(queries), float(max(1, len(problem.targets.symbols)))
     lengths = np.maximum(queries.sorted_lengths, 1).cumsum()
     blocks = max(4.0 * workers if workers > 1 else 1.0, float(lengths[-1]) * text / block_cells if count else 1.0)
-    most = float(lengths[-1]) / blocks if count else 0.0
+    maximum = float(lengths[-1]) / blocks if count else 0.0
     first = 0
     while first < count:
         reached = float(lengths[first - 1]) if first else 0.0
-        last = int(np.searchsorted(lengths, reached + most)) + 1
+        last = int(np.searchsorted(lengths, reached + maximum)) + 1
         last = min(count, first + -(-(last - first) // _ROUND) * _ROUND)
         yield first, last
         first = last

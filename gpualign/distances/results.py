@@ -31,8 +31,8 @@ class PairMatrix(Tabular):
         values: NDArray[Any] = np.asarray(self.values, dtype)
         return values.copy() if copy else values
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.values[place]
+    def __getitem__(self, key: Any) -> Any:
+        return self.values[key]
 
     def __len__(self) -> int:
         return int(self.values.shape[0])

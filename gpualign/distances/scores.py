@@ -93,7 +93,7 @@ class Scores:
         return self.with_itself and self.params.sparse
 
     @property
-    def least(self) -> int:
+    def minimum(self) -> int:
         """Score that counts, in the scoring's units."""
         if self.params.min_score is None:
             return _LEAST
@@ -170,17 +170,19 @@ class CpuScores:
         for _ in self._each(_native.dense_scores, out=out):
             pass
 
-    def nearest(self, most: int) -> NearestPairs:
-        target, value = np.full((2, len(self.problem.queries), most), -1, np.int32)
-        least, itself = self.problem.least, self.problem.with_itself
+    def nearest(self, maximum: int) -> NearestPairs:
+        target, value = np.full((2, len(self.problem.queries), maximum), -1, np.int32)
+        minimum, itself = self.problem.minimum, self.problem.with_itself
         for _ in self._each(
-            _native.nearest_scores, least=least, with_itself=itself, out_targets=target, out_values=value
+            _native.nearest_scores, minimum=minimum, with_itself=itself, out_targets=target, out_values=value
         ):
             pass
         return NearestPairs(target, value)
 
     def sparse(self) -> SparsePairs:
-        parts = list(self._each(_native.scores_from, least=self.problem.least, with_itself=self.problem.with_itself))
+        parts = list(
+            self._each(_native.scores_from, minimum=self.problem.minimum, with_itself=self.problem.with_itself)
+        )
         empty = (np.zeros(0, np.int32),) * 3
         return in_order(*(np.concatenate(column) for column in zip(*(parts or [empty]), strict=True)))
 

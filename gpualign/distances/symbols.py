@@ -75,19 +75,19 @@ class SymbolSet:
         """A, C, G, T in upper case, and for other nucleotide codes what is equal to nothing; ``side``: 0 for queries.
 
         Raises:
-            InputError: a letter that is no nucleotide code.
+            InputError: a character that is not a nucleotide code.
         """
         table = np.zeros(256, np.uint8)
-        for upper, code in [*((letter, letter) for letter in b"ACGT"), (ord("U"), ord("T"))]:
+        for upper, code in [*((base, base) for base in b"ACGT"), (ord("U"), ord("T"))]:
             table[[upper, upper + 32]] = code
         for upper in _AMBIGUITY:
             table[[upper, upper + 32]] = _NEVER[side]
-        letters = table[np.minimum(self.symbols, 255)]
-        bad = np.flatnonzero((letters == 0) | (self.symbols > 127))
+        codes = table[np.minimum(self.symbols, 255)]
+        bad = np.flatnonzero((codes == 0) | (self.symbols > 127))
         if bad.size:
             record = int(np.searchsorted(self.offsets, bad[0], side="right")) - 1
             raise InputError(f"sequence {record}: {chr(self.symbols[bad[0]])!r} is not a nucleotide")
-        return SymbolSet(letters, self.offsets)
+        return SymbolSet(codes, self.offsets)
 
 
 def symbols_of(sequences: Any) -> SymbolSet:
@@ -99,7 +99,7 @@ def symbols_of(sequences: Any) -> SymbolSet:
 
     Raises:
         InputError: a file that cannot be read.
-        UsageError: what is given are no sequences.
+        UsageError: the input is not sequences.
     """
     if isinstance(sequences, SymbolSet):
         return sequences

@@ -10,7 +10,7 @@ THREADS, BAND_THREADS = 128, 256
 #: 32-row words that a thread can hold, in steps that waste at most a sixth
 WORDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 19, 24, 32)
 #: most errors of a band of 32 diagonals, and of one of 64
-MOST_IN_BAND, MOST_IN_WIDE_BAND = 31, 63
+MAX_IN_BAND, MAX_IN_WIDE_BAND = 31, 63
 #: shared memory that a block may ask for
 SHARED_BYTES = 200 << 10
 #: longest sequences of a thread's pair
@@ -21,7 +21,7 @@ FEW_PAIRS, WORTH_SHARING = 1 << 10, 512
 LONG_BLOCKS, REACHED_BYTES = 2, 1 << 30
 #: bytes of a matrix that a device computes and copies at once
 CHUNK_BYTES = 8 << 20
-#: pairs of a launch in a band, and places for those that it finds
+#: pairs of a launch in a band, and space for those that it finds
 BAND_PAIRS, FOUND = 1 << 30, 1 << 22
 #: bytes between the strips of long queries
 BOUNDARY_BYTES = 1 << 30

@@ -99,28 +99,28 @@ class CudaBackend:
         """item -> result in a host's thread, which stages what ``pool`` computes.
 
         Page-locked memory is slow to get, so few batches are staged at a time: those that devices have in flight, and
-        the next ones. But where the cores choose what they take they want to see all that waits.
+        the next ones. But where CPU threads choose what they take they want to see all that waits.
         """
-        most = (stage.slots + _STAGED_AHEAD) * len(self.devices)
-        room = threading.Semaphore(_ANY_NUMBER if self.cpu_threads else most)
+        maximum = (stage.slots + _STAGED_AHEAD) * len(self.devices)
+        free_slots = threading.Semaphore(_ANY_NUMBER if self.cpu_threads else maximum)
 
         def run(prepared: Any) -> Any:
             with HOST.waiting():
-                room.acquire()
+                free_slots.acquire()
             try:
                 return pool.run(stage.staged(prepared, self._lend))
             finally:
-                room.release()
+                free_slots.release()
 
         return partial(stage.around, run)
 
     def _inflater(self, pool: DevicePool[Any, Any]) -> Inflater:
         """Inflates groups of blocks by what ``pool`` drives, few at a time."""
-        room = threading.Semaphore(_INFLATED_AT_ONCE * len(self.devices))
+        free_slots = threading.Semaphore(_INFLATED_AT_ONCE * len(self.devices))
 
         def inflated(blocks: bytes) -> NDArray[np.uint8] | None:
             with HOST.waiting():
-                room.acquire()
+                free_slots.acquire()
             try:
                 text: NDArray[np.uint8] | None = pool.run(BlockGroup.of(blocks, self._lend))
                 return text
@@ -131,7 +131,7 @@ class CudaBackend:
             ):  # what is wrong with them is said by who inflates them without a device
                 return None
             finally:
-                room.release()
+                free_slots.release()
 
         return inflated
 
@@ -143,7 +143,7 @@ class CudaBackend:
         return None
 
     def cores_for(self, stage: Stage[Any, Any]) -> Cores[Any, Any] | None:
-        """The cores for what the stage's kernels do, where they are wanted."""
+        """CPU threads that do the work of the stage's kernels too, where they are wanted."""
         if not self.cpu_threads:
             return None
         self._cores.append(Cores(stage.cpu_kernel if isinstance(stage, HostedStage) else stage.cpu, self.cpu_threads))

@@ -76,7 +76,7 @@ def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: 
         if work is not None:
             cold = worth_a_gpu(work, cold=False, threads=options.threads) and not _compiled(work.kernels)
             if work.core_seconds is not None:
-                reason = f"about {work.core_seconds / options.threads:.2g} s of work for the cores"
+                reason = f"about {work.core_seconds / options.threads:.2g} s of work for the CPU"
             if not worth_a_gpu(work, cold, options.threads):
                 start = work.kernels.start_seconds(cold)
                 return CpuBackend(options.threads, f"{reason}, and a GPU takes {start:.1f} s to start")

@@ -39,9 +39,9 @@ _ALIGNMENT = 64
 _PIECE = 1 << 23
 #: threads that read, at most; a few are as fast as memory
 _MAX_READERS = 8
-#: names and letters reach the output as they are, so none may hold a tab or a line end
+#: names and bases reach the output as they are, so none may hold a tab or a line end
 _NAME = re.compile(r"[!-~\x80-\xff]+")
-_RUN_LETTERS = frozenset(b"NRYSWKMBDHV")
+_AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHV")
 _ARRAYS = {
     "contig_offsets": "<i8",
     "words": "<u8",
@@ -145,14 +145,14 @@ def _checked_index(
     reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
     if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
         raise ValueError("contig names")
-    if not set(reference.run_letters.tolist()) <= _RUN_LETTERS:
-        raise ValueError("a symbol that is no nucleotide code")
+    if not set(reference.run_letters.tolist()) <= _AMBIGUITY_CODES:
+        raise ValueError("a character that is not a nucleotide code")
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
         raise ValueError(problem)
     params = IndexParams(k, w)
-    place = os.path.abspath(path)
-    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, place, mapped)
+    location = os.path.abspath(path)
+    return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, location, mapped)
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
@@ -167,14 +167,14 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
     """CRC-32 of each piece of the parts, put one after the other."""
     sums: list[int] = []
-    room = 0
+    left = 0
     for part in parts:
         rest = memoryview(part)
         while rest:
-            if room == 0:
-                sums, room = [*sums, 0], _PIECE
-            sums[-1] = isal_zlib.crc32(rest[:room], sums[-1])  # several times as fast as zlib's
-            rest, room = rest[room:], max(0, room - len(rest))
+            if left == 0:
+                sums, left = [*sums, 0], _PIECE
+            sums[-1] = isal_zlib.crc32(rest[:left], sums[-1])  # several times as fast as zlib's
+            rest, left = rest[left:], max(0, left - len(rest))
     return sums
 
 
@@ -196,8 +196,8 @@ def _read_arrays(
         data = mapped.data[start:]
         read = partial(_checksum, data)
     else:
-        room: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
-        data = room[-room.ctypes.data % _ALIGNMENT :][:size]
+        buffer: NDArray[np.uint8] = np.empty(size + _ALIGNMENT, np.uint8)
+        data = buffer[-buffer.ctypes.data % _ALIGNMENT :][:size]
         read = partial(_read_piece, file.fileno(), start, data)
     found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MAX_READERS)))
     if found != sums:
@@ -240,12 +240,12 @@ def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, Any], int]:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise InputError("the index is damaged: its header is no table (build it again)", path)
+        raise InputError("the index is damaged: its header is not a table (build it again)", path)
     return header, start
 
 
-def _array(data: NDArray[np.uint8], place: list[int], kind: str) -> NDArray[Any]:
-    at, count = place
+def _array(data: NDArray[np.uint8], location: list[int], kind: str) -> NDArray[Any]:
+    at, count = location
     size = np.dtype(kind).itemsize
     if at < 0 or count < 0 or at % _ALIGNMENT or at + count * size > len(data):
         raise ValueError("an array lies outside the file")

@@ -19,7 +19,7 @@ from gpualign.report import Progress, Report
 def choose_index_params(bases: int, k: int | None = None, w: int | None = None) -> IndexParams:
     """Seeds for mapping reads onto a reference of ``bases`` bases.
 
-    Long seeds hit few places by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
+    Long seeds hit few loci by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
     which finds reads that share no more than 11 bases in a row with it; a chromosome wants one k-mer in four or five.
     """
     if bases < 1 << 20:

@@ -27,12 +27,12 @@ _SECONDARY_OR_SUPPLEMENTARY = 0x900
 _OURS = frozenset({"NM", "MD", "AS", "XS", "XA", "SA", "MC", "MQ", "UQ", "PG", "DT", "ed"})
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
-#: name, letters, qualities, tags, flags
+#: name, bases, qualities, tags, flags
 _Row = tuple[bytes, bytes, bytes | None, bytes, int]
 
 
 def dropped_tags(keep_read_groups: bool) -> str:
-    """Names of the tags of an input that are left out, one behind the other."""
+    """Names of the tags of an input that are left out, one after another."""
     return "".join(sorted(_OURS if keep_read_groups else _OURS | {"RG"}))
 
 
@@ -108,8 +108,8 @@ class AlignmentReads:
             sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
         # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
         missing = quality == "*" and record.query_qualities is None
-        letters = sequence.encode(), None if missing else quality.encode()
-        return fields[0].encode(), *letters, tags.encode(), record.flag
+        strings = sequence.encode(), None if missing else quality.encode()
+        return fields[0].encode(), *strings, tags.encode(), record.flag
 
     def close(self) -> None:
         self._file.close()
@@ -151,7 +151,7 @@ def parse_read_group(text: str) -> tuple[str, str]:
     if fields[0] != "@RG":
         raise UsageError(f"read group must start with '@RG', not {fields[0][:20]!r}")
     for field in fields[1:]:
-        if len(field) < 4 or field[2] != ":" or not all(" " <= letter <= "~" for letter in field):
+        if len(field) < 4 or field[2] != ":" or not all(" " <= character <= "~" for character in field):
             raise UsageError(f"read group field {field!r} is not TAG:VALUE in printable ASCII")
     tags = [field[:2] for field in fields[1:]]
     if twice := [tag for tag in tags if tags.count(tag) > 1]:
@@ -196,7 +196,7 @@ def sam_header(
     identifier = next(
         name for n in range(len(taken) + 1) if (name := f"gpualign.{n}" if n else "gpualign") not in taken
     )
-    shown = "".join(letter if " " <= letter <= "~" else " " for letter in command_line)
+    shown = "".join(character if " " <= character <= "~" else " " for character in command_line)
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
     lines.append(f"@PG\tID:{identifier}\tPN:gpualign\tVN:{__version__}\tCL:{shown}{previous}")
     return ("\n".join(lines) + "\n").encode()

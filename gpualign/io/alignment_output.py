@@ -14,7 +14,7 @@ from gpualign.errors import UsageError
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.cram import cram_writer, write_crai
-from gpualign.io.files import Sink, folder_beside, is_file, is_packed, open_output
+from gpualign.io.files import Sink, folder_next_to, is_file, is_packed, open_output
 from gpualign.io.held_records import Form, HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.record_sorter import RecordSorter
@@ -32,8 +32,8 @@ class AlignmentLayout:
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
         sort: by coordinate.
-        sort_memory: bytes of records held for sorting; more go to temporary files beside the output.
-        write_index: a .bai, .csi or .crai beside the output.
+        sort_memory: bytes of records held for sorting; more go to temporary files next to the output.
+        write_index: a .bai, .csi or .crai next to the output.
         hold: records are written when all of them are known, sorted or not; so duplicates can be marked.
     """
 
@@ -47,7 +47,7 @@ class AlignmentLayout:
         if self.format is not None and self.format not in FORMATS:
             raise UsageError(f"output format must be one of {', '.join(FORMATS)}, not {self.format!r}")
         if self.write_index and not self.sort:
-            raise UsageError("an index wants the order of coordinates (add --sort)")
+            raise UsageError("an index needs records in the order of coordinates (add --sort)")
         if self.sort_memory < 1 << 20:
             raise UsageError(f"memory for sorting must be at least 1M, not {self.sort_memory}")
 
@@ -70,7 +70,7 @@ class AlignmentLayout:
         if layout.write_index and layout.format == "sam":
             raise UsageError("only BAM and CRAM have an index (write to a .bam or .cram file)")
         if layout.write_index and not is_file(path):
-            raise UsageError("an index wants an output file (give -o)")
+            raise UsageError("an index needs an output file (give -o)")
         return layout
 
     @property
@@ -121,7 +121,7 @@ def open_alignments(
             with _writer(write, path, layout, reference, threads) as sink:
                 yield sink
         else:
-            with RecordSorter(folder_beside(path), layout.sort_memory, threads) as sorter:
+            with RecordSorter(folder_next_to(path), layout.sort_memory, threads) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
                 with _writer(write, path, layout, reference, threads) as sink:
@@ -144,8 +144,8 @@ def _writer(
     if layout.format == "cram":
         return cram_writer(write, path, reference)
     if layout.format == "bam":
-        return bgzf_writer(write, threads, beside=is_file(path))
-    return part_writer(write, _TEXTS, beside=is_file(path))
+        return bgzf_writer(write, threads, in_thread=is_file(path))
+    return part_writer(write, _TEXTS, in_thread=is_file(path))
 
 
 def _write_held(held: HeldRecords, sink: Sink, index: BamIndex | None, form: Form | None) -> None:

@@ -32,7 +32,7 @@ class BamChunk:
         data: their bytes.
         path: of the file, for messages.
         before: reads before them.
-        dropped: names of tags that are left out, two letters each.
+        dropped: names of tags that are left out, two characters each.
         single: none may be one of a pair.
     """
 

@@ -141,7 +141,7 @@ class BgzfReader(io.RawIOBase):
         return self._stream.read(_inflating.group_bytes)
 
     def _groups(self) -> Iterator[bytes]:
-        """Whole blocks, about a MiB at a time, to the end or to the first member that is no block."""
+        """Whole blocks, about a MiB at a time, to the end or to the first member that is not a block."""
         rest = b""
         while data := self._read():
             data = rest + data
@@ -261,18 +261,18 @@ class BgzfWriter:
 
 @contextlib.contextmanager
 def bgzf_writer(
-    write: Callable[[bytes | memoryview], object], threads: int, beside: bool = False
+    write: Callable[[bytes | memoryview], object], threads: int, in_thread: bool = False
 ) -> Iterator[BgzfWriter]:
-    """What is written comes out of ``write`` as a whole BGZF file, unless the block ends with an exception.
+    """What is written comes out of ``write`` as one BGZF file, unless the block ends with an exception.
 
     Args:
         threads: that compress, at most.
-        beside: as for :func:`part_writer`.
+        in_thread: as for :func:`part_writer`.
     """
     threads = min(threads, _MAX_THREADS)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
-        with part_writer(write, 2 * threads, beside) as out:
+        with part_writer(write, 2 * threads, in_thread) as out:
             writer = BgzfWriter(out, pool)
             yield writer
             writer.finish()

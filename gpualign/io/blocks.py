@@ -43,7 +43,7 @@ class Blocks:
         return taken
 
 
-def behind_last_line(text: NDArray[np.uint8]) -> int:
+def after_last_line(text: NDArray[np.uint8]) -> int:
     """Bytes of the whole lines of a text."""
     for begin in (max(0, len(text) - MIN_READ), 0):
         cut = text[begin:].tobytes().rfind(b"\n") + 1

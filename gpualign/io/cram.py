@@ -12,11 +12,11 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
-from gpualign.io.files import Sink, folder_beside
+from gpualign.io.files import Sink, folder_next_to
 from gpualign.sequences.reference import Reference
 
 _COPY_BYTES = 1 << 20
-_LETTERS_AT_ONCE = 1 << 24
+_BASES_AT_ONCE = 1 << 24
 #: without @PG lines of its own; one thread, as with more htslib's trials of how to compress depend on which is first;
 #: CRAM 3.1 is not yet read by all (Picard 2)
 _ARGUMENTS = ("view", "--no-PG", "-@", "0", "-O", "cram,version=3.0", "-o", "-", "-")
@@ -29,7 +29,7 @@ def cram_writer(
     """What is written as BAM comes out of ``write`` as CRAM.
 
     Args:
-        path: of the output; the reference's copy for samtools lies beside it.
+        path: of the output; the reference's copy for samtools lies next to it.
 
     Raises:
         GpualignError: samtools failed, or the reference cannot be copied.
@@ -65,20 +65,20 @@ def write_crai(path: str, threads: int) -> None:
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:
-    """What @SQ lines of a CRAM file say beside name and length: M5, and where the reference is if ``path`` is a FASTA
+    """What @SQ lines of a CRAM file say besides name and length: M5, and where the reference is if ``path`` is a FASTA
     file that readers can use."""
-    place = ""
+    uri = ""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         if file.read(1) == b">":
-            place = f"\tUR:{os.path.abspath(path)}"
-    return [f"\tM5:{digest}{place}" for digest in _digests(reference)]
+            uri = f"\tUR:{os.path.abspath(path)}"
+    return [f"\tM5:{digest}{uri}" for digest in _digests(reference)]
 
 
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
-    """A folder for temporary files beside the output, where there is room for it; removed at the end."""
+    """A folder for temporary files next to the output, where there is space; removed at the end."""
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
-    folder = os.path.join(folder_beside(path), f".gpualign.{os.urandom(8).hex()}.tmp")
+    folder = os.path.join(folder_next_to(path), f".gpualign.{os.urandom(8).hex()}.tmp")
     try:
         try:
             os.mkdir(folder, 0o700)
@@ -91,20 +91,20 @@ def _private_folder(path: str | None) -> Iterator[str]:
 
 
 def _digests(reference: Reference) -> list[str]:
-    """MD5 of every contig's upper-case letters, by which the readers of a CRAM file know its reference."""
+    """MD5 of every contig's upper-case bases, by which the readers of a CRAM file know its reference."""
     digests = []
     for parts in _contigs(reference):
         state = hashlib.md5(usedforsecurity=False)
-        for letters in parts:
-            state.update(letters)
+        for bases in parts:
+            state.update(bases)
         digests.append(state.hexdigest())
     return digests
 
 
 def _write_reference(reference: Reference, folder: str) -> None:
-    """The reference as htslib looks it up: a file of letters for each contig, named by their MD5.
+    """The reference as htslib looks it up: a file of bases for each contig, named by their MD5.
 
-    The reference itself may be in any format that we read; htslib would want a FASTA with an index beside it.
+    The reference itself may be in any format that we read; htslib would want a FASTA with an index next to it.
     """
     try:
         for digest, parts in zip(_digests(reference), _contigs(reference), strict=True):
@@ -116,4 +116,4 @@ def _write_reference(reference: Reference, folder: str) -> None:
 
 def _contigs(reference: Reference) -> Iterator[Iterator[bytes]]:
     for begin, end in pairwise(reference.contig_offsets.tolist()):
-        yield (reference.letters(at, min(end, at + _LETTERS_AT_ONCE)) for at in range(begin, end, _LETTERS_AT_ONCE))
+        yield (reference.sequence(at, min(end, at + _BASES_AT_ONCE)) for at in range(begin, end, _BASES_AT_ONCE))

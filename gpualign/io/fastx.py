@@ -189,7 +189,7 @@ def stored_chunks(
             border = _last_border(file, begin, end, kind)
             if border == begin and long_records and kind == "fasta":
                 line += _newlines(file, counted, begin)
-                stream = _Behind(file, begin)
+                stream = _Remainder(file, begin)
                 record = LongRecord(stream, b"", line)
                 yield record
                 line, begin = line + record.lines_read, stream.offset - len(record.rest)
@@ -244,7 +244,7 @@ class _Stream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class _Behind:
+class _Remainder:
     """What a plain file has from ``offset`` on, as a stream."""
 
     def __init__(self, file: InputFile, offset: int) -> None:
@@ -291,17 +291,17 @@ class LongRecord:
             self.rest += block
 
     def _last_cut(self) -> int:
-        """Behind the last line; or within a line of sequence that fills the part, where what follows does not look like
+        """After the last line; or within a line of sequence that fills the part, where what follows does not look like
         a line of another kind.
         """
-        behind_line = self.rest.rfind(b"\n") + 1
-        if behind_line or self.rest.startswith((b">", b";")):
-            return behind_line
+        after_line = self.rest.rfind(b"\n") + 1
+        if after_line or self.rest.startswith((b">", b";")):
+            return after_line
         return max(0, len(self.rest.rstrip(b">;\r")) - 1)
 
 
 def _next_header(text: bytes) -> int:
-    """Where a line after the first begins with '>'; 0: nowhere. A single letter is found faster than two."""
+    """Where a line after the first begins with '>'; 0: nowhere. A single byte is found faster than two."""
     at = text.find(b">", 1)
     while at > 0 and text[at - 1] != ord("\n"):
         at = text.find(b">", at + 1)

@@ -112,7 +112,7 @@ class InputFile:
             stream = ZstdReader(self._raw)
         except ImportError:
             self.close()
-            raise InputError("is compressed by zstd (pip install zstandard to read it)", self.path) from None
+            raise InputError("is compressed with zstd (pip install zstandard to read it)", self.path) from None
         self._damage = (*_DAMAGE, stream.damage)
         return stream
 
@@ -273,7 +273,7 @@ def _open_plain(path: str | None) -> Iterator[OutputFile]:
             raise
         _checked_close(stream.close, path)
         return
-    with _temporary_beside(path) as stream:
+    with _temporary_next_to(path) as stream:
         yield OutputFile(stream, path)
 
 
@@ -306,7 +306,7 @@ def _fill(stream: Any, view: memoryview) -> int:
 
 
 @contextlib.contextmanager
-def _temporary_beside(path: str) -> Iterator[BinaryIO]:
+def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)  # a link keeps pointing at its file
     folder, name = os.path.split(target)
     # named before it exists, so that no interrupt can fall between its making and our knowing what to remove
@@ -346,9 +346,9 @@ def _created(temporary: str, path: str) -> BinaryIO:
     return os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
 
 
-def _cut(name: str, most: int) -> str:
-    """The first bytes of a name: file systems limit bytes, not letters."""
-    return os.fsencode(name)[:most].decode(sys.getfilesystemencoding(), "ignore")
+def _cut(name: str, maximum: int) -> str:
+    """The first bytes of a name: file systems limit bytes, not characters."""
+    return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
 
 
 def _checked_close(close: object, path: str) -> None:
@@ -380,8 +380,8 @@ def is_file(path: str | None) -> bool:
     return path is not None and path != "-" and not is_special(path)
 
 
-def folder_beside(path: str | None) -> str:
-    """The folder for temporary files of an output: its own where it is a file, as there is room for it."""
+def folder_next_to(path: str | None) -> str:
+    """The folder for temporary files of an output: its own where it is a file, as there is space there."""
     return os.path.dirname(os.path.realpath(str(path))) if is_file(path) else tempfile.gettempdir()
 
 

@@ -16,26 +16,26 @@ from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.mates import single_items
 from gpualign.io.reads import ReadSource, to_batch
-from gpualign.io.sizes import letters_of
+from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.sequences.reference import Reference
 
 #: a path of a FASTA or FASTQ file, what :func:`read_sequences` returns, or the sequences themselves
 Sequences = str | os.PathLike[str] | SequenceBatch | Iterable[str | bytes]
-Letters = Literal["nucleotide", "any"]
+SequenceAlphabet = Literal["nucleotide", "any"]
 
 #: bases of files read at a time; records of SAM, BAM and CRAM come all at once
 _BATCH, _WHOLE = 1 << 23, 1 << 62
 _NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
 
 
-def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide") -> SequenceBatch:
+def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
     """All records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
 
     Args:
         path: the file.
-        alphabet: "nucleotide" checks the letters, makes them upper case and writes U as T; "any" leaves them.
+        alphabet: "nucleotide" checks the symbols, makes them upper case and writes U as T; "any" leaves them.
 
     Returns:
         A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays that are described at
@@ -49,12 +49,12 @@ def read_sequences(path: str | os.PathLike[str], alphabet: Letters = "nucleotide
         return join_batches([parse(item, alphabet) if isinstance(item, Chunk) else item for item in items])
 
 
-def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> SequenceBatch:
+def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
     """Sequences of any accepted form as a batch; those without a name get their number.
 
     Raises:
-        InputError: an unreadable file, or a symbol that is no nucleotide code where nucleotides are wanted.
-        UsageError: what is given are no sequences.
+        InputError: an unreadable file, or a character that is not a nucleotide code where nucleotides are wanted.
+        UsageError: the input is not sequences.
     """
     if isinstance(sequences, SequenceBatch):
         return sequences
@@ -62,43 +62,45 @@ def as_batch(sequences: Sequences, alphabet: Letters = "nucleotide") -> Sequence
         return read_sequences(sequences, alphabet)
     sequences = list(_checked(sequences))
     texts = [text.encode() if isinstance(text, str) else bytes(text) for text in sequences]  # as files have it
-    letters, offsets = join_bytes(texts)
+    symbols, offsets = join_bytes(texts)
     if alphabet == "nucleotide":
-        letters = checked_nucleotides(letters, offsets)
+        symbols = checked_nucleotides(symbols, offsets)
     names, name_offsets = join_bytes([str(number).encode() for number in range(len(texts))])
-    return SequenceBatch(names, name_offsets, letters, offsets)
+    return SequenceBatch(names, name_offsets, symbols, offsets)
 
 
 def batches_of(
-    sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide"
+    sequences: Sequences | ReadSource, bases: int, alphabet: SequenceAlphabet = "nucleotide"
 ) -> Iterator[SequenceBatch]:
     """The same in batches of about ``bases``, named by their numbers; files may be SAM, BAM or CRAM too.
 
     Nothing but the batch at hand is held of a file or an iterator.
     """
     first = 0
-    for batch in parts_of(sequences, bases, letters):
+    for batch in parts_of(sequences, bases, alphabet):
         names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
         first += len(batch)
         yield replace(batch, names=names, name_offsets=offsets)
 
 
-def parts_of(sequences: Sequences | ReadSource, bases: int, letters: Letters = "nucleotide") -> Iterator[SequenceBatch]:
+def parts_of(
+    sequences: Sequences | ReadSource, bases: int, alphabet: SequenceAlphabet = "nucleotide"
+) -> Iterator[SequenceBatch]:
     """As :func:`batches_of`, with the names that they have; those without one are numbered in each batch."""
     if isinstance(sequences, ReadSource):
         for item in single_items(sequences, bases):
-            yield parse(item, letters) if isinstance(item, Chunk) else to_batch(item)
+            yield parse(item, alphabet) if isinstance(item, Chunk) else to_batch(item)
         return
     if isinstance(sequences, str | os.PathLike):
         with closing(ReadSource(os.fspath(sequences))) as source:
             for item in source.items(bases):
-                yield parse(item, letters) if isinstance(item, Chunk) else item
+                yield parse(item, alphabet) if isinstance(item, Chunk) else item
         return
     if isinstance(sequences, SequenceBatch):
         first = 0
         while first < len(sequences):
-            behind = int(np.searchsorted(sequences.base_offsets, sequences.base_offsets[first] + bases))
-            last = min(len(sequences), max(first + 1, behind))
+            after = int(np.searchsorted(sequences.base_offsets, sequences.base_offsets[first] + bases))
+            last = min(len(sequences), max(first + 1, after))
             yield sequences.part(first, last)
             first = last
         return
@@ -108,21 +110,21 @@ def parts_of(sequences: Sequences | ReadSource, bases: int, letters: Letters = "
         some.append(text)
         taken += len(text)
         if taken >= bases:
-            yield as_batch(some, letters)
+            yield as_batch(some, alphabet)
             some, taken = [], 0
     if some:
-        yield as_batch(some, letters)
+        yield as_batch(some, alphabet)
 
 
-def letters_in(*sequences: Sequences | None) -> float | None:
-    """About how many letters there are; None where only reading them would tell."""
-    known = [_letters(some) for some in sequences if some is not None]
-    return None if None in known else sum(letters for letters in known if letters is not None)
+def symbols_in(*sequences: Sequences | None) -> float | None:
+    """About how many symbols there are; None where only reading them would tell."""
+    known = [_symbols(some) for some in sequences if some is not None]
+    return None if None in known else sum(symbols for symbols in known if symbols is not None)
 
 
-def _letters(sequences: Sequences) -> float | None:
+def _symbols(sequences: Sequences) -> float | None:
     if isinstance(sequences, str | os.PathLike):
-        return letters_of(os.fspath(sequences))
+        return symbols_in_files(os.fspath(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
     return (
@@ -158,25 +160,25 @@ def packed(batch: SequenceBatch) -> Reference:
     return Reference([batch.name(i) for i in range(len(batch))], batch.base_offsets, *packer.finish())
 
 
-#: upper case, U as T, 0 for what is no nucleotide code
+#: upper case, U as T, 0 for what is not a nucleotide code
 _CODES = bytes(
-    0 if letter not in _NUCLEOTIDES else ord("T") if letter == ord("U") else letter
-    for letter in (ord(chr(byte).upper()) if byte < 128 else 0 for byte in range(256))
+    0 if symbol not in _NUCLEOTIDES else ord("T") if symbol == ord("U") else symbol
+    for symbol in (ord(chr(byte).upper()) if byte < 128 else 0 for byte in range(256))
 )
 
 
-def checked_nucleotides(letters: NDArray[np.uint8], offsets: NDArray[np.int64], first: int = 0) -> NDArray[np.uint8]:
+def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], first: int = 0) -> NDArray[np.uint8]:
     """Upper case, U as T; ``first`` is the number of the first sequence.
 
     Raises:
-        InputError: a letter that is no nucleotide code.
+        InputError: a character that is not a nucleotide code.
     """
-    text = letters.tobytes().translate(_CODES)
+    text = symbols.tobytes().translate(_CODES)
     translated = np.frombuffer(text, np.uint8)
     if b"\0" in text:
         bad = np.flatnonzero(translated == 0)
         record = first + int(np.searchsorted(offsets, bad[0], side="right")) - 1
-        wrong = letters[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
+        wrong = symbols[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
         raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
     return translated
 

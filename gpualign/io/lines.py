@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpualign import _native
-from gpualign.io.blocks import Blocks, behind_last_line
+from gpualign.io.blocks import Blocks, after_last_line
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -23,7 +23,7 @@ def read_line_chunks(file: InputFile, chunk_bytes: int, head: bytes = b"") -> It
     while not blocks.at_end:
         # a line that is longer is read in growing steps, to stay linear
         data = blocks.read(max(chunk_bytes, 2 * len(blocks.rest)))
-        cut = len(data) if blocks.at_end else behind_last_line(data)
+        cut = len(data) if blocks.at_end else after_last_line(data)
         if cut:
             chunk = blocks.take(cut)
             yield Chunk(chunk, "fasta", file.path, line, offset=offset)

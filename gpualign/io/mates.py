@@ -1,4 +1,4 @@
-"""Read pairs as batches whose neighbours are the two ends: from two files, or from one with the ends in turn."""
+"""Read pairs as batches whose neighbours are mates: from two files, or from one with the mates in turn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PairedParts:
         first, second: hold them.
         starts: the number of the first of them in each.
         pairs: how many they are.
-        check_names: the two ends of a pair must have one name (but for /1 and /2).
+        check_names: the two mates of a pair must have one name (but for /1 and /2).
         paths: of the files, for messages.
     """
 
@@ -43,7 +43,7 @@ class PairedParts:
     paths: tuple[str, str]
 
     def joined(self) -> SequenceBatch:
-        """The two ends of each pair as neighbours.
+        """The two mates of each pair as neighbours.
 
         Raises:
             InputError: names differ.
@@ -130,7 +130,7 @@ def paired_parts(
 
 
 def single_items(source: ReadSource, batch_bases: int) -> Iterator[Chunk | BamChunk | SequenceBatch]:
-    """The reads of a file whose first one is no end of a pair.
+    """The reads of a file whose first one is not a mate of a pair.
 
     Raises:
         InputError: a later one is.
@@ -216,7 +216,7 @@ class _Beginning:
         self._singles: set[str] = set()
 
     def look_at(self, batch: SequenceBatch) -> None:
-        """Raise InputError where two reads of one template are no neighbours, or none are."""
+        """Raise InputError where two reads of one template are not neighbours, or none are."""
         if self._flagged or self._seen >= _BEGINNING:
             return
         assert batch.mates is not None

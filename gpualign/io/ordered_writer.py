@@ -31,16 +31,16 @@ class DirectWriter:
 
     Args:
         write: takes the bytes.
-        most: parts that may be in the making.
+        maximum: parts that may be in the making.
     """
 
-    def __init__(self, write: Callable[[bytes | memoryview], object], most: int) -> None:
-        self._write, self._most = write, most
+    def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int) -> None:
+        self._write, self._max = write, maximum
         self._parts: deque[Part] = deque()
 
     def write(self, part: Part) -> None:
         self._parts.append(part)
-        while self._parts and (len(self._parts) > self._most or _is_ready(self._parts[0])):
+        while self._parts and (len(self._parts) > self._max or _is_ready(self._parts[0])):
             self._write(_made(self._parts.popleft()))
 
     def finish(self) -> None:
@@ -53,12 +53,12 @@ class BackgroundWriter:
 
     Args:
         write: called in the thread.
-        most: parts that may wait.
+        maximum: parts that may wait.
     """
 
-    def __init__(self, write: Callable[[bytes | memoryview], object], most: int) -> None:
+    def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int) -> None:
         self._write = write
-        self._parts: queue.Queue[Part | None] = queue.Queue(most)
+        self._parts: queue.Queue[Part | None] = queue.Queue(maximum)
         self._error: BaseException | None = None
         self._given_up = False
         self._thread = threading.Thread(target=self._run, daemon=True, name="gpualign-writer")
@@ -105,20 +105,20 @@ def _made(part: Part) -> bytes | memoryview:
 
 @contextlib.contextmanager
 def part_writer(
-    write: Callable[[bytes | memoryview], object], most: int, beside: bool
+    write: Callable[[bytes | memoryview], object], maximum: int, in_thread: bool
 ) -> Iterator[BackgroundWriter | DirectWriter]:
     """All that is handed on is written when the block ends, unless it ends with an exception.
 
     Args:
-        most: parts that may wait.
-        beside: in a thread of its own. Not for pipes: where nobody reads, the thread could not be stopped.
+        maximum: parts that may wait.
+        in_thread: write in a thread of its own. Not for pipes: where nobody reads, the thread could not be stopped.
     """
-    if not beside:
-        direct = DirectWriter(write, most)
+    if not in_thread:
+        direct = DirectWriter(write, maximum)
         yield direct
         direct.finish()
         return
-    writer = BackgroundWriter(write, most)
+    writer = BackgroundWriter(write, maximum)
     try:
         yield writer
         writer.finish()

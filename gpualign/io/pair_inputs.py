@@ -38,7 +38,7 @@ class PairSelection:
         if self.one_to_one and one_set:
             raise UsageError("--one-to-one needs two files")
         if self.one_to_one and self.listed is not None:
-            raise UsageError("--one-to-one and --pairs exclude each other")
+            raise UsageError("--one-to-one and --pairs are mutually exclusive")
         if self.include_self and (not one_set or self.listed is not None):
             raise UsageError("--self belongs to one file, all against all")
 

@@ -25,7 +25,7 @@ def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
     """Refuse before a run what could not be written after it, to write over what is read, or two outputs into one file.
 
     Args:
-        inputs, outputs: None and "-" are no files.
+        inputs, outputs: None and "-" are not files.
 
     Raises:
         UsageError: an output is an input, or another output, a name is empty, or says of an output what it cannot be.
@@ -41,14 +41,14 @@ def check_paths(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> 
         if any(_are_same(path, str(other)) for other in read):
             raise UsageError(f"the output {path} is also an input")
         if not is_special(path) and any(_are_same(path, other) for other in written):
-            raise UsageError(f"two outputs are to be {path} (give each a name of its own)")
+            raise UsageError(f"two outputs are named {path} (give each a name of its own)")
         if path.lower().endswith(_NOT_WRITTEN):
             raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
-        _check_place(path)
+        _check_folder(path)
         written.append(path)
 
 
-def _check_place(path: str) -> None:
+def _check_folder(path: str) -> None:
     """A file of that name can be, as far as its folder tells."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)

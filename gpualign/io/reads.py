@@ -143,7 +143,7 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
         groups = {group["ID"]: group for group in header.get("RG", [])}
         for group in source.header.get("RG", []) if keep_read_groups else []:
             if groups.setdefault(group["ID"], group) != group:
-                raise InputError(f"its read group '{group['ID']}' is another than before (give -R)", source.path)
+                raise InputError(f"its read group '{group['ID']}' differs from the one before (give -R)", source.path)
         programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
         header |= {"RG": list(groups.values()), "PG": list(programs.values())}
     return header

@@ -40,7 +40,7 @@ _BLOCK_BYTES = 1 << 18
 _RANGE_BYTES = 1 << 23
 #: parts of a range of which each piece in memory tells the bytes
 _SAMPLES = 32
-#: of isal: records take a third of their room, and as long as at level 0
+#: of isal: records take a third of their size, and as long as at level 0
 _LEVEL = 1
 _DAMAGE = cast("type[Exception]", isal_zlib.error)
 

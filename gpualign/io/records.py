@@ -31,19 +31,19 @@ def batched(reads: Iterable[Read], bases: int) -> Iterator[list[Read]]:
     """The same in lists, of few reads at first and of about ``bases`` in the end; nothing is read ahead.
 
     Raises:
-        UsageError: what is given are no reads.
+        UsageError: the input is not reads.
     """
     remaining, count = checked_reads(reads), _FIRST_READS
     while some := list(islice(remaining, count)):
         yield some
-        count = max(1, min(2 * count, int(bases * len(some) / (letters_of_reads(some) + 1))))
+        count = max(1, min(2 * count, int(bases * len(some) / (bases_of_reads(some) + 1))))
 
 
 def checked_reads(reads: Iterable[Read]) -> Iterator[Read]:
     """Each of them.
 
     Raises:
-        UsageError: what is given are no reads.
+        UsageError: the input is not reads.
     """
     if isinstance(reads, bytes | bytearray | memoryview):
         raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
@@ -52,21 +52,21 @@ def checked_reads(reads: Iterable[Read]) -> Iterator[Read]:
     return iter(reads)
 
 
-def letters_of_reads(reads: Sequence[Read]) -> float:
-    """About how many letters they have."""
+def bases_of_reads(reads: Sequence[Read]) -> float:
+    """About how many bases they have."""
     some = reads[:16]
     return sum(len(fields_of(read, i)[1]) for i, read in enumerate(some)) * len(reads) / max(1, len(some))
 
 
-def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) -> SequenceBatch:
+def batch_of(reads: Sequence[Read], first: int = 0, bases_only: bool = False) -> SequenceBatch:
     """Reads as a batch; those without a name get their number, of which the first is ``first``.
 
     Args:
-        letters_only: leave qualities out, and names empty where none is given.
+        bases_only: leave qualities out, and names empty where none is given.
 
     Raises:
-        UsageError: one is no read.
-        InputError: a letter that is no nucleotide code, or a quality of another length than its sequence.
+        UsageError: one is not a read.
+        InputError: a character that is not a nucleotide code, or a quality of another length than its sequence.
     """
     names: Sequence[Any] | None = None
     qualities: Sequence[Any] | None = None
@@ -79,17 +79,17 @@ def batch_of(reads: Sequence[Read], first: int = 0, letters_only: bool = False) 
     else:
         fields = (fields_of(read, first + i) for i, read in enumerate(reads))
         names, texts, qualities = zip(*fields, strict=True)
-    letters, offsets = _joined(texts, first)
-    codes = checked_nucleotides(letters, offsets, first)
-    if letters_only and (names is None or not any(name is not None for name in names)):
+    symbols, offsets = _joined(texts, first)
+    codes = checked_nucleotides(symbols, offsets, first)
+    if bases_only and (names is None or not any(name is not None for name in names)):
         return SequenceBatch(np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64), codes, offsets)
-    if letters_only:
+    if bases_only:
         return SequenceBatch(*_names(names, len(texts), first), codes, offsets)
     return SequenceBatch(*_names(names, len(texts), first), codes, offsets, _qualities(qualities, offsets, first))
 
 
 def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:
-    """Name, sequence and quality (FASTQ's letters) of the read with this number; None for what it lacks."""
+    """Name, sequence and quality (FASTQ's characters) of the read with this number; None for what it lacks."""
     if isinstance(read, str | bytes | bytearray | memoryview):
         return None, read, None
     if isinstance(read, tuple) and len(read) in (2, 3):
@@ -97,8 +97,8 @@ def fields_of(read: Read, number: int) -> tuple[Any, Any, Any]:
             raise _no_text(read[1], number)
         return read[0], read[1], read[2] if len(read) == 3 else None
     for name, sequence, quality in _ATTRIBUTES:
-        if hasattr(read, name) and (letters := getattr(read, sequence, None)) is not None:
-            return _of_object(read, getattr(read, name), letters, quality)
+        if hasattr(read, name) and (symbols := getattr(read, sequence, None)) is not None:
+            return _of_object(read, getattr(read, name), symbols, quality)
     what = "str or bytes, (name, sequence, quality) or a record"
     raise UsageError(f"sequence {number} is {type(read).__name__}, not {what}")
 
@@ -107,14 +107,14 @@ def _no_text(text: object, number: int) -> UsageError:
     return UsageError(f"sequence {number} is {type(text).__name__}, not str or bytes")
 
 
-def _of_object(read: Read, name: Any, letters: Any, quality: str) -> tuple[Any, Any, Any]:
+def _of_object(read: Read, name: Any, symbols: Any, quality: str) -> tuple[Any, Any, Any]:
     if quality == "qual" and hasattr(read, "get_forward_sequence"):  # pysam's, as the sequencer gave it
         phred = None if read.query_qualities is None else read.get_forward_qualities()
         return name, read.get_forward_sequence(), None if phred is None else bytes(value + 33 for value in phred)
     if not quality:
         phred = getattr(read, "letter_annotations", {}).get("phred_quality")
-        return name, str(letters), None if phred is None else bytes(value + 33 for value in phred)
-    return name, letters, getattr(read, quality, None)
+        return name, str(symbols), None if phred is None else bytes(value + 33 for value in phred)
+    return name, symbols, getattr(read, quality, None)
 
 
 def _names(names: Sequence[Any] | None, count: int, first: int) -> tuple[Any, Any]:
@@ -136,7 +136,7 @@ def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
         whole = "".join(texts)
     except TypeError:
         whole = "\N{NO-BREAK SPACE}"
-    if not whole.isascii():  # letters of several bytes will be refused at their place
+    if not whole.isascii():  # characters of several bytes will be refused in order
         for number, text in enumerate(texts):
             if not isinstance(text, str | bytes | bytearray | memoryview):
                 raise _no_text(text, first + number)
@@ -149,8 +149,8 @@ def _joined(texts: Sequence[Any], first: int) -> tuple[Any, Any]:
 def _qualities(qualities: Sequence[Any] | None, offsets: Any, first: int) -> Any:
     if qualities is None or None in qualities:
         return None
-    letters, ends = join_bytes([_bytes(quality) for quality in qualities])
+    joined, ends = join_bytes([_bytes(quality) for quality in qualities])
     wrong = np.flatnonzero(np.diff(ends) != np.diff(offsets))
     if wrong.size:
         raise InputError(f"sequence {first + int(wrong[0])}: quality and sequence differ in length")
-    return letters
+    return joined

@@ -28,7 +28,7 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
         shown: is told how many bases have been read since the last time.
 
     Raises:
-        InputError: no sequence, an empty or duplicate record, a symbol that is no nucleotide code, damaged input.
+        InputError: no sequence, an empty or duplicate record, a character that is not a nucleotide code, damaged input.
     """
     packer = _native.ReferencePacker()
     names: list[str] = []
@@ -40,13 +40,13 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
         if name in seen:
             raise InputError(_duplicate(path, name), path)
         length = 0
-        for letters in parts:
-            length += len(letters)
-            shown(len(letters))
+        for sequence in parts:
+            length += len(sequence)
+            shown(len(sequence))
             if length > _LONGEST_CONTIG:
                 raise InputError(f"record '{name}' is longer than SAM allows, 2,147,483,647 bases", path)
             try:
-                packer.append(letters)
+                packer.append(sequence)
             except ValueError as error:
                 raise InputError(str(error), path) from None
         if length == 0:
@@ -60,13 +60,13 @@ def read_reference(path: str, shown: Callable[[int], object] = lambda bases: Non
 
 
 def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
-    """Names, and the letters of each record in parts, to be read before the next record is asked for."""
+    """Names, and the bases of each record in parts, to be read before the next record is asked for."""
     with InputFile(path) as file:
         head = file.read(1 << 16)
         flat_file = _flat_file_format(head)
         if flat_file:
-            for name, letters in _flat_file_records(file, head, flat_file):
-                yield name, (letters,)
+            for name, sequence in _flat_file_records(file, head, flat_file):
+                yield name, (sequence,)
             return
         for chunk in read_chunks(file, _CHUNK_BYTES, head, long_records=True):
             if isinstance(chunk, LongRecord):

@@ -114,7 +114,7 @@ def run_samtools(arguments: Sequence[str], drain: Callable[[IO[bytes]], None], f
 
     Args:
         drain: called in a thread of its own with the command's output; reads it to the end.
-        folder: where it works; files named by the MD5 of their letters are references there.
+        folder: where it works; files named by the MD5 of their bases are references there.
 
     Raises:
         GpualignError: the command failed. What ``drain`` raises is raised here as well.

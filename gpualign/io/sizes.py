@@ -1,4 +1,4 @@
-"""How much there is in files, judged before they are read: letters, pairs, lengths."""
+"""How much there is in files, estimated before they are read: symbols, pairs, lengths."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _HEAD = 1 << 16
 _LINE = 50.0
 
 
-def letters_of(*paths: str | None) -> float | None:
-    """About how many letters these files hold; None where one is a pipe whose writer is still there."""
-    sizes = [_letters(path) for path in paths if path is not None]
+def symbols_in_files(*paths: str | None) -> float | None:
+    """About how many symbols these files hold; None where one is a pipe whose writer is still there."""
+    sizes = [_symbols(path) for path in paths if path is not None]
     return None if None in sizes else math.fsum(size for size in sizes if size is not None)
 
 
@@ -46,19 +46,19 @@ def _line_bytes(path: str) -> float:
 
 
 def mean_length(path: str) -> float | None:
-    """Letters of a record of FASTA or FASTQ, judged by the first ones; None where they cannot be read twice."""
+    """Symbols of a record of FASTA or FASTQ, estimated from the first ones; None where they cannot be read twice."""
     head = _head(path)
     if not head:
         return None
     fastq = head.startswith(b"@")
     records = head.count(b"\n") / 4 if fastq else head.count(b"\n>") + 1
     if records <= 1 and len(head) == _HEAD:
-        return letters_of(path)
+        return symbols_in_files(path)
     return len(head) * (_QUALITIES_SHARE if fastq else 1.0) / max(1.0, records)
 
 
 def longest_read(path: str) -> int:
-    """Of what a file begins with, where its records have their letters on one line; 0: not known."""
+    """Of what a file begins with, where its records have their symbols on one line; 0: not known."""
     head = _head(path)
     step = {b"@": 4, b">": 2}.get(head[:1])
     lines = head.split(b"\n")
@@ -79,11 +79,13 @@ def cells_of_pairs(queries: str, targets: str | None, pairs: str | None, one_to_
     """About the cells of what ``pairwise`` aligns: all against all, each with each, or the pairs of a list."""
     if pairs is not None or one_to_one:
         lengths = mean_length(queries), mean_length(targets or queries)
-        count = product((letters_of(queries), 1 / max(1.0, lengths[0] or 0))) if one_to_one else pairs_in(str(pairs))
+        count = (
+            product((symbols_in_files(queries), 1 / max(1.0, lengths[0] or 0))) if one_to_one else pairs_in(str(pairs))
+        )
         return product((count, *lengths))
     if targets is None:
-        return product((letters_of(queries), letters_of(queries), 0.5))
-    return product((letters_of(queries), letters_of(targets)))
+        return product((symbols_in_files(queries), symbols_in_files(queries), 0.5))
+    return product((symbols_in_files(queries), symbols_in_files(targets)))
 
 
 def product(amounts: Iterable[float | None]) -> float | None:
@@ -92,7 +94,7 @@ def product(amounts: Iterable[float | None]) -> float | None:
     return None if None in known else math.prod(amount for amount in known if amount is not None)
 
 
-def _letters(path: str) -> float | None:
+def _symbols(path: str) -> float | None:
     size = _bytes_of(path)
     return None if size is None else size * _factor(path)
 
@@ -117,7 +119,7 @@ def _bytes_of(path: str) -> float | None:
 
 
 def _waiting(descriptor: int) -> float | None:
-    """Bytes of a pipe: known once its writer has left all of them behind and gone."""
+    """Bytes of a pipe: known once its writer has written all of them and gone."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     if not any(events & select.POLLHUP for _, events in poll.poll(0)):

@@ -41,7 +41,7 @@ def fixed(values: NDArray[Any], decimals: int, prefix: str = "") -> Column:
 
 def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:
     """``-`` where ``minus`` (p,) holds, else ``+``."""
-    return ("letter", prefix, np.where(minus, ord("-"), ord("+")).astype(np.uint8))
+    return ("character", prefix, np.where(minus, ord("-"), ord("+")).astype(np.uint8))
 
 
 def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: str = "") -> Column:

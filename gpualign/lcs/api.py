@@ -7,7 +7,7 @@ import numpy as np
 from gpualign.engine.opening import open_backend
 from gpualign.engine.work import Work
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import Letters, Sequences, as_batch, batches_of, letters_in, run_options
+from gpualign.io.in_memory import SequenceAlphabet, Sequences, as_batch, batches_of, run_options, symbols_in
 from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet
@@ -18,7 +18,7 @@ from gpualign.tables.column import SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
 
-#: letters of subjects handed to the backend at once
+#: symbols of subjects handed to the backend at once
 _BATCH = 1 << 22
 
 
@@ -49,12 +49,12 @@ def lcs_filter(
         subjects: sequences: a file, a batch, or strings.
         top: how many to keep; 0: all.
         keep_ties: keep also those that equal the last kept one.
-        min_length, min_ratio: least LCS, in letters and as a share (0 to 1) of what ``ratio_of`` names: "query",
+        min_length, min_ratio: least LCS, in symbols and as a share (0 to 1) of what ``ratio_of`` names: "query",
             "subject", "shorter" or "longer".
         alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
         strand: "both": the better of the query and its reverse complement, plus when they are equal.
-        subsequence: also give the one that is leftmost in the query, in its letters.
-        device, threads, progress: as for :func:`gpualign.verify`; letters of subjects are counted.
+        subsequence: also give the one that is leftmost in the query, in its symbols.
+        device, threads, progress: as for :func:`gpualign.verify`; symbols of subjects are counted.
 
     Returns:
         A :class:`gpualign.Table`, best first, equal ones in input order: ``subject`` (its number), ``lcs``,
@@ -63,7 +63,7 @@ def lcs_filter(
 
     Raises:
         UsageError: a parameter out of range.
-        InputError: a symbol that is no nucleotide code with "dna", a file that cannot be read.
+        InputError: a character that is not a nucleotide code with "dna", a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = LcsFilterParams(
@@ -76,18 +76,18 @@ def lcs_filter(
         strand=strand,
         subsequence=subsequence,
     )
-    letters: Letters = "nucleotide" if alphabet == "dna" else "any"
+    accepted: SequenceAlphabet = "nucleotide" if alphabet == "dna" else "any"
     options = run_options(device, threads)
-    work = Work.of(KERNELS, product((letters_in([query]), letters_in(subjects))))
+    work = Work.of(KERNELS, product((symbols_in([query]), symbols_in(subjects))))
     with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
-        one = as_batch([query], letters)
+        one = as_batch([query], accepted)
         lcs = LcsFilter(params, [strands_of("query", one.sequence(0), params)], options.threads)
-        done = Progress(options, "letters", call=progress)
-        for _, residues in lcs.run(backend, batches_of(subjects, _BATCH, letters), lambda batch: batch):
+        done = Progress(options, "symbols", call=progress)
+        for _, residues in lcs.run(backend, batches_of(subjects, _BATCH, accepted), lambda batch: batch):
             done.update(residues)  # everything is ranked
         hits = [hit for _, _, hit in lcs.ranked(backend)]
     columns: dict[str, Column] = {
-        "subject": np.array([hit.place for hit in hits], np.int64),
+        "subject": np.array([hit.number for hit in hits], np.int64),
         "lcs": np.array([hit.lcs for hit in hits], np.int32),
         "length": np.array([hit.length for hit in hits], np.int32),
         "strand": SignColumn.of_strands(np.array([hit.strand == "-" for hit in hits], bool)),

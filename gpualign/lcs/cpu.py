@@ -22,43 +22,43 @@ class ScoredBatch:
     Attributes:
         batch: the subjects.
         lengths: int32 (queries, n): LCS length of each query and subject.
-        places: int64 (n,), ascending: which ones of the item's subjects these are; None: all.
-        of: subjects and residues of the item, where ``places`` are given.
+        indices: int64 (n,), ascending: which of the item's subjects these are; None: all.
+        of: subjects and residues of the item, where ``indices`` are given.
     """
 
     batch: SequenceBatch
     lengths: NDArray[np.int32]
-    places: NDArray[np.int64] | None = None
+    indices: NDArray[np.int64] | None = None
     of: tuple[int, int] = (0, 0)
 
     @property
     def subjects(self) -> int:
-        return len(self.batch) if self.places is None else self.of[0]
+        return len(self.batch) if self.indices is None else self.of[0]
 
     @property
     def residues(self) -> int:
-        return len(self.batch.bases) if self.places is None else self.of[1]
+        return len(self.batch.bases) if self.indices is None else self.of[1]
 
     @classmethod
     def join(cls, parts: Sequence[ScoredBatch]) -> ScoredBatch:
         """The parts of a batch as the whole of it."""
         batch = join_batches([part.batch for part in parts])
         lengths = np.concatenate([part.lengths for part in parts], axis=1)
-        if all(part.places is None for part in parts):
+        if all(part.indices is None for part in parts):
             return cls(batch, lengths)
         subjects = [part.subjects for part in parts]
         starts = offsets_of(subjects)[:-1]
-        places = [
-            start + (np.arange(count) if part.places is None else part.places)
+        indices = [
+            start + (np.arange(count) if part.indices is None else part.indices)
             for part, start, count in zip(parts, starts, subjects, strict=True)
         ]
-        return cls(batch, lengths, np.concatenate(places), (sum(subjects), sum(part.residues for part in parts)))
+        return cls(batch, lengths, np.concatenate(indices), (sum(subjects), sum(part.residues for part in parts)))
 
-    def only(self, places: NDArray[np.int64]) -> ScoredBatch:
+    def only(self, indices: NDArray[np.int64]) -> ScoredBatch:
         """Without the other subjects, unless these are most of them."""
-        if 2 * len(places) > len(self.batch):
+        if 2 * len(indices) > len(self.batch):
             return self
-        return ScoredBatch(self.batch.take(places), self.lengths[:, places], places, (self.subjects, self.residues))
+        return ScoredBatch(self.batch.take(indices), self.lengths[:, indices], indices, (self.subjects, self.residues))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Winners:
 
     Attributes:
         query: on the strand that won.
-        subjects: their letters.
+        subjects: their symbols.
         lengths: of the subsequences, as they were scored.
     """
 

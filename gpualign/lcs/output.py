@@ -18,17 +18,17 @@ class Hit(NamedTuple):
 
     Attributes:
         lcs: length of the longest common subsequence with the query.
-        place: in the input, over all files.
+        number: in the input, over all files.
         strand: "+" or "-", the strand of the query.
         name: the subject's name.
         comment: text after the name, where records are written.
         length: the subject's length.
         sequence: the subject, where it is written or traced.
-        subsequence: in the query's letters, where it is asked for.
+        subsequence: in the query's symbols, where it is asked for.
     """
 
     lcs: int
-    place: int
+    number: int
     strand: str
     name: str
     comment: str

@@ -59,7 +59,7 @@ class LcsFilterParams:
         if self.ratio_of not in RATIOS_OF:
             raise UsageError(f"ratio of must be one of {', '.join(RATIOS_OF)}, not {self.ratio_of!r}")
         if self.invert and not (self.min_length or self.min_ratio):
-            raise UsageError("--invert needs a cut: give --min-length or --min-ratio")
+            raise UsageError("--invert needs a threshold: give --min-length or --min-ratio")
         if self.alphabet not in ALPHABETS:
             raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
         if self.strand not in STRANDS:

@@ -16,7 +16,7 @@ from gpualign.sequences.batch import join_bytes
 Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
 
-_NO_CLASS = -1  # of a letter that matches nothing
+_NO_CLASS = -1  # of a symbol that matches nothing
 _COMPLEMENT = bytes.maketrans(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv", b"TGCAANYRSWMKVHDBtgcaanyrswmkvhdb")
 
 
@@ -25,10 +25,10 @@ def _classes(alphabet: Alphabet) -> NDArray[np.int16]:
     if alphabet == "bytes":
         return np.arange(256, dtype=np.int16)
     classes = np.full(256, _NO_CLASS, np.int16)
-    letters = "ACGTU" if alphabet == "dna" else "ABCDEFGHIJKLMNOPQRSTUVWYZ"  # X is an unknown residue
-    for letter in letters:
-        same = "T" if alphabet == "dna" and letter == "U" else letter
-        classes[ord(letter)] = classes[ord(letter.lower())] = ord(same)
+    accepted = "ACGTU" if alphabet == "dna" else "ABCDEFGHIJKLMNOPQRSTUVWYZ"  # X is an unknown residue
+    for symbol in accepted:
+        same = "T" if alphabet == "dna" and symbol == "U" else symbol
+        classes[ord(symbol)] = classes[ord(symbol.lower())] = ord(same)
     return classes
 
 
@@ -41,7 +41,7 @@ class LcsQuery:
     Attributes:
         name: as in the query file.
         text: the query's bytes on this strand.
-        codes: uint16 (length,): 0 … symbols - 1, or ``symbols`` where the query's letter matches nothing.
+        codes: uint16 (length,): 0 … symbols - 1, or ``symbols`` where the query's symbol matches nothing.
         symbols: number of distinct symbols, at most 256.
         table: uint16 (256,): from a subject's byte to its code; ``symbols`` for bytes that match nothing here.
     """
@@ -69,12 +69,12 @@ def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
 
 
 def reverse_complement(text: bytes) -> bytes:
-    """The other strand of a nucleotide sequence; symbols that are no nucleotide codes stay."""
+    """The other strand of a nucleotide sequence; characters that are not nucleotide codes stay."""
     return text.translate(_COMPLEMENT)[::-1]
 
 
 def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Sequence[int]) -> list[bytes]:
-    """The longest common subsequence of the query and each subject that is leftmost in the query, in its letters.
+    """The longest common subsequence of the query and each subject that is leftmost in the query, in its symbols.
 
     The native code checks that what it found are common subsequences.
 
@@ -86,14 +86,14 @@ def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Seq
     """
     bases, offsets = join_bytes(list(subjects))
     positions, ends = _native.lcs_paths(query.codes, query.symbols, bases, offsets, query.table, PATH_ROW_BYTES)
-    letters: NDArray[np.uint8] = np.frombuffer(query.text, np.uint8)[positions]
-    return cut_subsequences(query, lengths, np.diff(ends), letters)
+    matched: NDArray[np.uint8] = np.frombuffer(query.text, np.uint8)[positions]
+    return cut_subsequences(query, lengths, np.diff(ends), matched)
 
 
 def cut_subsequences(
-    query: LcsQuery, lengths: Sequence[int], found: NDArray[np.integer[Any]], letters: NDArray[np.uint8]
+    query: LcsQuery, lengths: Sequence[int], found: NDArray[np.integer[Any]], matched: NDArray[np.uint8]
 ) -> list[bytes]:
-    """The subsequences that stand one after another in ``letters``.
+    """The subsequences that stand one after another in ``matched``.
 
     Args:
         lengths: of each, as the filter reported them.
@@ -106,7 +106,7 @@ def cut_subsequences(
         raise AssertionError(
             f"query '{query.name}': subsequences of lengths {found.tolist()} instead of {list(lengths)}"
         )
-    text = letters.tobytes()
+    text = matched.tobytes()
     ends = itertools.accumulate(lengths, initial=0)
     return [text[start:end] for start, end in itertools.pairwise(ends)]
 

@@ -19,7 +19,7 @@ from gpualign.io.fastx import Chunk, parse, read_batches
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import reader_of
-from gpualign.io.sizes import letters_of, product
+from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Row, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
@@ -109,7 +109,7 @@ class Collector:
             comment = batch.comments[start:end].tobytes().decode("latin-1")
         return Hit(
             lcs=int(best[i]),
-            place=first + (i if scored.places is None else int(scored.places[i])),
+            number=first + (i if scored.indices is None else int(scored.indices[i])),
             strand="-" if minus[i] else "+",
             name=batch.name(i),
             comment=comment,
@@ -136,7 +136,7 @@ class Collector:
     def ranked(self) -> list[tuple[int, Hit]]:
         """(rank, hit) in the order of output."""
         rows = list(enumerate(self.top.ranked(), start=1))
-        return sorted(rows, key=lambda row: row[1].place) if self.params.input_order else rows
+        return sorted(rows, key=lambda row: row[1].number) if self.params.input_order else rows
 
 
 class LcsFilter:
@@ -176,7 +176,7 @@ class LcsFilter:
             rows = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
             self.subjects += scored.subjects
             self.residues += scored.residues
-            yield sorted(rows, key=lambda row: row[2].place), scored.residues  # by subject, then by query
+            yield sorted(rows, key=lambda row: row[2].number), scored.residues  # by subject, then by query
 
     def ranked(self, backend: Backend | None = None) -> Iterator[Row]:
         """The rows that had to wait for the last subject, query by query.
@@ -192,7 +192,7 @@ class LcsFilter:
 
     @property
     def cells(self) -> int:
-        """Residues compared, for each letter of each query's strands."""
+        """Residues compared, for each symbol of each query's strands."""
         return self.residues * sum(len(strand) for query in self.queries for strand in query.strands)
 
 
@@ -207,7 +207,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
         DeviceError: a GPU was asked for and cannot be used.
     """
     run = RunContext("lcs-filter", options, files.inputs)
-    work = Work.of(KERNELS, product((letters_of(files.query), letters_of(*files.subjects))))
+    work = Work.of(KERNELS, product((symbols_in_files(files.query), symbols_in_files(*files.subjects))))
     output = run.output() if params.whole_records else run.table(columns_of(params), files.header)
     with run.opening(work) as opening, output as out:
         lcs = LcsFilter(params, read_queries(params, files), options.threads, options.cluster is not None)
@@ -256,11 +256,11 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
         for sign, strand in zip("+-", query.strands, strict=False)
     ]
 
-    def shares(most: int, least: int) -> Iterator[tuple[list[int], Winners]]:
-        for strand, places in on_strands:
-            share = min(most, max(1, -(-len(places) // least)))
-            for start in range(0, len(places), share):
-                chosen = places[start : start + share]
+    def shares(maximum: int, minimum: int) -> Iterator[tuple[list[int], Winners]]:
+        for strand, indices in on_strands:
+            share = min(maximum, max(1, -(-len(indices) // minimum)))
+            for start in range(0, len(indices), share):
+                chosen = indices[start : start + share]
                 yield chosen, Winners(strand, [hits[i].sequence or b"" for i in chosen], [hits[i].lcs for i in chosen])
 
     stage, jobs = trace_stage(), list(shares(MAX_TRACED_ON_GPU, 1))
@@ -270,8 +270,8 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
         jobs = list(shares(MAX_TRACED, threads))
         results = run_ordered([winners for _, winners in jobs], stage.cpu, min(threads, len(jobs)))
     traced = list(hits)
-    for (places, _), texts in zip(jobs, results, strict=True):
-        for i, text in zip(places, texts, strict=True):
+    for (indices, _), texts in zip(jobs, results, strict=True):
+        for i, text in zip(indices, texts, strict=True):
             traced[i] = hits[i].with_subsequence(text)
     return traced
 

@@ -69,17 +69,17 @@ def choose_lcs_shape(query_length: int, rows: int, subjects: int, multiprocessor
     words = max(1, -(-query_length // 32))
     best, best_speed = LcsShape(4, 8, 1024, 1), 0.0  # 32 KiB for 256 rows: fits every device
     for lanes, lanes_speed in _LCS_LANES_SPEED.items():
-        for (most, threads), (less, _) in zip(_LCS_THREADS, ((0, 0), *_LCS_THREADS), strict=False):
-            passes = -(-words // (most * lanes))
-            least = -(-words // (passes * lanes))
-            tile = next(tile for tile in (_LCS_TILES if lanes == 1 else _LCS_SHARED_TILES) if tile >= least)
+        for (maximum, threads), (less, _) in zip(_LCS_THREADS, ((0, 0), *_LCS_THREADS), strict=False):
+            passes = -(-words // (maximum * lanes))
+            minimum = -(-words // (passes * lanes))
+            tile = next(tile for tile in (_LCS_TILES if lanes == 1 else _LCS_SHARED_TILES) if tile >= minimum)
             image = 4 * tile * max(8, lanes) * (rows if lanes > 1 or rows > 8 else 1)
             blocks = next((n for n in _LCS_BLOCKS[threads] if n * image <= shared_limit), 0)
-            if not less < tile <= most or blocks == 0:
+            if not less < tile <= maximum or blocks == 0:
                 continue
             filled = subjects * lanes / (_LCS_FULL * threads * multiprocessors)
             useful = words / (passes * lanes * tile)
-            # what each symbol costs beside the words: fetching it, the carry in and out
+            # what each symbol costs besides the words: fetching it, the carry in and out
             overhead = tile / (tile + 1.5)
             speed = lanes_speed * min(1.0, filled) * useful * overhead
             if speed > best_speed * 1.001:
@@ -91,7 +91,7 @@ def _lcs_shapes() -> Iterator[LcsShape]:
     """All that :func:`choose_lcs_shape` may choose, but for how threads form blocks, which the launch says."""
     for lanes in _LCS_LANES_SPEED:
         for tile in _LCS_TILES if lanes == 1 else _LCS_SHARED_TILES:
-            threads = next(threads for most, threads in _LCS_THREADS if tile <= most)
+            threads = next(threads for maximum, threads in _LCS_THREADS if tile <= maximum)
             yield LcsShape(tile, lanes, threads, 1)
 
 

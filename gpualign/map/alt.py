@@ -23,7 +23,7 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: names of ALT contigs where no file says which they are: of GRCh38 and of its HLA genes
 _ALT_NAME = re.compile(r".+_alt|HLA[-*:].+")
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
@@ -39,7 +39,7 @@ def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
     if path is None:
         return np.array([_ALT_NAME.fullmatch(name) is not None for name in names], np.uint8)
     with InputFile(path) as file:
-        lines = file.read(_MOST_BYTES).decode("latin-1").splitlines()
+        lines = file.read(_MAX_BYTES).decode("latin-1").splitlines()
     listed = {line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("@")}
     chosen = np.array([name in listed for name in names], np.uint8)
     if not chosen.any():

@@ -102,7 +102,7 @@ class Mapper:
 
     Raises:
         UsageError: a parameter that breaks a rule.
-        InputError: a base that is no nucleotide code, a file that cannot be read.
+        InputError: a character that is not a nucleotide code, a file that cannot be read.
         DeviceError: when reads are mapped: a GPU was asked for and cannot be used.
     """
 
@@ -167,9 +167,9 @@ class Mapper:
             read; -1 where the record was not found by it), ``cigar`` (text; "*" unmapped).
 
         Raises:
-            UsageError: what is given are no reads, or the mapper is closed.
-            InputError: a base that is no nucleotide code, unequal numbers of mates, a file that cannot be read or
-                whose mates are not neighbours.
+            UsageError: the input is not reads, or the mapper is closed.
+            InputError: a character that is not a nucleotide code, unequal numbers of mates, a file that cannot be read
+                or whose mates are not neighbours.
         """
         if is_sequence(reads):
             return self._map_one(reads, mates)
@@ -218,7 +218,7 @@ class Mapper:
         """
         if any(is_path(given) or isinstance(given, SequenceBatch) for given in (reads, mates)):
             raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
-        held: deque[list[Any]] = deque()  # batches under way, which come back in order
+        held: deque[list[Any]] = deque()  # batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
         for part in self._parts(Given(reads, mates, held)):
             hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
@@ -236,7 +236,7 @@ class Mapper:
             ``pysam.AlignedSegment``, in order.
         """
         to_segments = None
-        for part in self._parts(Given(reads, mates, letters_only=False)):
+        for part in self._parts(Given(reads, mates, bases_only=False)):
             to_segments = to_segments or segments_of(self._index, self._params, part.pairs)
             yield from to_segments(part.batch, part.alignments)
 
@@ -252,7 +252,7 @@ class Mapper:
         number = self.names.index(name)
         offset, length = int(self._index.reference.contig_offsets[number]), int(self.lengths[number])
         start, end, _ = slice(start, end).indices(length)
-        return self._index.reference.letters(offset + start, offset + max(start, end)).decode()
+        return self._index.reference.sequence(offset + start, offset + max(start, end)).decode()
 
     def _map_one(self, read: Any, mate: Any) -> Table[Hit]:
         """A read by itself, in the caller's thread: no device is worth its start."""
@@ -261,7 +261,7 @@ class Mapper:
         if mate is not None:
             rows = self.map([read], [mate])
             return rows[rows["contig"] >= 0]
-        batch = batch_of([read], letters_only=True)
+        batch = batch_of([read], bases_only=True)
         alignments = map_batch(self._index, batch, self._params)
         drawer = Drawer(self._index.reference, [batch], [0])
         rows = hit_table(alignments, 0, self._target, drawer)

@@ -14,15 +14,15 @@ from typing import Any
 from gpualign import _native
 from gpualign.engine.work import Work
 from gpualign.errors import UsageError
-from gpualign.io.in_memory import as_batch, letters_in, parts_of
+from gpualign.io.in_memory import as_batch, parts_of, symbols_in
 from gpualign.io.mates import Reads, interleaved_batches, paired_parts, single_items
 from gpualign.io.reads import ReadSource
-from gpualign.io.records import batch_of, batched, checked_reads, letters_of_reads
+from gpualign.io.records import bases_of_reads, batch_of, batched, checked_reads
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 
 _NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]+")
-#: longer texts of nucleotide codes are no file names
+#: longer texts of nucleotide codes are not file names
 _LONGEST_NAME = 64
 Item = Reads
 
@@ -42,13 +42,13 @@ def is_path(reads: object) -> bool:
 
 def work_of_reads(*reads: Any) -> Work:
     """What is to be mapped, as far as that can be told."""
-    letters: list[float | None] = []
+    sizes: list[float | None] = []
     for some in reads:
         if isinstance(some, list | tuple):
-            letters.append(letters_of_reads(some))
+            sizes.append(bases_of_reads(some))
         elif some is not None:
-            letters.append(letters_in(some))
-    return Work.of(KERNELS, None if None in letters else sum(each for each in letters if each is not None))
+            sizes.append(symbols_in(some))
+    return Work.of(KERNELS, None if None in sizes else sum(each for each in sizes if each is not None))
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Given:
     """Reads, and their mates or None.
 
     Attributes:
-        held: takes the reads of each batch of those that are no files, as they were given.
-        letters_only: neither names nor qualities are wanted of these.
+        held: takes the reads of each batch of those that are not files, as they were given.
+        bases_only: neither names nor qualities are wanted of these.
     """
 
     reads: Any
     mates: Any
     held: deque[list[Any]] | None = None
-    letters_only: bool = True
+    bases_only: bool = True
 
     def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Item], bool]:
         """Batches of about ``bases``, and whether neighbours are mates; files stay open as long as ``stack``."""
@@ -80,7 +80,7 @@ class Given:
         first = 0
         for some in batched(self.reads, bases):
             self._hold(some)
-            yield batch_of(some, first, self.letters_only)
+            yield batch_of(some, first, self.bases_only)
             first += len(some)
 
     def _paired(self, bases: int, stack: ExitStack) -> Iterator[Item]:
@@ -102,7 +102,7 @@ class Given:
             second = list(islice(mates, len(some)))
             _check_mates(first + len(some), first + len(second))
             self._hold(list(zip(some, second, strict=True)))
-            yield _joined(*(batch_of(ends, first, self.letters_only) for ends in (some, second)))
+            yield _joined(*(batch_of(ends, first, self.bases_only) for ends in (some, second)))
             first += len(some)
         _check_mates(first, first + len(list(islice(mates, 1))))
 
@@ -117,7 +117,7 @@ def _check_mates(first: int, second: int) -> None:
 
 
 def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
-    """The two ends of each pair as neighbours."""
+    """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
     return SequenceBatch(*_native.join_pairs(first.native, second.native, 0, 0, len(first), False))

@@ -1,4 +1,4 @@
-"""The reference of `mem`: found by the names that bwa's and minimap2's users give, and indexed once, beside it."""
+"""The reference of `mem`: found by the names that bwa's and minimap2's users give, and indexed once, next to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
 from gpualign.io.files import os_reason
 
-#: what bwa, bwa-mem2 and minimap2 put behind the name of a FASTA file, or in place of its extension
+#: what bwa, bwa-mem2 and minimap2 append to the name of a FASTA file, or put in place of its extension
 _INDEXES = (".amb", ".ann", ".bwt", ".pac", ".sa", ".bwt.2bit.64", ".0123", ".mmi")
 _FASTA = ("", ".fa", ".fasta", ".fna", ".fa.gz", ".fasta.gz", ".fna.gz")
 
@@ -32,26 +32,26 @@ def find_reference(name: str) -> str:
         return stem + ".gpi"
     there = [stem + end for end in _INDEXES if os.path.exists(stem + end)]
     if there:
-        raise InputError(f"{there[0]} is another program's index: put the FASTA file beside it, {stem}.fa", name)
+        raise InputError(f"{there[0]} is another program's index: put the FASTA file next to it, {stem}.fa", name)
     raise InputError("No such file or directory", name)
 
 
 def alt_file(reference: str) -> str:
-    """bwa's list of ALT contigs beside a reference; "" where there is none, and the contigs' names tell."""
+    """bwa's list of ALT contigs next to a reference; "" where there is none, and the contigs' names tell."""
     stem = reference.removesuffix(".gpi")
     return next((path for path in (stem + ".alt", os.path.splitext(stem)[0] + ".alt") if os.path.isfile(path)), "")
 
 
-def index_beside(reference: str, k: int | None, w: int | None) -> str:
+def index_next_to(reference: str, k: int | None, w: int | None) -> str:
     """Where the index of a FASTA file is kept."""
     seeds = "" if k is None and w is None else f".k{k or ''}w{w or ''}"
     return f"{reference}{seeds}.gpi"
 
 
-def open_beside(
+def open_next_to(
     reference: str, k: int | None, w: int | None, threads: int, say: Callable[[str], None], shared: bool = False
 ) -> MinimizerIndex:
-    """The index of a reference, built and kept beside it the first time.
+    """The index of a reference, built and kept next to it the first time.
 
     Of several processes one builds, and the others wait for it.
 
@@ -64,7 +64,7 @@ def open_beside(
     """
     if is_index(reference) or not os.path.isfile(reference):
         return open_index(reference, k, w, threads, shared=shared)
-    path = index_beside(reference, k, w)
+    path = index_next_to(reference, k, w)
     if _is_current(path, reference):
         return open_index(path, k, w, threads, shared=shared)
     with _alone(path, say) as may_keep:
@@ -82,7 +82,7 @@ def open_beside(
 
 
 def _is_current(path: str, reference: str) -> bool:
-    """Whether there is an index that is no older than its reference."""
+    """Whether there is an index at least as new as its reference."""
     try:
         return os.stat(path).st_mtime_ns >= os.stat(reference).st_mtime_ns
     except OSError:
@@ -96,9 +96,7 @@ def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        say(
-            f"no index can be kept beside {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)"
-        )
+        say(f"no index kept next to {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)")
         yield False
         return
     try:

@@ -81,7 +81,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "--alt",
     metavar="FILE",
-    help="ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are placed and paired on the "
+    help="ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are mapped and paired on the "
     "others; better hits on ALT contigs are supplementary.",
 )
 @click.option(
@@ -292,7 +292,7 @@ def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
 def _take_orientation(values: dict[str, Any]) -> str | None:
     given = [name for name in ("fr", "rf", "ff") if values.pop(name)]
     if len(given) > 1:
-        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+        raise click.UsageError(f"--{given[0]} and --{given[1]} are mutually exclusive")
     return given[0] if given else None
 
 

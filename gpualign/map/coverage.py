@@ -22,7 +22,7 @@ _SUMMARY, _DISTRIBUTION, _THRESHOLDS = ".mosdepth.summary.txt", ".mosdepth.globa
 THRESHOLDS = (1, 5, 10, 20, 30, 50, 100)
 #: as mosdepth does: greater depths that no position has are left out of the distribution, and so are tiny shares
 _ALL_DEPTHS_TO = 300
-_LEAST_SHARE = 8e-5
+_MIN_SHARE = 8e-5
 
 
 def coverage_paths(path: str) -> tuple[str, ...]:
@@ -44,13 +44,13 @@ class ContigDepths(NamedTuple):
 
     Attributes:
         bases: sum of the depths of all positions.
-        most: the greatest depth.
+        maximum: the greatest depth.
         depths: int64, number of positions of each depth.
     """
 
     name: str
     bases: int
-    most: int
+    maximum: int
     depths: NDArray[np.int64]
 
     @property
@@ -62,7 +62,7 @@ class ContigDepths(NamedTuple):
         return self.bases / self.length if self.length else 0.0
 
     @property
-    def least(self) -> int:
+    def minimum(self) -> int:
         return int(np.flatnonzero(self.depths)[0]) if self.length else 0
 
     def at_least(self, depth: int) -> int:
@@ -105,8 +105,8 @@ class Coverage:
         depths = np.zeros(max((len(contig.depths) for contig in contigs), default=0), np.int64)
         for contig in contigs:
             depths[: len(contig.depths)] += contig.depths
-        bases, most = sum(contig.bases for contig in contigs), max((contig.most for contig in contigs), default=0)
-        return ContigDepths("total", bases, most, depths)
+        bases, maximum = sum(contig.bases for contig in contigs), max((contig.maximum for contig in contigs), default=0)
+        return ContigDepths("total", bases, maximum, depths)
 
     def report(self) -> dict[str, float]:
         """Fields of the JSON report."""
@@ -122,7 +122,7 @@ class Coverage:
         """mosdepth's summary: a line for each contig with records, and for all."""
         rows = ["chrom\tlength\tbases\tmean\tmin\tmax"]
         for contig in (*self.contigs(), self.total()):
-            fields = (contig.name, contig.length, contig.bases, f"{contig.mean:.2f}", contig.least, contig.most)
+            fields = (contig.name, contig.length, contig.bases, f"{contig.mean:.2f}", contig.minimum, contig.maximum)
             rows.append("\t".join(map(str, fields)))
         return "\n".join(rows) + "\n"
 
@@ -147,7 +147,7 @@ def _distribution(contig: ContigDepths) -> Iterator[str]:
         if depth > _ALL_DEPTHS_TO and count == 0:
             continue
         share += count / contig.length
-        if share >= _LEAST_SHARE:
+        if share >= _MIN_SHARE:
             yield f"{contig.name}\t{depth}\t{share:.2f}\n"
 
 

@@ -21,10 +21,10 @@ from gpualign.errors import UsageError
 #: what Picard calls the library of reads whose read group names none
 UNKNOWN_LIBRARY = "Unknown Library"
 #: beyond it a sum of two coordinates would not fit the native code's numbers
-_MOST_DISTANCE = 1 << 20
+_MAX_DISTANCE = 1 << 20
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]")
 #: multiples of the sequencing that Picard's histogram foresees
-_MOST_MULTIPLE = 100
+_MAX_MULTIPLE = 100
 _BISECTIONS = 40
 
 #: uint64 ends of templates, int64 counts of libraries, templates: see _native.duplicate_ends
@@ -38,7 +38,7 @@ class DuplicateMarking:
     Attributes:
         remove: leave them out instead of marking them.
         optical_distance: pixels by which x and y of optical duplicates differ at most; 0: none is called optical.
-        barcode_tags: tags of the reads that duplicates share, of two letters each.
+        barcode_tags: tags of the reads that duplicates share, of two characters each.
         barcode_in_name: duplicates share the UMI at the end of their names, after the last colon or underscore.
     """
 
@@ -48,8 +48,8 @@ class DuplicateMarking:
     barcode_in_name: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.optical_distance < _MOST_DISTANCE:
-            raise UsageError(f"optical distance must be from 0 to {_MOST_DISTANCE - 1:,}, not {self.optical_distance}")
+        if not 0 <= self.optical_distance < _MAX_DISTANCE:
+            raise UsageError(f"optical distance must be from 0 to {_MAX_DISTANCE - 1:,}, not {self.optical_distance}")
         for tag in self.barcode_tags:
             if not _TAG.fullmatch(tag):
                 raise UsageError(f"a tag has a letter and a letter or digit, as RX has, not {tag!r}")
@@ -164,7 +164,7 @@ class LibraryMetrics(NamedTuple):
 
     @property
     def library_size(self) -> int | None:
-        """Molecules in the library by the pairs that are no optical duplicates; None where no pair is a duplicate."""
+        """Molecules in the library by the pairs that are not optical duplicates; None where no pair is a duplicate."""
         return estimated_library_size(
             self.read_pairs - self.optical_pair_duplicates, self.read_pairs - self.pair_duplicates
         )
@@ -213,14 +213,14 @@ class DuplicateMetrics(NamedTuple):
         columns = ["set_size", "all_sets", "optical_sets", "non_optical_sets"]
         if size is not None:
             columns[:1] = ["BIN", "CoverageMult"]
-            sizes = sorted({*sizes, *range(1, _MOST_MULTIPLE + 1)})
+            sizes = sorted({*sizes, *range(1, _MAX_MULTIPLE + 1)})
         elif not sizes:
             return []
         lines = ["## HISTOGRAM\tjava.lang.Double", "\t".join(columns)]
         for n in sizes:
             row = [_number(float(n), 1)]
             if size is not None:
-                row.append(_number(_yield(self.libraries[0], size, n)) if n <= _MOST_MULTIPLE else "0")
+                row.append(_number(_yield(self.libraries[0], size, n)) if n <= _MAX_MULTIPLE else "0")
             lines.append("\t".join([*row, *(str(kind.get(n, 0)) for kind in self.set_sizes)]))
         return lines
 
@@ -244,10 +244,10 @@ def _row(library: LibraryMetrics) -> list[str]:
     return [*map(str, library), _number(library.duplication), "" if size is None else str(size)]
 
 
-def _number(value: float, least_decimals: int = 0) -> str:
+def _number(value: float, min_decimals: int = 0) -> str:
     """With at most six decimals, as Java's DecimalFormat("0.######") has it."""
     text = f"{value:.6f}".rstrip("0").rstrip(".")
-    return text if "." in text or not least_decimals else text + "." + "0" * least_decimals
+    return text if "." in text or not min_decimals else text + "." + "0" * min_decimals
 
 
 def estimated_library_size(pairs: int, unique_pairs: int) -> int | None:

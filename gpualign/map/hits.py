@@ -79,7 +79,7 @@ def _sums(cigar: str) -> Sums:
 
 
 class Hit(Row):
-    """An alignment of a read: a row of :meth:`Mapper.map`, with mappy's names beside its own.
+    """An alignment of a read: a row of :meth:`Mapper.map`, with mappy's names besides its own.
 
     >>> from gpualign import Mapper
     >>> genome = "ACGTTGCATTAGGCTAACCGTATTCGAGTCCATGCAAGCTTGACCGTACGATTGCAGC"
@@ -146,7 +146,7 @@ class Hit(Row):
 
     @property
     def read_num(self) -> int:
-        """2 for the second end of a pair, else 1."""
+        """2 for the second mate of a pair, else 1."""
         return 2 if self.flag & _SECOND_END else 1
 
     @property
@@ -188,7 +188,7 @@ class Hit(Row):
 
     @property
     def mlen(self) -> int:
-        """Matching bases, which follow from the score; letters other than A, C, G and T match nothing."""
+        """Matching bases, which follow from the score; anything but A, C, G and T matches nothing."""
         cost, sums = self._target.scoring, _sums(self.cigar)
         gained = self.score + sums.openings * cost.gap_open + sums.gaps * cost.gap_extend + sums.pairs * cost.mismatch
         return gained // (cost.match + cost.mismatch)
@@ -224,7 +224,7 @@ class Drawer:
         offset = int(self.reference.contig_offsets[hit.contig])
         return Drawing(
             query=oriented,
-            target=self.reference.letters(offset + hit.r_st, offset + hit.r_en),
+            target=self.reference.sequence(offset + hit.r_st, offset + hit.r_en),
             cigar=hit.cigar,
             query_name=f"read {hit.read}",
             target_name=hit.ctg,

@@ -27,7 +27,7 @@ class MapFiles:
         save_index: path to save the index under, or None.
         alt: bwa's .alt file; "" where the contigs' names tell ALT ones; None: all contigs are primary.
         preload: a saved index is mapped, shared with other processes, and locked in memory.
-        keep_index: the index is built once and kept beside the reference.
+        keep_index: the index is built once and kept next to the reference.
         unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped where a mate is.
         report_page: path of the report as a page for browsers, or None.
         duplicate_metrics: path of the counts of duplicates as Picard writes them, or None.

@@ -91,7 +91,7 @@ def _scores(command: Any) -> Any:
         click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
         click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
         click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for an unpaired pair.  [default: 17]"),
-        click.option("-T", "min_score", type=int, metavar="INT", help="Least score of an alignment.  [default: 30]"),
+        click.option("-T", "min_score", type=int, metavar="INT", help="Minimum score of an alignment.  [default: 30]"),
     ]
     for decorator in reversed(decorators):
         command = decorator(command)
@@ -246,11 +246,11 @@ def _params(bwa: BwaOptions) -> MapParams:
 
 def _tags(bwa: BwaOptions) -> TagOptions:
     values = bwa.values
-    most = _numbers_of("5,200" if values["hits"] is None else values["hits"])
+    maximum = _numbers_of("5,200" if values["hits"] is None else values["hits"])
     share = values["share"]
     return TagOptions(
-        xa=0 if values["everything"] else most[0],
-        xa_alt=most[1],
+        xa=0 if values["everything"] else maximum[0],
+        xa_alt=maximum[1],
         secondary_records=values["everything"],
         xa_share=0.8 if share is None else share,
         scored=values["scored"],
@@ -268,11 +268,11 @@ def _numbers_of(text: str) -> tuple[int, int]:
 
 def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:
     values = bwa.values
-    least = values["min_score"]
+    minimum = values["min_score"]
     return RecordOptions(
         soft_supplementary=values["soft"],
         copy_comments=values["comments"],
-        min_score=30 * (values["match"] or 1) if least is None else least,
+        min_score=30 * (values["match"] or 1) if minimum is None else minimum,
         five_prime=values["five_prime"],
         split_as_secondary=values["as_secondary"],
         tags=_tags(bwa),

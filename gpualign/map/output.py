@@ -87,7 +87,7 @@ class RecordFormatter:
     """Records of mapped batches. Pickles with the index and makes its native views anew.
 
     Args:
-        pairs: None: the reads are no pairs.
+        pairs: None: the reads are not pairs.
         layout: of the output, with its format decided.
         tagged: comments of the reads are SAM tags already, as those of BAM files are.
         marking: what is taken of held records to find duplicates.

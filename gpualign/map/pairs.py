@@ -18,7 +18,7 @@ from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
 
-#: how the ends of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
+#: how the mates of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
 ORIENTATIONS = ("fr", "rf", "ff")
 #: pairs that are looked at to estimate insert sizes: the first ones of the input, whatever the batches
 _SAMPLE_PAIRS = 5000
@@ -36,7 +36,7 @@ class PairModel:
         mean, sd: of the insert sizes.
         min, max: bounds of a proper pair.
         orientation: one of :data:`ORIENTATIONS`.
-        unpaired_penalty: score that alignments which are no proper pair must make good.
+        unpaired_penalty: score that an unpaired alignment must make up for.
     """
 
     mean: float = 300.0
@@ -108,11 +108,11 @@ def estimate_pairs(
 
     Args:
         items: reads as :func:`to_reads` takes them, pairs among them.
-        library: penalty, and orientation where too few pairs could be placed.
+        library: penalty, and orientation where too few pairs could be mapped.
         orientation: of the library; None: the most frequent one.
 
     Returns:
-        The model, None where too few pairs could be placed, and the items from the first one on.
+        The model, None where too few pairs could be mapped, and the items from the first one on.
     """
     held: list[Reads] = []
     pairs = 0
@@ -131,18 +131,18 @@ def estimate_pairs(
         if pairs >= _SAMPLE_PAIRS:
             break
     found = {each: np.concatenate([np.zeros(0, np.int64), *(part[each] for part in sizes)]) for each in asked}
-    most = max(asked, key=lambda each: len(found[each]))  # of equally frequent ones the first
-    return _fit(found[most], replace(library, orientation=most)), itertools.chain(held, items)
+    maximum = max(asked, key=lambda each: len(found[each]))  # of equally frequent ones the first
+    return _fit(found[maximum], replace(library, orientation=maximum)), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
     return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
 
 
-def _first_pairs(batch: SequenceBatch, most: int) -> SequenceBatch:
+def _first_pairs(batch: SequenceBatch, maximum: int) -> SequenceBatch:
     assert batch.mates is not None
     seconds = np.flatnonzero(batch.mates == 2)
-    return batch if len(seconds) <= most else batch.part(0, int(seconds[most - 1]) + 1)
+    return batch if len(seconds) <= maximum else batch.part(0, int(seconds[maximum - 1]) + 1)
 
 
 def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:

@@ -87,7 +87,7 @@ class Pairing:
     Attributes:
         insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff"; None: that of most of the first pairs, of a given insert size "fr".
-        unpaired_penalty: score that alignments which are no proper pair must make good.
+        unpaired_penalty: score that an unpaired alignment must make up for.
         together: pairs are looked for; otherwise each mate is mapped by itself, as those of Hi-C are.
     """
 
@@ -172,7 +172,9 @@ class MapParams:
         if not 0 <= self.error_rate < 1:
             raise UsageError(f"error rate must be at least 0 and below 1, not {self.error_rate} (5 % is 0.05)")
         if self.long_reads and (self.seeding.full or self.end_to_end or self.reporting.strata is not None):
-            raise UsageError("long reads are aligned in parts, not by edit distance: use the preset sr for that option")
+            raise UsageError(
+                "long reads are aligned by chaining, not by edit distance: use the preset sr for that option"
+            )
 
     def check_pairs(self) -> None:
         """Raise UsageError where pairs cannot be mapped."""

@@ -23,9 +23,9 @@ svg { width: 100%; height: auto; } svg text { font: 11px system-ui, sans-serif; 
 .bar { fill: #2f6f9f; } .bar:hover { fill: #d07020; } .grid { stroke: #ddd; } .axis { stroke: #888; }
 pre { overflow-x: auto; font-size: 12px; background: #f6f6f6; padding: .8rem; } p.note { color: #555; margin: .2rem 0; }
 """
-#: a plot in units of its view box: size, and room for the axes' labels
+#: a plot in units of its view box: size, and space for the axes' labels
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 460, 230, 62, 38, 10, 12
-_MOST_BARS = 120  # of a histogram; neighbours are joined beyond that
+_MAX_BARS = 120  # of a histogram; neighbours are joined beyond that
 #: bars from one label of the horizontal axis to the next
 _LABEL_STEPS = (1, 2, 5, 10, 20)
 
@@ -59,7 +59,7 @@ class Histogram:
         if not filled:
             return self
         counts = list(self.counts[filled[0] : filled[-1] + 1])
-        joined = -(-len(counts) // _MOST_BARS)
+        joined = -(-len(counts) // _MAX_BARS)
         counts = [sum(counts[i : i + joined]) for i in range(0, len(counts), joined)]
         values = vars(self) | {"counts": counts, "first": self.first + filled[0] * self.width}
         return Histogram(**(values | {"width": self.width * joined}))
@@ -177,13 +177,13 @@ def _figure(histogram: Histogram) -> str:
 def _svg(histogram: Histogram) -> str:
     counts = histogram.counts
     ticks = _ticks(max(counts, default=0), histogram.logarithmic)
-    room, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    plot_width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     top = _scaled(ticks[-1], histogram.logarithmic)
 
     def y(count: float) -> float:
         return _TOP + height * (1 - _scaled(count, histogram.logarithmic) / top)
 
-    step = room / max(1, len(counts))
+    step = plot_width / max(1, len(counts))
     parts = []
     for tick in ticks:
         parts.append(f"<line class='grid' x1='{_LEFT}' x2='{_WIDTH - _RIGHT}' y1='{y(tick):.1f}' y2='{y(tick):.1f}' />")
@@ -201,7 +201,7 @@ def _svg(histogram: Histogram) -> str:
     bottom = _TOP + height
     parts.append(f"<line class='axis' x1='{_LEFT}' x2='{_WIDTH - _RIGHT}' y1='{bottom}' y2='{bottom}' />")
     label = escape(histogram.x_label)
-    parts.append(f"<text x='{_LEFT + room / 2}' y='{_HEIGHT - 5}' text-anchor='middle'>{label}</text>")
+    parts.append(f"<text x='{_LEFT + plot_width / 2}' y='{_HEIGHT - 5}' text-anchor='middle'>{label}</text>")
     name = escape(histogram.title, quote=True)
     drawing = "\n".join(parts)
     return (

@@ -16,7 +16,7 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output
 from gpualign.io.mates import Reads
 from gpualign.map.alt import split_index
-from gpualign.map.bwa_reference import open_beside
+from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.device.kernel import runs_on_gpu
 from gpualign.map.full import check_seeds, choose_seeds, first_lengths, shortest_piece
 from gpualign.map.inputs import MapFiles, RecordOptions
@@ -129,7 +129,7 @@ def _index(
     given = (params.seeding.k, params.seeding.w)
     shared = sample.files.preload
     if sample.files.keep_index:
-        return open_beside(reference, *given, options.threads, say, shared), None
+        return open_next_to(reference, *given, options.threads, say, shared), None
     if not params.seeding.full:
         return open_index(reference, *given, options.threads, shared=shared, options=options), None
     lengths, reads = first_lengths(lanes.items(options.batch_size))

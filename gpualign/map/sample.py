@@ -51,7 +51,7 @@ class Sample:
         if self.layout.hold != (self.records.duplicates is not None):
             raise ValueError("records are held where duplicates are marked")
         if self.files.coverage is not None and not self.layout.sort:
-            raise UsageError("coverage wants the order of coordinates (add --sort)")
+            raise UsageError("coverage needs records in the order of coordinates (add --sort)")
 
     @property
     def name(self) -> str:

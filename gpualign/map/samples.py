@@ -24,7 +24,7 @@ from gpualign.index.run import open_index
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.files import open_output, os_reason
 from gpualign.io.mates import Reads
-from gpualign.io.sizes import letters_of
+from gpualign.io.sizes import symbols_in_files
 from gpualign.map.alt import split_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
@@ -85,9 +85,9 @@ class Job:
         return list(filter(os.path.isfile, self.sample.files.files))
 
     @property
-    def letters(self) -> float:
+    def bases(self) -> float:
         """About how many bases they hold."""
-        return letters_of(*self.files) or 0.0
+        return symbols_in_files(*self.files) or 0.0
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
         if identity in inputs:
             raise UsageError(f"the output {job.output} is also an input")
         if taken.setdefault(identity, job.name) != job.name:
-            raise UsageError(f"two outputs are to be {job.output}: of samples '{taken[identity]}' and '{job.name}'")
+            raise UsageError(f"two outputs are named {job.output}: of samples '{taken[identity]}' and '{job.name}'")
 
 
 def _identity(path: str) -> Any:
@@ -246,10 +246,10 @@ def _map_all(
 ) -> Generator[tuple[Job, JobResult], None, None]:
     reuse_memory(one_heap=backend.on_gpu)
     mapper = SampleMapper(index, params, options.batch_size * (DEVICE_BATCH if backend.on_gpu else 1))
-    sizes = [job.letters for job in jobs]
+    sizes = [job.bases for job in jobs]
     # a worker of a cluster takes whole samples
-    least = max(_SMALL * options.batch_size, _LARGE_SHARE * sum(sizes) / options.threads)
-    small = [job for job, size in zip(jobs, sizes, strict=True) if size <= least or options.cluster is not None]
+    minimum = max(_SMALL * options.batch_size, _LARGE_SHARE * sum(sizes) / options.threads)
+    small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.cluster is not None]
     alone = [replace(job, sample=_with_threads(job.sample, 1)) for job in small]
     with closing(backend.run(alone, mapper.stage)) as results:
         yield from zip(small, results, strict=True)

@@ -28,12 +28,12 @@ _SYNONYMS = {
     "center": "cn",
     "rg_id": "id",
 }
-#: fields of @RG that a column may hold, by their names in small letters
+#: fields of @RG that a column may hold, by their names in lower case
 _FIELDS = ("id", "sm", "lb", "pl", "pu", "pm", "cn", "ds", "dt", "pi")
 _COLUMNS = ("sample", "lane", "fastq_1", "fastq_2", "read_group", "output", *_FIELDS)
 #: input that may bring read groups of its own
 _ALIGNMENTS = (".bam", ".cram", ".sam")
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 _WANTED = "the first line names the columns: sample, fastq_1 and, for pairs, fastq_2"
 
 
@@ -92,7 +92,7 @@ def read_sheet(path: str) -> tuple[list[SheetSample], list[str]]:
 def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
     """Lines that hold something, with their numbers."""
     with InputFile(path) as file:
-        data = file.read(_MOST_BYTES)
+        data = file.read(_MAX_BYTES)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -142,7 +142,7 @@ def _check(row: _Row, path: str) -> None:
         if not row[column]:
             raise InputError(f"no {column}", path, row.line)
     if "-" in (row["fastq_1"], row["fastq_2"]):
-        raise InputError("standard input is no sample's file", path, row.line)
+        raise InputError("standard input cannot be a sample's file", path, row.line)
     if row["fastq_1"] == row["fastq_2"]:
         raise InputError("fastq_1 and fastq_2 are one file", path, row.line)
 

@@ -76,8 +76,8 @@ class Mapping:
         if isinstance(prepared, SequenceBatch):
             return MapBatch.of(prepared, self.formatter.pairs is not None, lend)
         layout, reads, records = self.formatter.layout, prepared.batch, prepared.alignments
-        least = usual_bytes(reads, records, layout.records == "bam")
-        return TextBatch.of(reads, records, prepared.wanted, prepared.options, lend, least)
+        minimum = usual_bytes(reads, records, layout.records == "bam")
+        return TextBatch.of(reads, records, prepared.wanted, prepared.options, lend, minimum)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter, layout = self.formatter, self.formatter.layout

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.work import Kernels, Work
-from gpualign.io.sizes import letters_of, longest_read
+from gpualign.io.sizes import longest_read, symbols_in_files
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class AlignPass:
     """
 
     kernel: str
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     memory: int
     warps: int
     at_once: float
@@ -101,7 +101,7 @@ KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 def work_of(reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf") -> Work:
     """The work on files of reads, which are mapped by chaining or not and written as "sam", "bam" or "paf"."""
-    work, longest = Work.of(KERNELS, letters_of(*reads, *mates)), longest_read(reads[0])
+    work, longest = Work.of(KERNELS, symbols_in_files(*reads, *mates)), longest_read(reads[0])
     writing: tuple[Variant, ...] = (
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )

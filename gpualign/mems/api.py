@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.opening import open_backend
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, letters_in, packed, run_options
+from gpualign.io.in_memory import Sequences, as_batch, batches_of, packed, run_options, symbols_in
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_for, index_of
 from gpualign.mems.loop import Counts, Job, Run
@@ -56,11 +56,11 @@ def find_mems(
     Returns:
         A :class:`gpualign.Table`, in the order of query, strand, start on that strand, reference: ``query`` (its
         number), ``strand``, ``query_start`` (0-based, on the query's forward strand), ``ref`` (number),
-        ``ref_start`` and ``length``. Letters other than A, C, G and T match nothing.
+        ``ref_start`` and ``length``. Anything but A, C, G and T matches nothing.
 
     Raises:
         UsageError: a parameter out of range, an index for longer matches.
-        InputError: a symbol that is no nucleotide code, a file that cannot be read.
+        InputError: a character that is not a nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = MemsParams(
@@ -73,7 +73,7 @@ def find_mems(
     options = run_options(device, threads)
     search = Search(_index(reference, params, options), params, options.threads)
     counts = Counts(search, Progress(options, "bases", call=progress))
-    work = work_of(letters_in(queries), min_length)
+    work = work_of(symbols_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
         run = Run(search, backend, options, counts, partial(_rows, search))
         parts = [rows for rows, _ in run.finished(batches_of(queries, _BATCH))]
@@ -89,7 +89,7 @@ def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> Mem
 def _rows(search: Search, job: Job) -> Table[Row]:
     """Matches by record, strand and positions in these."""
     text = job.piece.source.text
-    columns = search.keep_rare(job.piece, job.columns, job.most) if job.most else job.columns
+    columns = search.keep_rare(job.piece, job.columns, job.maximum) if job.maximum else job.columns
     if search.unique_in_query:
         columns = search.keep_unique(job.piece.source, columns)
     starts, references, lengths = (column.astype(np.int64) for column in columns)

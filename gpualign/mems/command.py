@@ -123,10 +123,10 @@ def _take_params(values: dict[str, Any]) -> MemsParams:
 
     kinds = [name for name in _KINDS if values.pop(f"kind_{name}")]
     if len(kinds) > 1:
-        raise UsageError(f"-{kinds[0]} and -{kinds[1]} exclude each other")
+        raise UsageError(f"-{kinds[0]} and -{kinds[1]} are mutually exclusive")
     both, reverse = values.pop("both"), values.pop("reverse")
     if both and reverse:
-        raise UsageError("-b and -r exclude each other")
+        raise UsageError("-b and -r are mutually exclusive")
     if values.pop("sampling") is not None:
         warn("mems", "-k is ignored: the index's sampling follows from -l and never changes the result")
     return MemsParams(

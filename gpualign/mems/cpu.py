@@ -193,13 +193,13 @@ class Search:
             return self.find(piece, self.max_occurrences)
         limit = _UNLIMITED if self.unique_in_query else _PAUSE_BYTES  # at most one match a base is unique
         printed, reached = _native.match_mems(
-            self.native, self.settings, *_range(piece), most=self.max_occurrences, limit=limit
+            self.native, self.settings, *_range(piece), maximum=self.max_occurrences, limit=limit
         )
         return Matches(piece, reached, printed=_printed(*printed))
 
-    def find(self, piece: Piece, most: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
-        """As :meth:`match`, but the matches themselves, with ``most`` those whose string occurs at most so often in the
-        reference; of sorted positions always those that are unique in it.
+    def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
+        """As :meth:`match`, but the matches themselves, with ``maximum`` those whose string occurs at most so often in
+        the reference; of sorted positions always those that are unique in it.
         """
         columns, reached = _native.find_mems(
             self.native,
@@ -207,16 +207,16 @@ class Search:
             piece.start,
             piece.stop,
             min_length=self.params.min_length,
-            most=most,
+            maximum=maximum,
             limit=limit,
         )
         return Matches(piece, reached, columns=Columns(*columns))
 
-    def report(self, piece: Piece, columns: Columns, most: int = 0) -> Printed:
-        """The text of all matches that start in a piece; ``most``: but those whose string occurs more often in the
+    def report(self, piece: Piece, columns: Columns, maximum: int = 0) -> Printed:
+        """The text of all matches that start in a piece; ``maximum``: but those whose string occurs more often in the
         reference; 0: none.
         """
-        return _printed(*_native.report_mems(self.native, self.settings, *_range(piece), columns, most=most))
+        return _printed(*_native.report_mems(self.native, self.settings, *_range(piece), columns, maximum=maximum))
 
     @cached_property
     def matches_by_chance(self) -> float:
@@ -232,7 +232,7 @@ class Search:
             matches = search(matches.piece.rest(matches.reached))
             yield matches
 
-    def keep_rare(self, piece: Piece, columns: Columns, most: int) -> Columns:
+    def keep_rare(self, piece: Piece, columns: Columns, maximum: int) -> Columns:
         """Of all matches that start in a piece, those whose string occurs at most so often in the reference."""
         return Columns(
             *_native.keep_rare(
@@ -241,7 +241,7 @@ class Search:
                 piece.start,
                 min_length=self.params.min_length,
                 columns=columns,
-                most=most,
+                maximum=maximum,
             )
         )
 

@@ -36,10 +36,10 @@ LEFT_OVER, LEFT_OVER_HEAD = struct("LeftOver"), struct("LeftOverHead")
 _MAX_PARTS = LEFT_OVER["parts"].shape[0]
 #: bytes of a match: before and after it is put in order, and as it is written down while they are counted
 _FILLED_BYTES, FOUND_BYTES = struct("Mem").itemsize, struct("FoundMem").itemsize
-#: of the kernels that number matches and move them to their places
-_SCAN_THREADS, _SCAN_VALUES, _PLACE_THREADS = 256, 2048, 256
+#: of the kernels that number matches and move them to where they belong
+_SCAN_THREADS, _SCAN_VALUES, _SCATTER_THREADS = 256, 2048, 256
 #: blocks of kernels whose work only the device knows
-_PART_BLOCKS, _PLACE_BLOCKS = 1024, 1024
+_PART_BLOCKS, _SCATTER_BLOCKS = 1024, 1024
 #: more matches than there are
 _ALL = np.uint64(2**64 - 1)
 #: of the device's memory, what an index may take that stays
@@ -79,8 +79,8 @@ class MemsKernel:
         self._count, self._count_parts, self._count_unique = (
             function(f"mems_{name}") for name in ("count", "count_parts", "count_unique")
         )
-        self._sum, self._number, self._place, self._fill, self._order = (
-            function(f"mems_{name}") for name in ("sum", "number", "place", "fill", "order")
+        self._sum, self._number, self._scatter, self._fill, self._order = (
+            function(f"mems_{name}") for name in ("sum", "number", "scatter", "fill", "order")
         )
 
     # -- the runner's interface
@@ -181,22 +181,22 @@ class MemsKernel:
         counts, totals = slot.device_array("counts", 4 * units), slot.device_array("totals", 4 * units)
         found = slot.device_array("found", FOUND_BYTES * capacity)
         task = self._task(slot, item, arrays)
-        tile_numbers, room = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
+        tile_numbers, space = (np.uint32(first), np.uint32(tiles)), np.uint64(capacity)
         by_warps = -(-tiles // self.shape.warps), WARP * self.shape.warps
         left_over = slot.clear("left over", LEFT_OVER.itemsize)
-        counting = (*task, *tile_numbers, counts, totals, room, found, left_over)
+        counting = (*task, *tile_numbers, counts, totals, space, found, left_over)
         slot.launch(self._count, *by_warps, *counting)
         slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)
-        self._number_and_place(slot, tiles, units, capacity, arrays.page.begin)
+        self._number_and_scatter(slot, tiles, units, capacity, arrays.page.begin)
         slot.launch(
             self._order, *by_warps,
-            np.uint32(first), np.uint32(0), np.uint32(tiles), slot.device_array("offsets", 0), left_over, room,
-            np.uint64(0), room, *(slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered")),
+            np.uint32(first), np.uint32(0), np.uint32(tiles), slot.device_array("offsets", 0), left_over, space,
+            np.uint64(0), space, *(slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered")),
         )  # fmt: skip
         slot.download("left over", 1, LEFT_OVER_HEAD)
 
-    def _number_and_place(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
-        """Move counted matches to their units' places, if there was space for all of them."""
+    def _number_and_scatter(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
+        """Move counted matches to where their units' begin, if there was space for all of them."""
         blocks = -(-units // _SCAN_VALUES)
         counts, totals, found, left_over = (
             slot.device_array(name, 0) for name in ("counts", "totals", "found", "left over")
@@ -209,7 +209,7 @@ class MemsKernel:
             totals, np.uint32(units), sums, np.uint32(tiles), offsets, left_over,
         )  # fmt: skip
         slot.launch(
-            self._place, _PLACE_BLOCKS, _PLACE_THREADS,
+            self._scatter, _SCATTER_BLOCKS, _SCATTER_THREADS,
             found, left_over, np.uint32(tiles), counts, offsets, np.uint64(capacity), np.uint32(page_begin), filled,
         )  # fmt: skip
 
@@ -249,10 +249,10 @@ class MemsKernel:
         total = int(offsets[keep])
         columns = join_columns([]) if total == 0 else Columns(*(np.empty(total, np.uint32) for _ in range(3)))
         by_memory = self.device.budget // _SLICE_SHARE // (2 * _FILLED_BYTES)
-        most = max(1, min(total, self.search.slice_matches, by_memory))
+        maximum = max(1, min(total, self.search.slice_matches, by_memory))
         parts = (tiles, tiles + min(part_count, _MAX_PARTS))
-        for start in range(0, total, most):
-            span = (start, min(start + most, total))
+        for start in range(0, total, maximum):
+            span = (start, min(start + maximum, total))
             begin = int(np.searchsorted(offsets, np.uint64(span[0]), "right")) - 1
             end = min(int(np.searchsorted(offsets, np.uint64(span[1]), "left")), keep)
             for units in ((begin, end), parts):
@@ -260,7 +260,7 @@ class MemsKernel:
             self._launch_order(slot, item, (begin, end), span)
             for column, part in zip(columns, self._download(slot, span[1] - span[0]), strict=True):
                 column[span[0] : span[1]] = part
-        if most < total:  # some tiles were written in two parts
+        if maximum < total:  # some tiles were written in two parts
             sort_tiles(columns, offsets[: keep + 1].astype(np.int64), self.search.threads)
         return columns, complete_to
 

@@ -48,7 +48,7 @@ class UniqueMemsKernel(MemsKernel):
             np.uint64(item.source.text.length), *reference,
             np.uint32(first), np.uint32(tiles), counts, totals, found, left_over,
         )  # fmt: skip
-        self._number_and_place(slot, tiles, units, capacity, 0)
+        self._number_and_scatter(slot, tiles, units, capacity, 0)
         slot.download("left over", 1, mems.LEFT_OVER_HEAD)
 
     def collect(self, slot: Slot, item: Piece) -> Matches:

@@ -34,7 +34,7 @@ class PieceSize(NamedTuple):
 
     matches: int
     first: int
-    most: int
+    maximum: int
     guess: float
 
 
@@ -42,7 +42,7 @@ class PieceSize(NamedTuple):
 CPU_PIECES = PieceSize(70_000, 1 << 20, 1 << 20, 7)
 #: of devices; of sorted positions, each with space for a match; positions are a multiple of the step: whole tiles
 DEVICE_PIECES = PieceSize(1 << 21, 1 << 18, 1 << 24, 2)
-SORTED_PIECES = DEVICE_PIECES._replace(most=1 << 22)
+SORTED_PIECES = DEVICE_PIECES._replace(maximum=1 << 22)
 _STEP = 1 << 12
 #: a device wants batches this much larger
 _DEVICE_BATCH = 2
@@ -56,7 +56,7 @@ def batch_bases(options: RunOptions, on_gpu: bool) -> int:
     """Bases of a batch of queries, about."""
     if on_gpu:
         return options.batch_size * _DEVICE_BATCH
-    return max(1 << 12, min(options.batch_size, CPU_PIECES.most // 2))
+    return max(1 << 12, min(options.batch_size, CPU_PIECES.maximum // 2))
 
 
 class Counts:
@@ -82,7 +82,7 @@ class Counts:
         self.records += size.records
         self.bases += size.bases
         self._progress.update(size.bases)
-        if not self._quiet and size.other_letters:
+        if not self._quiet and size.non_acgt:
             self._quiet = True
             warn("mems", "bases other than A, C, G and T match nothing, as with MUMmer's -n (-n silences this)")
 
@@ -92,7 +92,7 @@ class Job(NamedTuple):
 
     piece: Piece
     columns: Columns
-    most: int
+    maximum: int
     records_before: int
     bases_before: int
 
@@ -126,7 +126,7 @@ class Run:
             self._sizes = SORTED_PIECES if isinstance(search.index, SortedPositions) else DEVICE_PIECES
         self._limit = self._sizes.first
         self._density = search.matches_by_chance + self._sizes.guess  # matches a position, as seen of late
-        self._most = search.max_occurrences_left if backend.on_gpu else 0  # of matches that come as columns
+        self._max = search.max_occurrences_left if backend.on_gpu else 0  # of matches that come as columns
 
     def printed(self, batches: Iterable[Batch]) -> Iterator[Printed]:
         """The output in order."""
@@ -144,7 +144,7 @@ class Run:
         return run_ordered(self._jobs(batches), work, self._threads)
 
     def _print(self, job: Job) -> Printed:
-        return self.search.report(job.piece, job.columns, job.most)
+        return self.search.report(job.piece, job.columns, job.maximum)
 
     def _jobs(self, batches: Iterable[Batch]) -> Iterator[Job | tuple[Printed, int]]:
         held: list[Columns] = []
@@ -211,7 +211,7 @@ class Run:
 
     def _observe(self, positions: int, matches: int) -> None:
         self._density = (self._density + matches / max(positions, 1)) / 2
-        self._limit = self._sizes.most
+        self._limit = self._sizes.maximum
 
     def _find(self, piece: Piece) -> Matches:
         """On the CPU; columns as devices give them, or already those that are rare enough."""
@@ -228,9 +228,9 @@ class Run:
                 continue
             assert some.columns is not None
             if not self.search.unique_in_query:
-                yield from self._cut(piece, some.columns, self._most)
-            elif self._most:
-                yield self.search.keep_rare(piece, some.columns, self._most)
+                yield from self._cut(piece, some.columns, self._max)
+            elif self._max:
+                yield self.search.keep_rare(piece, some.columns, self._max)
             else:
                 yield some.columns
 
@@ -243,17 +243,17 @@ class Run:
             return iter([self._job(whole, columns, 0)])
         return self._cut(whole, self.search.keep_unique(source, columns), 0)
 
-    def _cut(self, piece: Piece, columns: Columns, most: int) -> Iterator[Job]:
+    def _cut(self, piece: Piece, columns: Columns, maximum: int) -> Iterator[Job]:
         """A piece's matches so that all threads have some to print."""
         begin, start = 0, piece.start
         for end, stop in _cuts(columns.starts):
-            yield self._job(Piece(piece.source, start, stop), columns.part(begin, end), most)
+            yield self._job(Piece(piece.source, start, stop), columns.part(begin, end), maximum)
             begin, start = end, stop
         if start < piece.stop:
-            yield self._job(piece.rest(start), columns.part(0, 0), most)
+            yield self._job(piece.rest(start), columns.part(0, 0), maximum)
 
-    def _job(self, piece: Piece, columns: Columns, most: int) -> Job:
-        return Job(piece, columns, most, self.counts.records, self.counts.bases)
+    def _job(self, piece: Piece, columns: Columns, maximum: int) -> Job:
+        return Job(piece, columns, maximum, self.counts.records, self.counts.bases)
 
 
 def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:

@@ -93,7 +93,7 @@ def choose_index(min_length: int, bases: int) -> IndexParams:
     Repeats of real genomes want more than chance does: a heuristic five eighths of a long match are spent on k.
     """
     rare = (bases.bit_length() + 1) // 2 + 1
-    most = min(LONGEST_KMER, min_length - 1 if min_length < 16 else min_length - min_length // 5)
-    k = min(max(rare, min_length * 5 // 8) | 1, most)
+    maximum = min(LONGEST_KMER, min_length - 1 if min_length < 16 else min_length - min_length // 5)
+    k = min(max(rare, min_length * 5 // 8) | 1, maximum)
     k = max(1, k - (1 - k % 2))
     return IndexParams(k, min(min_length - k + 1, _WIDEST_WINDOW))

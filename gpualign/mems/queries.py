@@ -27,12 +27,12 @@ class BatchSize(NamedTuple):
 
     Attributes:
         records, bases: numbers of them.
-        other_letters: it has bases other than A, C, G and T.
+        non_acgt: it has bases other than A, C, G and T.
     """
 
     records: int
     bases: int
-    other_letters: bool
+    non_acgt: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class QueryText:
 
     @property
     def size(self) -> BatchSize:
-        return BatchSize(self.records, self.bases, bool(self.text.other_letters))
+        return BatchSize(self.records, self.bases, bool(self.text.non_acgt))
 
 
 #: records still to be parsed, or packed, or both
@@ -131,12 +131,12 @@ class QueryFiles:
         """
         for path in self.paths:
             with ReadSource(path, by_parser=self.by_parser(path)) as source:
-                most = self.batch_bases()
-                for item in source.items(most, long_records=True):
+                maximum = self.batch_bases()
+                for item in source.items(maximum, long_records=True):
                     if isinstance(item, LongRecord):
                         yield pack_record(item, self.strands)
                     else:
-                        yield item if bases_of(item) <= 2 * most else pack_batch(item, self.strands)
+                        yield item if bases_of(item) <= 2 * maximum else pack_batch(item, self.strands)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from gpualign.errors import UsageError, check_count, counted
 from gpualign.index.sorted_positions import SortedPositions
 from gpualign.io.files import is_regular
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.sizes import letters_of, product
+from gpualign.io.sizes import product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_of
@@ -59,7 +59,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
     run = RunContext("mems", options, (reference, params.index, *queries), (params.save_index, params.dotplot))
     report = run.report
     strands = 2.0 if params.strands == "both" else 1.0
-    work = work_of(product((letters_of(*queries), strands)), params.min_length)
+    work = work_of(product((symbols_in_files(*queries), strands)), params.min_length)
     with (
         run.opening(work) as opening,
         batches_ahead(_query_files(queries, params, options, opening)) as batches,
@@ -75,7 +75,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         with output as out, run.progress("bases") as progress:
             counts = Counts(search, progress, options.quiet)
             headers = 0
-            with part_writer(out.write, _WAITING_TEXTS, beside=is_regular(options.output)) as writer:
+            with part_writer(out.write, _WAITING_TEXTS, in_thread=is_regular(options.output)) as writer:
                 for printed in Run(search, backend, options, counts).printed(batches):
                     headers += printed.headers
                     writer.write(printed.text.data)

@@ -19,10 +19,10 @@ from gpualign.mems.tuning import choose_mems_shape
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
-_TESTED_LETTERS, _TESTED_MATCH = 20_000, 12
+_TESTED_BASES, _TESTED_MATCH = 20_000, 12
 #: what :func:`self_test` runs, for ``devices --check`` to compile side by side
 SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_LETTERS).w).defines),
+    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_BASES).w).defines),
 )
 
 
@@ -33,7 +33,7 @@ def self_test(device: Device) -> None:
         DeviceError: the matches differ.
     """
     generator = np.random.default_rng(0)
-    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_LETTERS)]
+    text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_BASES)]
     packer = _native.ReferencePacker()
     packer.append(text)
     reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())

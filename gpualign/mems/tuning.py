@@ -37,7 +37,7 @@ def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
     del capability
     # a dense index gives enough seeds a position to fill a warp from a small tile; a wide window is hashed twice
     tile = 32 if w <= 4 else 128 if w <= 48 else 256
-    return MemsShape(tile=tile, warps=4, max_window=next(most for most in _MEMS_WINDOWS if w <= most))
+    return MemsShape(tile=tile, warps=4, max_window=next(maximum for maximum in _MEMS_WINDOWS if w <= maximum))
 
 
 VARIANTS: tuple[Variant, ...] = tuple(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS))

@@ -1,4 +1,4 @@
-// Instruction-set levels of x86-64: which of them this processor can run. CMake asks as well, for installations in place.
+// Instruction-set levels of x86-64: which of them this processor can run. CMake asks as well, for editable installations.
 #pragma once
 #include <string>
 

@@ -68,7 +68,7 @@ def pairwise(
     Returns:
         A :class:`gpualign.Table`, in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers),
         ``score`` (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``,
-        ``mismatches``, ``gapopens``, ``gaps`` (letters), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
+        ``mismatches``, ``gapopens``, ``gaps`` (symbols), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
         forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. Gotoh
         (1982), filtered as docs/algorithms.md says; of equal alignments the one that docs/formats.md names.
 
@@ -78,7 +78,7 @@ def pairwise(
 
     Raises:
         UsageError: a parameter that breaks a rule, or a pair that names no sequence.
-        InputError: a letter that the scoring does not know, a file that cannot be read.
+        InputError: a symbol that the scoring does not know, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     given: dict[str, Any] = parameters | {"device": device, "threads": threads, "progress": progress}
@@ -175,10 +175,10 @@ class _Layout:
 
     def draw(self, row: Row) -> Drawing:
         minus = row.strand == "-"
-        query = self._letters(self.queries, row.query)[row.qstart : row.qend]
+        query = self._sequence(self.queries, row.query)[row.qstart : row.qend]
         return Drawing(
             query=reverse_complement(query) if minus else query,
-            target=self._letters(self.targets, row.target)[row.tstart : row.tend],
+            target=self._sequence(self.targets, row.target)[row.tstart : row.tend],
             cigar=row.cigar,
             query_name=f"query {self.queries.names[row.query]}",
             target_name=f"target {self.targets.names[row.target]}",
@@ -187,9 +187,9 @@ class _Layout:
             minus=minus,
         )
 
-    def _letters(self, sequences: EncodedSequences, number: int) -> bytes:
-        letters = np.frombuffer(self.scoring.symbols.encode(), np.uint8)
-        return letters[sequences.sequence(number)].tobytes()
+    def _sequence(self, sequences: EncodedSequences, number: int) -> bytes:
+        alphabet = np.frombuffer(self.scoring.symbols.encode(), np.uint8)
+        return alphabet[sequences.sequence(number)].tobytes()
 
 
 _NO_ALIGNMENTS = Alignments(

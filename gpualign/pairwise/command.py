@@ -181,7 +181,7 @@ def _take_params(values: dict[str, Any]) -> PairwiseParams | GapsParams:
     if given and values["matrix"] is not None:
         raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
     if values.pop("acceptall") and values["identity"] is not None:
-        raise UsageError("--id and --acceptall exclude each other")
+        raise UsageError("--id and --acceptall are mutually exclusive")
     free_ends = values.pop("free_ends")
     ends = None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x)
     return take_params(free_ends=ends, **gaps, **given, **values)

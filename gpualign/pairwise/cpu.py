@@ -129,16 +129,16 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
 def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
     """Of each pair's strands the one that scores higher, plus where they are equal; both hold pairs in block order."""
     both = Alignments.join(plus, minus)
-    place = both.query.astype(np.int64) << 32 | both.target
+    pair_key = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
-    order = np.lexsort((np.arange(len(place)), place, both.minus))
-    repeat = np.zeros(len(place), np.int64)
-    same = (np.diff(place[order]) == 0) & (np.diff(both.minus[order].astype(np.int8)) == 0)
+    order = np.lexsort((np.arange(len(pair_key)), pair_key, both.minus))
+    repeat = np.zeros(len(pair_key), np.int64)
+    same = (np.diff(pair_key[order]) == 0) & (np.diff(both.minus[order].astype(np.int8)) == 0)
     for i in np.flatnonzero(same) + 1:
         repeat[order[i]] = repeat[order[i - 1]] + 1
-    best = np.lexsort((both.minus, -both.score.astype(np.int64), repeat, place))
+    best = np.lexsort((both.minus, -both.score.astype(np.int64), repeat, pair_key))
     first = np.ones(len(best), bool)
-    first[1:] = (np.diff(place[best]) != 0) | (np.diff(repeat[best]) != 0)
+    first[1:] = (np.diff(pair_key[best]) != 0) | (np.diff(repeat[best]) != 0)
     return both.take(best[first])
 
 
@@ -183,8 +183,8 @@ def candidates_within(
     if problem.mode != "global":
         return Candidates(left)
     n, m = problem.lengths(left).T
-    least = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
-    return _within_band(problem, left, least)
+    minimum = score_from_edits(distances.astype(np.int64), n, m, problem.scoring, problem.gap_open)
+    return _within_band(problem, left, minimum)
 
 
 def _within_band(problem: PairProblem, block: PairBlock, scores: NDArray[np.int64]) -> Candidates:

@@ -12,7 +12,7 @@ _PART = re.compile(r"(-?\d+)([EILRQT]*)")
 
 @dataclass(frozen=True)
 class GapPenalty:
-    """One penalty for each place a gap may be in; None: not named.
+    """One penalty for each position of a gap; None: not named.
 
     Attributes:
         inside: between two pairs of symbols.
@@ -30,7 +30,7 @@ class GapPenalty:
 
 
 def parse_penalty(text: str) -> GapPenalty:
-    """A number for all gaps, or numbers with places, separated by "/", of which later ones win: I inside, L and R
+    """A number for all gaps, or numbers with positions, separated by "/", of which later ones win: I inside, L and R
     the left and right ends, E both, Q and T only gaps in the query or target.
 
     Raises:
@@ -42,14 +42,14 @@ def parse_penalty(text: str) -> GapPenalty:
         found = _PART.fullmatch(part)
         if found is None:
             raise ValueError(f"{text!r} is not a gap penalty (expected a number like 10, or vsearch's 20I/2E)")
-        penalty, places = int(found[1]), set(found[2])
-        if "E" in places and places & {"L", "R"}:
+        penalty, positions = int(found[1]), set(found[2])
+        if "E" in positions and positions & {"L", "R"}:
             raise ValueError(f"{part!r}: E is both ends, so it does not go with L or R")
-        sides = {"L", "R"} if "E" in places else places & {"L", "R"}
-        if not sides and "I" not in places:
-            sides, places = {"L", "R"}, places | {"I"}
-        sequences = places & {"Q", "T"} or {"Q", "T"}
-        if "I" in places:
+        sides = {"L", "R"} if "E" in positions else positions & {"L", "R"}
+        if not sides and "I" not in positions:
+            sides, positions = {"L", "R"}, positions | {"I"}
+        sequences = positions & {"Q", "T"} or {"Q", "T"}
+        if "I" in positions:
             if len(sequences) == 1:
                 raise ValueError(f"{part!r}: gaps inside cost the same in both sequences (Q and T go with E, L or R)")
             inside = penalty

@@ -99,8 +99,8 @@ def align_all(
 def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int, int]:
     """Pairs and cells of a block: enough to hide its overhead, little enough that all workers have something."""
     if not backend.on_gpu:
-        least, most = _CPU_PAIRS
-        return min(max(total // _CPU_SHARE, least), most), _CPU_CELLS
+        minimum, maximum = _CPU_PAIRS
+        return min(max(total // _CPU_SHARE, minimum), maximum), _CPU_CELLS
     # tracebacks of every pair are a batch's worth of output long before they are a batch's worth of scores
     filtered = problem.bound is not None or not problem.traced
     return (1 << 20 if filtered else 1 << 16), 1 << 42
@@ -167,9 +167,9 @@ def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
     if not problem.traced or (on_gpu and problem.from_corners):
         return None
     fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
-    most = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
+    maximum = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
     cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
-    return cells if cells > most else None
+    return cells if cells > maximum else None
 
 
 def _opened(run: RunContext, params: PairwiseParams, output: PairwiseOutput) -> AbstractContextManager[TableSink]:

@@ -44,7 +44,7 @@ def new_figure(width: float, height: float) -> Any:
 
 def shown_name(name: str) -> str:
     """A record's name as it can be drawn: not too long, and without what XML may not hold."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    printable = "".join(character if character.isprintable() else "?" for character in name)
     return printable if len(printable) <= _LONGEST_NAME else f"{printable[: _LONGEST_NAME - 3]}..."
 
 

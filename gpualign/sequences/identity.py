@@ -117,8 +117,8 @@ class IdentityBound:
         lines, total, longer = self.score_lines(scoring, gap_open), n + m, np.maximum(n, m)
         if lines is None:
             return np.full(len(total), np.iinfo(np.int32).min, np.int64)
-        least = np.minimum(lines[0] * longer + lines[1] * total, lines[2] * longer + lines[3] * total)
-        return np.floor(least - 1e-6).astype(np.int64)
+        minimum = np.minimum(lines[0] * longer + lines[1] * total, lines[2] * longer + lines[3] * total)
+        return np.floor(minimum - 1e-6).astype(np.int64)
 
 
 def band_of(

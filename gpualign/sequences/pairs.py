@@ -80,15 +80,15 @@ class PairSource:
     def blocks(self, max_pairs: int = MAX_PAIRS, max_cells: int = MAX_CELLS) -> Iterator[PairBlock]:
         """The pairs in order; where a block ends changes no output."""
         pending: list[PairBlock] = []
-        room = max_pairs
+        capacity = max_pairs
         for run in self._runs():
             while len(run):
-                part, run = run.take(slice(0, room)), run.take(slice(room, None))
+                part, run = run.take(slice(0, capacity)), run.take(slice(capacity, None))
                 pending.append(part)
-                room -= len(part)
-                if room == 0:
+                capacity -= len(part)
+                if capacity == 0:
                     yield from self._cut(_join(pending), max_cells)
-                    pending, room = [], max_pairs
+                    pending, capacity = [], max_pairs
         if pending:
             yield from self._cut(_join(pending), max_cells)
 

@@ -18,11 +18,11 @@ class Reference:
     """Contigs one after the other, packed.
 
     Attributes:
-        names: contig names, to the first white space, unique; a letter for each byte.
+        names: contig names, to the first white space, unique; a character for each byte.
         contig_offsets: int64 (contigs + 1,), positions of the contigs in the packed sequence.
         words: uint64 (bases // 32 + 2,), base i in bits 2 * (i % 32) of word i // 32; A, C, G, T = 0, 1, 2, 3.
-        run_starts, run_ends: uint32 (runs,), half-open intervals of one letter that is not A, C, G or T.
-        run_letters: uint8 (runs,), that letter; the packed bases under a run are A.
+        run_starts, run_ends: uint32 (runs,), half-open intervals of one character that is not A, C, G or T.
+        run_letters: uint8 (runs,), that character; the packed bases under a run are A.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -63,9 +63,9 @@ class Reference:
         # without the native view, which each process makes for itself
         return Reference, tuple(getattr(self, entry.name) for entry in fields(self))
 
-    def letters(self, begin: int, end: int) -> bytes:
-        """The upper-case letters of packed positions [begin, end)."""
-        return bytes(_native.reference_letters(self.native, begin, end))
+    def sequence(self, begin: int, end: int) -> bytes:
+        """The upper-case bases of packed positions [begin, end)."""
+        return bytes(_native.reference_sequence(self.native, begin, end))
 
     @property
     def known_words(self) -> int:

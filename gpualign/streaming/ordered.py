@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def run_ordered(items: Iterable[Item], work: Callable[[Item], Result], workers: int) -> Iterator[Result]:
     """Yield ``work(item)`` in the order of ``items``, each as soon as it is there; at most 2 * workers are in flight.
 
-    An exception from ``items`` or ``work`` reaches the caller at its place in the order; items after it are
+    An exception from ``items`` or ``work`` reaches the caller in the order of the items; items after it are
     dropped.
     """
     if workers <= 1:

@@ -16,7 +16,7 @@ class Prefetch(Generic[Item]):
     the one before it is taken. Close it, which waits for the item in flight.
 
     Args:
-        items: are advanced in the thread; what they raise comes at its place.
+        items: are advanced in the thread; what they raise comes in order.
     """
 
     def __init__(self, items: Generator[Item, None, None]) -> None:

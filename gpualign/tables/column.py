@@ -19,13 +19,13 @@ class TextColumn:
     """``n`` texts.
 
     Attributes:
-        letters: uint8, UTF-8, joined; with ``binary`` any bytes.
+        utf8: uint8, the texts joined; with ``binary`` any bytes.
         offsets: int64 (n + 1,).
         valid: bool (n,), False where there is none; None: all are there.
         binary: they are bytes, not text.
     """
 
-    letters: NDArray[np.uint8]
+    utf8: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     valid: NDArray[np.bool_] | None = None
     binary: bool = False
@@ -44,11 +44,11 @@ class TextColumn:
         return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, None if valid.all() else valid, binary)
 
     @classmethod
-    def of_bytes(cls, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> TextColumn:
+    def of_bytes(cls, utf8: NDArray[np.uint8], offsets: NDArray[np.int64]) -> TextColumn:
         """Texts in UTF-8, or where one is none in Latin-1; ASCII is not copied."""
-        column = cls(letters, offsets, binary=True)
-        if letters.size == 0 or letters.max() < 128:
-            return cls(letters, offsets)
+        column = cls(utf8, offsets, binary=True)
+        if utf8.size == 0 or utf8.max() < 128:
+            return cls(utf8, offsets)
         return cls.of([_as_text(part) for part in column.array])
 
     @classmethod
@@ -67,8 +67,8 @@ class TextColumn:
         valid = None
         if any(part.valid is not None for part in parts):
             valid = np.concatenate([np.ones(len(part), bool) if part.valid is None else part.valid for part in parts])
-        letters = np.concatenate([part.letters[part.offsets[0] : part.offsets[-1]] for part in parts])
-        return cls(letters, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), valid, parts[0].binary)
+        utf8 = np.concatenate([part.utf8[part.offsets[0] : part.offsets[-1]] for part in parts])
+        return cls(utf8, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), valid, parts[0].binary)
 
     def take(self, chosen: NDArray[np.int64]) -> TextColumn:
         """Those with these numbers, in that order."""
@@ -76,12 +76,12 @@ class TextColumn:
         offsets = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         where = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return TextColumn(self.letters[where], offsets, None if self.valid is None else self.valid[chosen], self.binary)
+        return TextColumn(self.utf8[where], offsets, None if self.valid is None else self.valid[chosen], self.binary)
 
     def part(self, start: int, stop: int) -> TextColumn:
-        """Neighbours; the letters are shared."""
+        """Neighbours; the bytes are shared."""
         valid = None if self.valid is None else self.valid[start:stop]
-        return TextColumn(self.letters, self.offsets[start : stop + 1], valid, self.binary)
+        return TextColumn(self.utf8, self.offsets[start : stop + 1], valid, self.binary)
 
     @cached_property
     def array(self) -> NDArray[Any]:
@@ -91,7 +91,7 @@ class TextColumn:
             values[:] = self._lines.decode().split("\n")[:-1]
             return values
         start = int(self.offsets[0])
-        whole = self.letters[start : self.offsets[-1]].tobytes()
+        whole = self.utf8[start : self.offsets[-1]].tobytes()
         cuts = [(begin, end) for begin, end in pairwise((self.offsets - start).tolist())]
         if self.binary or not whole.isascii():
             parts: list[Any] = [whole[begin:end] for begin, end in cuts]
@@ -113,27 +113,27 @@ def _as_text(part: bytes) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SignColumn(TextColumn):
-    """``n`` texts of one letter each, such as strands."""
+    """``n`` texts of one character each, such as strands."""
 
     @classmethod
-    def of_letters(cls, letters: NDArray[np.uint8]) -> SignColumn:
-        """uint8 (n,): the letters."""
-        return cls(letters, np.arange(len(letters) + 1))
+    def of_characters(cls, utf8: NDArray[np.uint8]) -> SignColumn:
+        """uint8 (n,): the characters."""
+        return cls(utf8, np.arange(len(utf8) + 1))
 
     @classmethod
     def of_strands(cls, minus: NDArray[np.bool_]) -> SignColumn:
         """``-`` where ``minus`` (n,) holds, else ``+``."""
-        return cls.of_letters(np.where(minus, ord("-"), ord("+")).astype(np.uint8))
+        return cls.of_characters(np.where(minus, ord("-"), ord("+")).astype(np.uint8))
 
     def take(self, chosen: NDArray[np.int64]) -> SignColumn:
-        return SignColumn.of_letters(self._own[chosen])
+        return SignColumn.of_characters(self._own[chosen])
 
     def part(self, start: int, stop: int) -> SignColumn:
-        return SignColumn.of_letters(self._own[start:stop])
+        return SignColumn.of_characters(self._own[start:stop])
 
     @property
     def _own(self) -> NDArray[np.uint8]:
-        return self.letters[self.offsets[0] : self.offsets[-1]]
+        return self.utf8[self.offsets[0] : self.offsets[-1]]
 
     @cached_property
     def array(self) -> NDArray[Any]:

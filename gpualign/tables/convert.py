@@ -50,7 +50,7 @@ def _arrow_array(arrow: Any, column: Column) -> Any:
     if not isinstance(column, TextColumn):
         return arrow.array(np.ascontiguousarray(column))
     valid = None if column.valid is None else arrow.py_buffer(np.packbits(column.valid, bitorder="little"))
-    buffers = [valid, arrow.py_buffer(column.offsets), arrow.py_buffer(column.letters)]
+    buffers = [valid, arrow.py_buffer(column.offsets), arrow.py_buffer(column.utf8)]
     kind = arrow.large_binary() if column.binary else arrow.large_string()
     return arrow.Array.from_buffers(kind, len(column), buffers)
 

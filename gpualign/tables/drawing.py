@@ -14,14 +14,14 @@ _WIDTH, _BLOCKS = 80, 40
 _COLOURS = {".": "#d55e00", "-": "#0072b2", "~": "#999999"}
 
 
-def reverse_complement(letters: bytes) -> bytes:
+def reverse_complement(bases: bytes) -> bytes:
     """The other strand."""
-    return letters.translate(_COMPLEMENT)[::-1]
+    return bases.translate(_COMPLEMENT)[::-1]
 
 
 def operations(cigar: str) -> list[tuple[int, str]]:
-    """Lengths and letters of a CIGAR."""
-    return [(int(length), letter) for length, letter in _OPERATION.findall(cigar)]
+    """Lengths and operations of a CIGAR."""
+    return [(int(length), operation) for length, operation in _OPERATION.findall(cigar)]
 
 
 def _coloured(run: re.Match[str]) -> str:
@@ -33,11 +33,11 @@ class Drawing:
     """An alignment, to be printed or shown in a notebook.
 
     Attributes:
-        query, target: their letters from where the CIGAR begins, clipped ones of the query with it; the query as it was
+        query, target: their symbols from where the CIGAR begins, clipped ones of the query with it; the query as it was
             aligned, so its reverse complement on the minus strand.
         cigar: M, =, X, I (consumes the query), D or N, S, H.
         query_name, target_name: what to call them.
-        query_start, target_start: 0-based position of the first letter on the forward strand.
+        query_start, target_start: 0-based position of the first symbol on the forward strand.
         minus: the query's reverse complement is drawn; its positions decrease. ``query_start`` is then the end of it.
     """
 
@@ -51,7 +51,7 @@ class Drawing:
     minus: bool = False
 
     def lines(self) -> tuple[str, str, str]:
-        """The three lines, whole: ``|`` equal, ``.`` different, ``-`` a gap, ``~`` skipped; no clipped letters."""
+        """The three lines, whole: ``|`` equal, ``.`` different, ``-`` a gap, ``~`` skipped; no clipped symbols."""
         query, target = self.query.decode("latin-1"), self.target.decode("latin-1")
         rows: tuple[list[str], list[str], list[str]] = ([], [], [])
         i = j = 0
@@ -80,24 +80,24 @@ class Drawing:
         query, target = self.query_start + step * int(clip[1] if clip else 0), self.target_start
         for start in range(0, len(lines[1]), width):
             first, marks, second = (line[start : start + width] for line in lines)
-            letters, others = len(first) - first.count("-"), len(second) - second.count("-")
-            places = (query + 1, query + letters) if step > 0 else (query, query - letters + 1)
-            yield first, marks, second, (*places, target + 1, target + others)
-            query, target = query + step * letters, target + others
+            bases, others = len(first) - first.count("-"), len(second) - second.count("-")
+            positions = (query + 1, query + bases) if step > 0 else (query, query - bases + 1)
+            yield first, marks, second, (*positions, target + 1, target + others)
+            query, target = query + step * bases, target + others
 
     def _drawn(self, width: int) -> Iterator[tuple[str, str, str]]:
         names = [self.query_name, self.target_name]
-        room = max(map(len, names))
+        name_width = max(map(len, names))
         last = self.query_start + (0 if self.minus else len(self.query)), self.target_start + len(self.target)
         digits = len(str(max(last)))
-        for count, (first, marks, second, places) in enumerate(self._blocks(width)):
+        for count, (first, marks, second, positions) in enumerate(self._blocks(width)):
             if count == _BLOCKS:
                 yield "...", "", ""
                 return
             yield (
-                f"{names[0]:<{room}}  {places[0]:>{digits}} {first} {places[1]}",
-                f"{'':<{room}}  {'':>{digits}} {marks}",
-                f"{names[1]:<{room}}  {places[2]:>{digits}} {second} {places[3]}",
+                f"{names[0]:<{name_width}}  {positions[0]:>{digits}} {first} {positions[1]}",
+                f"{'':<{name_width}}  {'':>{digits}} {marks}",
+                f"{names[1]:<{name_width}}  {positions[2]:>{digits}} {second} {positions[3]}",
             )
 
     def text(self, width: int = _WIDTH) -> str:

@@ -11,14 +11,14 @@ from gpualign.tables.drawing import Drawing, operations
 from gpualign.tables.row import Row
 
 ROWS, _DRAWN = 10, 3
-#: operations of a CIGAR that are shown, and letters of any other text
-_OPERATIONS, _LETTERS = 16, 60
+#: operations of a CIGAR that are shown, and characters of any other text
+_OPERATIONS, _CHARACTERS = 16, 60
 _COLOURS = {"X": "#d55e00", "I": "#0072b2", "D": "#0072b2", "N": "#999999", "S": "#999999", "H": "#999999"}
 
 
-def short(text: str, most: int) -> str:
-    """A text of at most ``most`` letters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def short(text: str, maximum: int) -> str:
+    """A text of at most ``maximum`` characters."""
+    return text if len(text) <= maximum else text[: maximum - 1] + "…"
 
 
 def shown(value: object) -> str:
@@ -48,11 +48,11 @@ def _cell(name: str, value: object) -> str:
     if isinstance(value, int):
         return f"<td>{value:,}</td>"
     text = value.decode("latin-1") if isinstance(value, bytes) else "" if value is None else str(value)
-    return f'<td style="text-align:left">{html.escape(short(text, _LETTERS))}</td>'
+    return f'<td style="text-align:left">{html.escape(short(text, _CHARACTERS))}</td>'
 
 
 def cigar(text: str) -> str:
-    """A CIGAR with room between operations, what is no match in colour, the middle of a long one left out."""
+    """A CIGAR with space between operations, all but matches in colour, the middle of a long one left out."""
     parts = [
         f'{length}<b style="color:{_COLOURS[kind]}">{kind}</b>' if kind in _COLOURS else f"{length}{kind}"
         for length, kind in operations(text)

@@ -29,7 +29,7 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class Look:
-    """What rows of a table have beside their columns.
+    """What rows of a table have besides their columns.
 
     Attributes:
         row: their class.

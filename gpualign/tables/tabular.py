@@ -1,4 +1,4 @@
-"""Results that are no tables but can be seen as one."""
+"""Results that are not tables but can be shown as one."""
 
 from __future__ import annotations
 

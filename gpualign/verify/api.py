@@ -48,11 +48,11 @@ def verify(
     >>> hits = verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, strand="both", cigar=True)
     >>> hits["distance"].tolist(), hits["strand"].tolist(), hits["cigar"].tolist()
     ([1, 0], ['+', '-'], ['4=1D3=', '4='])
-    >>> place = slice(*hits[["start", "end"]][0])
-    >>> "CCGATTTACACC"[place]
+    >>> found = slice(*hits[["start", "end"]][0])
+    >>> "CCGATTTACACC"[found]
     'GATTTACA'
 
-    One query at several places:
+    One query in several regions:
 
     >>> verify(["ACGT"], ["TTACGTTTTACTT"], [[0, 0, 0, 7], [0, 0, 7, 13]], max_errors=1)["distance"].tolist()
     [0, 1]
@@ -77,25 +77,25 @@ def verify(
 
     Raises:
         UsageError: a parameter out of range, a candidate that names no sequence.
-        InputError: a symbol that is no nucleotide code, a file that cannot be read.
+        InputError: a character that is not a nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
     texts = Texts.of_reference(as_batch(queries), packed(as_batch(targets)))
-    places = _candidates(texts, candidates)
+    intervals = _candidates(texts, candidates)
     options = run_options(device, threads)
     batches: list[Batch] = []  # in flight; the backend answers in order
 
     def pairs() -> Iterator[Any]:
-        for first in range(0, len(places), _BATCH):
-            batches.append(prepare(params, texts, places.slice(first, first + _BATCH)))
+        for first in range(0, len(intervals), _BATCH):
+            batches.append(prepare(params, texts, intervals.slice(first, first + _BATCH)))
             yield batches[-1].pairs
 
-    bar = Progress(options, "pairs", len(places), progress)
+    bar = Progress(options, "pairs", len(intervals), progress)
     look = Look(draw=_Drawer(texts) if cigar else None)
     parts: list[Table[Row]] = []
     lengths = np.diff(texts.queries.base_offsets).astype(float)
-    cells = float(np.sum(lengths[places.query] * (places.end - places.begin)))
+    cells = float(np.sum(lengths[intervals.query] * (intervals.end - intervals.begin)))
     with open_backend(options, "verify", Work.of(KERNELS, cells)) as backend:
         for result in backend.run(pairs(), STAGE):
             parts.append(Table(_columns(params, batches.pop(0), result), look))
@@ -138,9 +138,9 @@ def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[s
 
 def _none(cigar: bool) -> dict[str, Column]:
     """The columns without rows."""
-    numbers, places = np.empty(0, np.int32), np.empty(0, np.int64)
+    numbers, intervals = np.empty(0, np.int32), np.empty(0, np.int64)
     columns: dict[str, Column] = {"query": numbers, "target": numbers, "distance": numbers}
-    columns |= {"start": places, "end": places, "strand": SignColumn.of_strands(np.empty(0, bool))}
+    columns |= {"start": intervals, "end": intervals, "strand": SignColumn.of_strands(np.empty(0, bool))}
     return columns | ({"cigar": TextColumn.of([])} if cigar else {})
 
 
@@ -157,7 +157,7 @@ class _Drawer:
         query, offset = self.texts.queries.sequence(row.query), int(self.texts.reference.contig_offsets[row.target])
         return Drawing(
             query=reverse_complement(query) if minus else query,
-            target=self.texts.reference.letters(offset + row.start, offset + row.end),
+            target=self.texts.reference.sequence(offset + row.start, offset + row.end),
             cigar=row.cigar,
             query_name=f"query {self.texts.queries.name(row.query)}",
             target_name=f"target {self.texts.reference.names[row.target]}",

@@ -156,14 +156,14 @@ def choose(params: VerifyParams, batch: Batch, result: VerifyResult) -> tuple[ND
 
 
 def _best(
-    most: int, query: NDArray[np.int32], kept: NDArray[np.int64], distance: NDArray[np.int32]
+    maximum: int, query: NDArray[np.int32], kept: NDArray[np.int64], distance: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """The ``most`` nearest of each run of candidates of one query, nearest first, else in their order."""
+    """The ``maximum`` nearest of each run of candidates of one query, nearest first, else in their order."""
     run = np.cumsum(np.concatenate([[0], query[1:] != query[:-1]])) if len(query) else query
     order = kept[np.lexsort((kept, distance[kept], run[kept]))]
     ordered = run[order]
     starts = np.searchsorted(ordered, ordered, side="left")
-    return order[np.arange(len(order)) - starts < most]
+    return order[np.arange(len(order)) - starts < maximum]
 
 
 def cigars_of(params: VerifyParams, batch: Batch, result: VerifyResult) -> TextColumn:

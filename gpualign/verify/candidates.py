@@ -1,4 +1,4 @@
-"""Candidate regions: TSV, BED6, PAF, or the places of alignments in SAM, BAM or CRAM."""
+"""Candidate regions: TSV, BED6, PAF, or the positions of alignments in SAM, BAM or CRAM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.blocks import Blocks, behind_last_line
+from gpualign.io.blocks import Blocks, after_last_line
 from gpualign.io.files import InputFile
 
 TextKind = Literal["tsv", "bed", "paf"]
@@ -29,10 +29,10 @@ class Candidates:
 
     Attributes:
         query, target: int32 (n,), numbers of the query and the target.
-        begin, end: int64 (n,), half-open places on the target, not yet clipped to it.
+        begin, end: int64 (n,), half-open intervals on the target, not yet clipped to it.
         before, after: int32 (n,), query bases on either side of the aligned part, in the target's direction (PAF, SAM).
         strand: uint8 (n,), 0 forward, 1 reverse, 2 not said.
-        widen: the places are those of alignments, to be widened by what may have been missed.
+        widen: the regions are those of alignments, to be widened by what may have been missed.
     """
 
     query: NDArray[np.int32]
@@ -149,7 +149,7 @@ def _read_lines(
         elif grouped:
             cut = _native.last_group_border(data, _QUERY_COLUMN[kind])
         else:
-            cut = behind_last_line(data)
+            cut = after_last_line(data)
         if cut:
             chunk = blocks.take(cut)
             yield CandidateChunk(chunk, kind, file.path, line)

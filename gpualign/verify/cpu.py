@@ -1,4 +1,4 @@
-"""The work of ``verify`` as a backend sees it: a batch of (query, window) pairs in, distances and places out."""
+"""The work of ``verify`` as a backend sees it: a batch of (query, window) pairs in, distances and positions out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.sequences.reference import Reference
 
-#: queries of more letters than a tile of the native code; their first limit, at least and as a share of the length
+#: queries of more bases than a tile of the native code; their first limit, at least and as a share of the length
 _LONG, _FIRST_LIMIT, _FIRST_SHARE = 512, 64, 32
 #: --mode, as the native code and the kernels number it (cuda/abi/verify.hpp)
 MODES: dict[str, int] = _native.VERIFY_MODES
@@ -23,7 +23,7 @@ class VerifyPairs:
 
     Attributes:
         reference: packed text; ``resident`` says whether later batches have the same.
-        bases: uint8 (total,), letters of the queries that occur in the batch, joined.
+        bases: uint8 (total,), bases of the queries that occur in the batch, joined.
         offsets: int64 (queries + 1,).
         limits: int32 (queries,), most errors of interest.
         query: int32 (n,), index among the batch's queries.
@@ -64,7 +64,7 @@ class VerifyResult:
 
     Attributes:
         distance: int32 (n,), errors; -1 beyond the query's limit.
-        start, end: int32 (n,), half-open place within the window: the first best end, and for it the first start.
+        start, end: int32 (n,), half-open interval within the window: the first best end, and for it the first start.
     """
 
     distance: NDArray[np.int32]

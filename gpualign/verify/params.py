@@ -53,7 +53,7 @@ class VerifyParams:
         if self.best is not None and self.best < 1:
             raise UsageError(f"best must be at least 1, not {self.best}")
         if self.best is not None and self.all_pairs:
-            raise UsageError("best and all exclude each other")
+            raise UsageError("best and all are mutually exclusive")
 
 
 @dataclass(frozen=True)

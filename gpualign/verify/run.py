@@ -19,7 +19,7 @@ from gpualign.errors import InputError, UsageError, counted, shown_input, shown_
 from gpualign.io.fastx import Chunk, read_batches
 from gpualign.io.reads import ReadSource, to_batch
 from gpualign.io.references import read_reference
-from gpualign.io.sizes import letters_of, mean_length, pairs_in, product
+from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
@@ -88,7 +88,7 @@ def work_of(files: VerifyFiles) -> Work:
     """What is to be computed, as far as the files show it before they are read."""
     length = mean_length(files.queries[0])
     if files.candidates is None:
-        return Work.of(KERNELS, product((letters_of(*files.queries), length)))
+        return Work.of(KERNELS, product((symbols_in_files(*files.queries), length)))
     return Work.of(KERNELS, product((pairs_in(files.candidates), length, length)))
 
 
@@ -99,8 +99,8 @@ class _Source:
         self.params, self.files, self._batch_size = params, files, options.batch_size
         if files.candidates is None:
             return
-        with ThreadPoolExecutor(1) as beside:
-            reference = beside.submit(read_reference, files.reference)
+        with ThreadPoolExecutor(1) as in_thread:
+            reference = in_thread.submit(read_reference, files.reference)
             queries = read_queries(files.queries, _fasta(files.reference), options.threads)
             self.query_index = _native.NameIndex(queries.names, queries.name_offsets)
         self.texts = Texts.of_reference(queries, reference.result())

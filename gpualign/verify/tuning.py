@@ -28,7 +28,7 @@ class VerifyShape:
         return 32 * self.lanes * self.words
 
     def defines(self, verify_pass: str, runs: bool = False) -> dict[str, str]:
-        """Macros of one of :data:`VERIFY_PASSES`; ``runs``: windows touch letters that are no bases."""
+        """Macros of one of :data:`VERIFY_PASSES`; ``runs``: windows touch bases other than A, C, G and T."""
         numbers = {"LANES": self.lanes, "WORDS": self.words, "BLOCKS": self.blocks, "RUNS": int(runs)}
         numbers |= {"INFIX": int(verify_pass == "infix"), "BACKWARD": int(verify_pass == "starts")}
         return {name: str(number) for name, number in numbers.items()}
@@ -44,12 +44,12 @@ VERIFY_SHAPES = (
     *(VerifyShape(4, words) for words in (16, 24, 32)),
     *(VerifyShape(32, words) for words in (6, 8, 12, 16, 24, 32)),
 )
-#: instructions a column for each word, and beside that for one lane a pair and for several
+#: instructions a column for each word, and besides for one lane a pair and for several
 VERIFY_WORD_COST, VERIFY_COLUMN_COST, VERIFY_LANES_COST = 6.5, 10.0, 18.0
 #: cells of one launch: a tenth of a second on a large device, under a second on a small one
 VERIFY_LAUNCH_CELLS = 2e12
 #: blocks of a launch with several lanes a pair; each group then takes pair after pair
-VERIFY_MOST_BLOCKS = 4096
+VERIFY_MAX_BLOCKS = 4096
 
 
 def verify_shape(length: int) -> VerifyShape:
@@ -60,8 +60,8 @@ def verify_shape(length: int) -> VerifyShape:
         if shape.lanes == 1 and strips > 1:
             return float("inf")
         columns = 1.2 * length + 16 * (shape.lanes - 1)
-        beside = VERIFY_COLUMN_COST if shape.lanes == 1 else VERIFY_LANES_COST
-        return strips * shape.lanes * columns * (VERIFY_WORD_COST * shape.words + beside)
+        extra = VERIFY_COLUMN_COST if shape.lanes == 1 else VERIFY_LANES_COST
+        return strips * shape.lanes * columns * (VERIFY_WORD_COST * shape.words + extra)
 
     return min(VERIFY_SHAPES, key=cost)
 

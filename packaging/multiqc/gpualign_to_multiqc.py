@@ -17,7 +17,7 @@ from typing import Any
 
 #: column -> (title, description, MultiQC's options)
 COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "mapped_percent": ("% mapped", "reads that have a place", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
+    "mapped_percent": ("% mapped", "reads that are mapped", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
     "reads": ("Reads", "reads read", {"format": "{:,.0f}", "scale": "Blues"}),
     "proper_percent": ("% proper", "reads in proper pairs", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
     "mean_mapq": ("MAPQ", "mean mapping quality of mapped reads", {"format": "{:,.1f}", "min": 0, "max": 60}),

@@ -194,9 +194,9 @@ def test_pair_sources_count_like_loops():
     assert collect(listed, 3) == [(i, 6 - i) for i in range(7)]
 
 
-def collect(source, most):
-    blocks = list(source.blocks(most))
-    assert all(0 < len(block) <= most for block in blocks)
+def collect(source, maximum):
+    blocks = list(source.blocks(maximum))
+    assert all(0 < len(block) <= maximum for block in blocks)
     return [pair for block in blocks for pair in zip(block.queries.tolist(), block.targets.tolist(), strict=True)]
 
 
@@ -206,8 +206,8 @@ def test_devices_write_the_same_bytes(tmp_path, options):
     """CPU, GPU, both at once, and a GPU with little memory and small batches."""
     rng = random.Random(13)
     records = []
-    for prefix, most in (("p", 200), ("t", 250)):
-        sequences = ("".join(rng.choice("ACGTN") for _ in range(rng.randrange(most))) for _ in range(150))
+    for prefix, maximum in (("p", 200), ("t", 250)):
+        sequences = ("".join(rng.choice("ACGTN") for _ in range(rng.randrange(maximum))) for _ in range(150))
         records.append(described(tmp_path / f"{prefix}.fa", {f"{prefix}{k}": text for k, text in enumerate(sequences)}))
     outputs = set()
     for number, device in enumerate(

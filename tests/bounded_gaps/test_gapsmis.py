@@ -49,15 +49,15 @@ class Case:
         return block_of(self.pairs)
 
 
-def encoded(sequences: list[str], letters: str = "ACGTN") -> EncodedSequences:
+def encoded(sequences: list[str], alphabet: str = "ACGTN") -> EncodedSequences:
     offsets = np.cumsum([0, *(len(sequence) for sequence in sequences)]).astype(np.int64)
-    codes = np.array([letters.index(letter) for sequence in sequences for letter in sequence], np.uint8)
+    codes = np.array([alphabet.index(symbol) for sequence in sequences for symbol in sequence], np.uint8)
     return EncodedSequences([str(i) for i in range(len(sequences))], codes, offsets)
 
 
-def block_of(pairs: list[tuple[str, str]], letters: str = "ACGTN") -> PairBlock:
+def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> PairBlock:
     ids = np.arange(len(pairs), dtype=np.int32)
-    return PairBlock(encoded([x for x, _ in pairs], letters), encoded([t for _, t in pairs], letters), ids, ids)
+    return PairBlock(encoded([x for x, _ in pairs], alphabet), encoded([t for _, t in pairs], alphabet), ids, ids)
 
 
 def on_gpu(block: PairBlock, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
@@ -129,9 +129,9 @@ def check(case: Case, answer: GapAlignments, oracle, scores: GapAlignments | Non
             assert np.array_equal(getattr(scores, field), getattr(answer, field)), field
 
 
-def random_case(rng: random.Random, longest: int, pairs: int, letters: str = "ACG") -> Case:
-    def sequence(most: int) -> str:
-        return "".join(rng.choice(letters) for _ in range(rng.randrange(most + 1)))
+def random_case(rng: random.Random, longest: int, pairs: int, alphabet: str = "ACG") -> Case:
+    def sequence(maximum: int) -> str:
+        return "".join(rng.choice(alphabet) for _ in range(rng.randrange(maximum + 1)))
 
     return Case(
         [(sequence(longest), sequence(longest + 1)) for _ in range(pairs)],
@@ -151,7 +151,7 @@ def related(rng: random.Random, m: int, n: int) -> tuple[str, str]:
             del pattern[at : at + length]
         else:
             pattern[at:at] = rng.choices("ACGT", k=length)
-    return "".join(rng.choice("ACGTN") if rng.random() < 0.04 else letter for letter in pattern[:m]), text
+    return "".join(rng.choice("ACGTN") if rng.random() < 0.04 else symbol for symbol in pattern[:m]), text
 
 
 def test_the_two_references_agree():
@@ -198,7 +198,7 @@ def test_any_pair(pattern, text, scores, gaps, ends):
 
 @pytest.mark.parametrize("align", BACKENDS)
 def test_known_answers(align):
-    """By hand: a text with three letters more in the middle; the same from the pattern's side; no gap allowed."""
+    """By hand: a text with three symbols more in the middle; the same from the pattern's side; no gap allowed."""
     half = "ACGTTGCA"
     pairs = [
         (half + half, half + "GGG" + half),
@@ -374,7 +374,7 @@ def test_long_pair_in_bands():
 
 
 def test_pair_beyond_the_memory_of_vectors():
-    """One pair at a time, in bands: a text of 8,300 letters with 60 cut out here and 40 put in there."""
+    """One pair at a time, in bands: a text of 8,300 symbols with 60 cut out here and 40 put in there."""
     rng = random.Random(7)
     text = "".join(rng.choice("ACGT") for _ in range(8300))
     insert = "".join(rng.choice("ACGT") for _ in range(40))

@@ -100,7 +100,7 @@ def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_p
 
     for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
-    exists = os.path.exists  # whatever this machine has in the usual place
+    exists = os.path.exists  # whatever this machine has in the usual location
     monkeypatch.setattr(os.path, "exists", lambda path: not str(path).startswith("/usr/local") and exists(path))
     toolkit = tmp_path / "cuda"
     (toolkit / "include").mkdir(parents=True)

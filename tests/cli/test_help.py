@@ -123,8 +123,8 @@ def test_completion_script(shell: str, cli: Run) -> None:
 
 def test_bash_completes_commands_options_and_files(cli: Run, tmp_path: object) -> None:
     def words(line: str) -> list[str]:
-        place = str(len(line.split(" ")) - 1)
-        variables = {"_GPUALIGN_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": place}
+        locus = str(len(line.split(" ")) - 1)
+        variables = {"_GPUALIGN_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": locus}
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""Paths of any spelling, temporary files that are private and beside the output, no shell, no pickle of data."""
+"""Paths of any spelling, temporary files that are private and next to the output, no shell, no pickle of data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD = "a b\n\tc é 語 'q' \"d\" $(touch x); *? %s {0}"
 
 def run(cli: Cli, command: str, folder: Path, output: Path) -> tuple[int, str]:
     words = bad_input.COMMANDS[command].split()
-    words = [word.format(folder=folder) for word in words]  # formatted behind split: the folder has spaces
+    words = [word.format(folder=folder) for word in words]  # formatted after split: the folder has spaces
     words += ["-d", str(output)] if command == "index" else ["-o", str(output)]
     code, text, error = cli(*words)
     assert text == b""
@@ -71,7 +71,7 @@ def test_nobody_else_reads_a_file_before_it_is_whole(tmp_path: Path, umask: int)
     try:
         with open_output(str(tmp_path / "output")) as out:
             out.write(b"text")
-            (temporary,) = tmp_path.iterdir()  # beside the output, so that the rename is within one file system
+            (temporary,) = tmp_path.iterdir()  # next to the output, so that the rename is within one file system
             assert temporary.name.startswith(".output.")
             assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
         (output,) = tmp_path.iterdir()

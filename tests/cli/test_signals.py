@@ -21,42 +21,42 @@ WORKING_S = 1.2
 DEADLINE_TO_WORK_S = 30.0
 
 
-def _letters(seed: int, count: int) -> bytes:
+def _random_bases(seed: int, count: int) -> bytes:
     rng = np.random.default_rng(seed)
     return np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, count)].tobytes()
 
 
 def _fasta(path: Path, *sequences: bytes) -> Path:
-    path.write_bytes(b"".join(b">s%d\n%b\n" % (i, letters) for i, letters in enumerate(sequences)))
+    path.write_bytes(b"".join(b">s%d\n%b\n" % (i, bases) for i, bases in enumerate(sequences)))
     return path
 
 
-def _verify(place: Path, *options: str) -> list[Any]:
-    one, other = _fasta(place / "a.fa", _letters(1, 600_000)), _fasta(place / "b.fa", _letters(2, 600_000))
-    (place / "c.tsv").write_text("query\ttarget\tstart\tend\tstrand\ns0\ts0\t1\t600000\t+\n")
-    return ["verify", one, other, "-c", place / "c.tsv", "-k", "-1", *options]
+def _verify(folder: Path, *options: str) -> list[Any]:
+    one, other = _fasta(folder / "a.fa", _random_bases(1, 600_000)), _fasta(folder / "b.fa", _random_bases(2, 600_000))
+    (folder / "c.tsv").write_text("query\ttarget\tstart\tend\tstrand\ns0\ts0\t1\t600000\t+\n")
+    return ["verify", one, other, "-c", folder / "c.tsv", "-k", "-1", *options]
 
 
-def _pairwise(place: Path, *options: str) -> list[Any]:
-    sequences = [_letters(i, 400_000) for i in range(2)]
-    return ["pairwise", _fasta(place / "a.fa", *sequences), *options]
+def _pairwise(folder: Path, *options: str) -> list[Any]:
+    sequences = [_random_bases(i, 400_000) for i in range(2)]
+    return ["pairwise", _fasta(folder / "a.fa", *sequences), *options]
 
 
-def _lcs(place: Path, *options: str) -> list[Any]:
-    query = _fasta(place / "q.fa", _letters(1, 3_000_000))
-    subject = _fasta(place / "s.fa", _letters(2, 3_000_000))
+def _lcs(folder: Path, *options: str) -> list[Any]:
+    query = _fasta(folder / "q.fa", _random_bases(1, 3_000_000))
+    subject = _fasta(folder / "s.fa", _random_bases(2, 3_000_000))
     return ["lcs-filter", "-Q", query, subject, *options]
 
 
-def _mems(place: Path, *options: str) -> list[Any]:
+def _mems(folder: Path, *options: str) -> list[Any]:
     repeats = b"A" * 300_000
-    return ["mems", *options, "-l", "20", _fasta(place / "r.fa", repeats), _fasta(place / "q.fa", repeats)]
+    return ["mems", *options, "-l", "20", _fasta(folder / "r.fa", repeats), _fasta(folder / "q.fa", repeats)]
 
 
-def _map(place: Path, *options: str) -> list[Any]:
-    genome = _letters(1, 50_000) * 20 + b"AC" * 500_000
+def _map(folder: Path, *options: str) -> list[Any]:
+    genome = _random_bases(1, 50_000) * 20 + b"AC" * 500_000
     reads = [b"AC" * 2000] * 2000
-    return ["map", _fasta(place / "g.fa", genome), _fasta(place / "r.fa", *reads), *options]
+    return ["map", _fasta(folder / "g.fa", genome), _fasta(folder / "r.fa", *reads), *options]
 
 
 WORK = {

@@ -155,7 +155,7 @@ def test_long_pairs_with_few_errors(alphabet: str, rate: float) -> None:
     changed = mutate(rng, text, rate, alphabet)
     for pair in ((text, changed), (changed + alphabet[0] * 20, text), (text, text[40:] + text[:40])):
         wanted = Levenshtein.distance(*pair)
-        ours = [distances([pair[0]], [pair[1]], max_errors=most, device="cpu")[0, 0] for most in (None, wanted)]
+        ours = [distances([pair[0]], [pair[1]], max_errors=maximum, device="cpu")[0, 0] for maximum in (None, wanted)]
         assert ours == [wanted, wanted]
         if wanted:
             assert distances([pair[0]], [pair[1]], max_errors=wanted - 1, device="cpu")[0, 0] == -1

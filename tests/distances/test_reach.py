@@ -1,4 +1,4 @@
-"""Long pairs by the rows that diagonals reach, in a device's tiles on one lane: expectations by RapidFuzz."""
+"""Long pairs by the rows that diagonals reach, in a device's tiles in scalar code: expectations by RapidFuzz."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_distances_are_rapidfuzz_s(bits: int, alphabet: str, length: int, rate: 
 
 
 def test_runs_end_with_a_sequence() -> None:
-    """What lies beyond is packed as the first letter is."""
+    """What lies beyond is packed as the first symbol is."""
     for extra in range(40):
         text = "A" * 33
         assert distance(2, codes(text), codes(text + "A" * extra), NO_LIMIT) == extra

@@ -65,7 +65,7 @@ def test_text_is_compared_by_code_points() -> None:
         [4, 3, 1],
     ]
     assert distances(["é"], ["e\u0301"], device="cpu").values.tolist() == [[2]]
-    # a letter is the same symbol as its byte
+    # a character is the same symbol as its byte
     assert distances(["ABC"], [b"ABD"], device="cpu").values.tolist() == [[1]]
 
 
@@ -106,7 +106,7 @@ def test_no_sequences() -> None:
         ({"error_rate": 5}, "a share, not a percentage"),
         ({"sparse": True}, "sparse needs max errors"),
         ({"nearest": 0}, "nearest"),
-        ({"nearest": 1, "sparse": True, "max_errors": 1}, "exclude each other"),
+        ({"nearest": 1, "sparse": True, "max_errors": 1}, "are mutually exclusive"),
         ({"nearest": 1, "out": np.zeros((1, 1))}, "out is for a matrix"),
         ({"out": np.zeros((2, 1))}, r"shape \(1, 1\)"),
         ({"out": [[0]]}, "must be an array"),

@@ -1,4 +1,4 @@
-"""The cores beside devices that are slower, as fast, and much faster: their share of the items and of the time."""
+"""The CPU along with devices that are slower, as fast, and much faster: their share of the items and of the time."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def items():
 
 
 def run(stage, threads, devices=1):
-    """Seconds, and the items of the cores and of each device."""
+    """Seconds, and the items of the CPU and of each device."""
     with CudaBackend(list_devices()[:devices], cpu_threads=threads, host_threads=THREADS) as backend:
         start = time.perf_counter()
         results = list(backend.run(iter(items()), stage))
@@ -131,7 +131,7 @@ def test_items_that_cannot_be_cut_are_the_devices():
     assert by_cores == 0
 
 
-def test_a_fault_on_the_cores_comes_at_its_place():
+def test_a_fault_on_cpu_threads_come_in_order():
     def work(item):
         if len(item) == SIZE >> 4 and item[0] > 20:  # a part of a whole item
             raise ValueError("a core")
@@ -168,7 +168,7 @@ def test_a_consumer_may_stop_early():
     assert time.perf_counter() - start < 5
 
 
-def test_scored_batches_are_joined_with_their_places():
+def test_scored_batches_are_joined_with_their_positions():
     subjects = [b"ACGT" * n for n in range(1, 30)]
     batch = SequenceBatch.from_records([(f"s{i}", text.decode()) for i, text in enumerate(subjects)])
     query = encode_query("query", b"ACGGTTAC" * 5, "dna")
@@ -178,8 +178,8 @@ def test_scored_batches_are_joined_with_their_places():
     joined = ScoredBatch.join([parts[0], parts[1], parts[2].only(np.array([3, 17]))])
     assert joined.subjects == 29
     assert joined.residues == len(batch.bases)
-    assert joined.places.tolist() == [*range(11), 14, 28]
-    assert joined.lengths[0].tolist() == whole.lengths[0][joined.places].tolist()
+    assert joined.indices.tolist() == [*range(11), 14, 28]
+    assert joined.lengths[0].tolist() == whole.lengths[0][joined.indices].tolist()
     assert joined.batch.sequence(12) == subjects[28]
 
 

@@ -69,8 +69,8 @@ def test_without_page_locked_memory_it_goes_whole(fake, monkeypatch):
 
 
 @pytest.mark.parametrize("staged_bytes", [100, 1 << 28])
-@pytest.mark.parametrize("room", [1 << 20, 1000])
-def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, room):
+@pytest.mark.parametrize("capacity", [1 << 20, 1000])
+def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, capacity):
     """On the device, or beyond it in the host's memory."""
     monkeypatch.setattr(resident, "_STAGED_BYTES", staged_bytes)
     monkeypatch.setattr(resident, "_PART_BYTES", 64)
@@ -79,12 +79,12 @@ def test_computed_and_padded_arrays(fake, monkeypatch, staged_bytes, room):
 
     def put() -> list[bytes]:
         kept = DeviceArrays(device, given, computed, padding=16, beyond=True)
-        assert len(kept._held) == (2 if room > 1000 else 0)
+        assert len(kept._held) == (2 if capacity > 1000 else 0)
         contents = [ctypes.string_at(address - 16, len(given) + 32) for address in kept.addresses]
         kept.free()
         return contents
 
-    with Device(list_devices()[0], max_memory=room) as device:
+    with Device(list_devices()[0], max_memory=capacity) as device:
         assert device.call(put).result() == 2 * [bytes(16) + given.tobytes() + bytes(16)]
 
 
@@ -105,4 +105,4 @@ def test_a_reference_with_unknown_bases(fake, monkeypatch, part_bytes):
         words, known = device.call(put).result()
     assert words == reference.words.tobytes()[: len(words)]
     bits = np.unpackbits(np.frombuffer(known, np.uint8), bitorder="little")[: len(text)]
-    assert bits.tolist() == [letter in "ACGT" for letter in text]
+    assert bits.tolist() == [base in "ACGT" for base in text]

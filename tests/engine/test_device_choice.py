@@ -19,8 +19,8 @@ from gpualign.engine.opening import Opening, open_backend
 from gpualign.engine.work import GPU_START_S, Work, worth_a_gpu
 from gpualign.errors import DeviceError
 from gpualign.io import sizes
-from gpualign.io.in_memory import letters_in
-from gpualign.io.sizes import letters_of
+from gpualign.io.in_memory import symbols_in
+from gpualign.io.sizes import symbols_in_files
 from gpualign.map.tuning import map_shape, work_of
 from gpualign.params import RunOptions
 from gpualign.verify.tuning import KERNELS
@@ -65,8 +65,8 @@ def test_every_command_has_variants_of_its_main_module():
 def test_auto_leaves_little_work_to_the_cores(warm):
     name, reason = opened(SMALL, threads=4)
     assert name == "cpu"
-    assert reason == "about 0.0025 s of work for the cores, and a GPU takes 0.6 s to start"
-    assert opened(LARGE, threads=4) == ("cuda:0", "about 2.5e+03 s of work for the cores")
+    assert reason == "about 0.0025 s of work for the CPU, and a GPU takes 0.6 s to start"
+    assert opened(LARGE, threads=4) == ("cuda:0", "about 2.5e+03 s of work for the CPU")
     assert opened(UNKNOWN) == ("cuda:0", "work of unknown size")
     assert opened(None) == ("cuda:0", "work of unknown size")
     assert opened(SMALL, device="cuda:0") == ("cuda:0", "asked for")
@@ -148,22 +148,22 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     assert work_of(["-"], [], False).modules == ()
 
 
-def test_letters_of_files(tmp_path):
+def test_symbols_in_files(tmp_path):
     fasta, fastq = tmp_path / "a.fa", tmp_path / "b.fq"
     fasta.write_bytes(b">x\n" + b"ACGT" * 1000 + b"\n")
     fastq.write_bytes(b"@x\n" + b"ACGT" * 1000 + b"\n+\n" + b"I" * 4000 + b"\n")
     packed = tmp_path / "b.fq.gz"
     packed.write_bytes(gzip.compress(np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), 9000).tobytes()))
-    assert letters_of(str(fasta)) == pytest.approx(4000, rel=0.2)
-    assert letters_of(str(fastq), None) == pytest.approx(4000, rel=0.2)
-    assert letters_of(str(fasta), str(fastq)) == pytest.approx(8000, rel=0.2)
-    assert letters_of(str(packed)) == pytest.approx(4000, rel=0.3)  # as if half of it were qualities
-    for name, letters in (("c.fq.zst", 4.5 * 0.45 * 1000), ("c.fa.zst", 4500), ("c.bam", 4 * 0.45 * 1000)):
+    assert symbols_in_files(str(fasta)) == pytest.approx(4000, rel=0.2)
+    assert symbols_in_files(str(fastq), None) == pytest.approx(4000, rel=0.2)
+    assert symbols_in_files(str(fasta), str(fastq)) == pytest.approx(8000, rel=0.2)
+    assert symbols_in_files(str(packed)) == pytest.approx(4000, rel=0.3)  # as if half of it were qualities
+    for name, symbols in (("c.fq.zst", 4.5 * 0.45 * 1000), ("c.fa.zst", 4500), ("c.bam", 4 * 0.45 * 1000)):
         (tmp_path / name).write_bytes(bytes(1000))
-        assert letters_of(str(tmp_path / name)) == pytest.approx(letters)
-    assert letters_of(str(fasta), str(tmp_path / "absent")) is None
-    assert letters_in(["ACGT", b"AC"], str(fasta)) == pytest.approx(4006, rel=0.2)
-    assert letters_in(iter(["ACGT"])) is None
+        assert symbols_in_files(str(tmp_path / name)) == pytest.approx(symbols)
+    assert symbols_in_files(str(fasta), str(tmp_path / "absent")) is None
+    assert symbols_in(["ACGT", b"AC"], str(fasta)) == pytest.approx(4006, rel=0.2)
+    assert symbols_in(iter(["ACGT"])) is None
 
 
 def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
@@ -171,17 +171,17 @@ def test_a_pipe_is_known_once_its_writer_has_gone(tmp_path, monkeypatch):
     with os.fdopen(reader) as stream:
         monkeypatch.setattr(sizes.sys, "stdin", stream)
         os.write(writer, b"x" * 1000)
-        assert letters_of("-") is None
+        assert symbols_in_files("-") is None
         os.close(writer)
-        assert letters_of("-") == 1000
+        assert symbols_in_files("-") == 1000
     named = tmp_path / "pipe"
     os.mkfifo(named)
-    assert letters_of(str(named)) is None
+    assert symbols_in_files(str(named)) is None
     plain = tmp_path / "plain.fa"
     plain.write_bytes(b"x" * 500)
     with open(plain) as stream:
         monkeypatch.setattr(sizes.sys, "stdin", stream)
-        assert letters_of("-") == 500
+        assert symbols_in_files("-") == 500
 
 
 def random_file(path, count, length):
@@ -222,6 +222,6 @@ def test_the_report_says_why(tmp_path, warm, capsys):
         main(["pairwise", few, "-o", str(tmp_path / "out"), "--json", str(report)])
     fields = json.loads(report.read_text())
     assert fields["device"] == "cpu"
-    assert fields["device_reason"].endswith("s of work for the cores, and a GPU takes 0.6 s to start")
+    assert fields["device_reason"].endswith("s of work for the CPU, and a GPU takes 0.6 s to start")
     assert len(gpualign.pairwise(few)) == 45
     assert warm.contexts == []

@@ -49,7 +49,7 @@ def test_results_keep_the_order_on_several_devices(fake):
     assert fake.contexts == []
 
 
-def test_the_cpu_takes_items_beside_the_gpu(fake):
+def test_the_cpu_takes_items_next_to_the_gpu(fake):
     class Slow(Doubler):
         def submit(self, slot, item):
             time.sleep(0.02)
@@ -119,7 +119,7 @@ def test_a_driver_out_of_memory_is_the_same_as_the_budget(fake):
             device.call(slot.device_array, "x", 1 << 21).result()
 
 
-def test_an_array_that_grows_frees_nothing_before_the_room_is_needed(fake):
+def test_an_array_that_grows_frees_nothing_before_the_space_is_needed(fake):
     """To free memory waits for all kernels of the device."""
     with Device(list_devices()[0], max_memory=1 << 20) as device:
         slot = slots_of(device, 1)[0]
@@ -135,7 +135,7 @@ def test_an_array_that_grows_frees_nothing_before_the_room_is_needed(fake):
     assert fake.contexts == []
 
 
-def test_errors_come_at_their_place(fake):
+def test_errors_come_in_order(fake):
     class Failing(Doubler):
         def submit(self, slot, item):
             if item[0] == 3:
@@ -249,7 +249,7 @@ def test_cuda_without_a_gpu_exits_4(monkeypatch, fake):
         open_backend(RunOptions(device="cuda"), "verify")
 
 
-def test_a_backend_opens_beside_its_caller_and_is_closed_behind_it(fake, monkeypatch):
+def test_a_backend_opens_in_its_callers_thread_and_is_closed_after_it(fake, monkeypatch):
     began = threading.Event()
     load = device_module.load_driver
     monkeypatch.setattr(device_module, "load_driver", lambda: began.wait(10) and load())
@@ -338,7 +338,7 @@ def test_what_is_uploaded_once_takes_no_page_locked_memory_where_it_is_large(fak
 
 
 def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
-    """A kernel that ends at once, and host and device memory behind it that take their time."""
+    """A kernel that ends at once, and host and device memory whose copies take their time."""
     lock, allocate = fake.pagelocked_empty, fake.mem_alloc
     monkeypatch.setattr(fake, "pagelocked_empty", lambda *args, **flags: (time.sleep(0.1), lock(*args, **flags))[1])
     monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])

@@ -20,12 +20,12 @@ class Driver:
     class host_alloc_flags:
         PORTABLE = 1
 
-    def __init__(self, most: int = 100) -> None:
+    def __init__(self, maximum: int = 100) -> None:
         self.sizes: list[int] = []
-        self.most = most
+        self.maximum = maximum
 
     def pagelocked_empty(self, size: int, dtype: type, mem_flags: int) -> np.ndarray:
-        if len(self.sizes) == self.most:
+        if len(self.sizes) == self.maximum:
             raise MemoryError
         if size:
             self.sizes.append(size)
@@ -65,7 +65,7 @@ def test_buffers_are_large_enough_and_not_much_larger(nbytes: int) -> None:
 
 
 def test_a_slots_array_grows_in_steps() -> None:
-    """What is a little larger than the last one finds room in its buffer, so nothing is allocated or freed."""
+    """What is a little larger than the last one fits in its buffer, so nothing is allocated or freed."""
     driver = Driver()
     memory = whole_buffers(driver)
     sizes = [len(memory.make(nbytes)) for nbytes in range(1 << 20, 1 << 21, 1000)]
@@ -100,7 +100,7 @@ def test_who_found_none_finds_one_after_the_next_that_is_made() -> None:
 
 
 def test_there_are_few_sizes() -> None:
-    driver = Driver(most=10_000)
+    driver = Driver(maximum=10_000)
     memory = whole_buffers(driver)
     for nbytes in range(1 << 20, 1 << 21, 1000):
         memory.make(nbytes)
@@ -133,8 +133,8 @@ def test_a_large_buffer_has_its_own_memory_and_leaves_the_chunk() -> None:
     assert driver.sizes == [1 << 16, 1 << 17]
 
 
-def test_a_host_without_room_for_a_chunk_says_so_when_it_is_asked() -> None:
-    memory = HostMemory(Driver(most=0), chunk=1 << 16)
+def test_a_host_without_space_for_a_chunk_says_so_when_it_is_asked() -> None:
+    memory = HostMemory(Driver(maximum=0), chunk=1 << 16)
     with pytest.raises(MemoryError):
         memory.make(100)
 
@@ -162,7 +162,7 @@ def test_it_is_known_among_other_arrays() -> None:
 
 
 def test_cleared_buffers_are_gone_and_lent_ones_stay() -> None:
-    driver = Driver(most=2)
+    driver = Driver(maximum=2)
     memory = whole_buffers(driver)
     lent, free = memory.make(100), memory.make(100)
     lent[:] = 3

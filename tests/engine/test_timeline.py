@@ -30,7 +30,7 @@ def test_many_short_intervals_are_not_summed_up_with_each_one(monkeypatch):
 
 def test_timeline_tells_hidden_copies():
     timeline = Timeline()
-    timeline.add("copy", 0.0, 1.0)  # nothing to hide behind
+    timeline.add("copy", 0.0, 1.0)  # nothing that could hide it
     timeline.add("kernel", 1.0, 3.0)
     timeline.add("copy", 1.0, 2.0)  # hidden
     timeline.add("kernel", 2.5, 4.0)

@@ -29,7 +29,7 @@ enum kind { count, allocation, write_full, write_error, read_error, short_read }
 static const char* const names[] = {"count", "allocation", "write", "write_error", "read_error", "short_read"};
 static enum kind kind;
 static long at;             /* N */
-static size_t least = 4096; /* bytes of an allocation that counts */
+static size_t minimum = 4096; /* bytes of an allocation that counts */
 static const char* after;
 static int armed;
 static int watched = -1; /* descriptor of the path */
@@ -47,7 +47,7 @@ __attribute__((constructor)) static void start(void) {
     const char* fault = getenv("FAULT");
     const char* bytes = getenv("FAULT_BYTES");
     after = getenv("FAULT_AFTER");
-    if (bytes) least = (size_t)atol(bytes);
+    if (bytes) minimum = (size_t)atol(bytes);
     for (int k = 0; fault && k < 6; k++)
         if (!strncmp(fault, names[k], strlen(names[k])) && fault[strlen(names[k])] == ':') {
             kind = (enum kind)k;
@@ -65,7 +65,7 @@ __attribute__((destructor)) static void stop(void) {
 }
 
 static int fails(size_t size) {
-    if (!armed || size < least) return 0;
+    if (!armed || size < minimum) return 0;
     const long number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     if (kind != allocation || number != at) return 0;
     errno = ENOMEM;
@@ -113,12 +113,12 @@ int openat64(int folder, const char* path, int flags, ...) {
 
 ssize_t write(int file, const void* data, size_t size) {
     if (armed && file != 2 && (kind == write_full || kind == write_error)) {
-        const long room = at - __atomic_load_n(&written, __ATOMIC_RELAXED);
-        if (room <= 0) {
+        const long capacity = at - __atomic_load_n(&written, __ATOMIC_RELAXED);
+        if (capacity <= 0) {
             errno = kind == write_full ? ENOSPC : EIO;
             return -1;
         }
-        if ((long)size > room) size = (size_t)room; /* what a disk that fills up does */
+        if ((long)size > capacity) size = (size_t)capacity; /* what a disk that fills up does */
     }
     const ssize_t done = real_write(file, data, size);
     if (armed && file != 2 && done > 0) __atomic_add_fetch(&written, done, __ATOMIC_RELAXED);

@@ -142,8 +142,8 @@ def _last(change: Callable[[Record], Record]) -> Callable[[Role], bytes | None]:
     return _records(lambda records: [*records[:-1], change(records[-1])])
 
 
-def _letter(letter: str) -> Callable[[Role], bytes | None]:
-    return _last(lambda record: (record[0], record[1][:50] + letter + record[1][50 + len(letter) :], record[2]))
+def _with_symbols(symbols: str) -> Callable[[Role], bytes | None]:
+    return _last(lambda record: (record[0], record[1][:50] + symbols + record[1][50 + len(symbols) :], record[2]))
 
 
 def _zstd_frames(data: bytes) -> bytes:
@@ -181,7 +181,7 @@ def _damaged(data: bytes) -> bytes:
 
 
 def _blocks(data: bytes) -> bytes:
-    """bgzf files one behind the other, each with its end-of-file block, cut in the middle of a record."""
+    """bgzf files one after another, each with its end-of-file block, cut in the middle of a record."""
     import pysam
 
     def block(part: bytes) -> bytes:
@@ -280,11 +280,11 @@ ROWS = [
     Row("lower case", _records(lambda records: [(n, s.lower(), q) for n, s, q in records]), {"": SAME}),
     Row("U for T", _records(lambda records: [(n, s.replace("T", "U"), q) for n, s, q in records]), {"": SAME}),
     Row("spaces in the sequence", _last(lambda r: (r[0], r[1][:30] + " " + r[1][30:], r[2])), {"": SAME}),
-    Row("N", _letter("NNN"), {"": ALL}),
-    Row("IUPAC codes", _letter("RYSWKMBDHV"), {"": ALL}),
-    Row("'-' in the sequence", _letter("-"), {"": INVALID}, "'-'"),
-    Row("'*' in the sequence", _letter("*"), {"": INVALID}, "'*'"),
-    Row("digit in the sequence", _letter("1"), {"": INVALID}, "'1'"),
+    Row("N", _with_symbols("NNN"), {"": ALL}),
+    Row("IUPAC codes", _with_symbols("RYSWKMBDHV"), {"": ALL}),
+    Row("'-' in the sequence", _with_symbols("-"), {"": INVALID}, "'-'"),
+    Row("'*' in the sequence", _with_symbols("*"), {"": INVALID}, "'*'"),
+    Row("digit in the sequence", _with_symbols("1"), {"": INVALID}, "'1'"),
     Row("zero-length record", _last(lambda r: (r[0], "", "")), {"": ALL, "reference": INVALID}, "has no sequence"),
     Row("a name of 300 letters", _fastq(lambda data: data.replace(b"@", b"@" + b"n" * 295, 1)), {"": ALL}),
     Row("duplicate names", _records(renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
@@ -420,7 +420,7 @@ SITUATIONS = [
         2,
         "read group has ID twice",
     ),
-    Situation("two orientations", "map --fr --rf {folder}/ref.fa {folder}/reads.fq", 2, "exclude each other"),
+    Situation("two orientations", "map --fr --rf {folder}/ref.fa {folder}/reads.fq", 2, "are mutually exclusive"),
     Situation(
         "a number beyond all bounds", "mems -l 1000000000000 {folder}/ref.fa {folder}/reads.fq", 2, "2,147,483,647"
     ),

@@ -26,24 +26,24 @@ def random_templates(rng: random.Random, count: int, lengths: Sequence[int]) -> 
 
 def _template(rng: random.Random, name: str, lengths: Sequence[int]) -> list[str]:
     lines = []
-    placed = [_place(rng, lengths) for _ in range(rng.randint(1, 2))]
-    for mate, place in enumerate(placed):
+    placed = [_alignment(rng, lengths) for _ in range(rng.randint(1, 2))]
+    for mate, where in enumerate(placed):
         flags = (PAIRED | (SECOND if mate else FIRST)) if len(placed) == 2 else 0
-        if place is None and (other := placed[1 - mate] if len(placed) == 2 else None) is not None:
+        if where is None and (other := placed[1 - mate] if len(placed) == 2 else None) is not None:
             lines.append(_line(rng, name, flags | UNMAPPED, other[:2], "*"))
             continue
-        if place is None:
+        if where is None:
             lines.append(_line(rng, name, flags | UNMAPPED, ("*", 0), "*"))
             continue
-        lines.append(_line(rng, name, flags | place[2], place[:2], place[3]))
+        lines.append(_line(rng, name, flags | where[2], where[:2], where[3]))
         for kind in rng.sample((SECONDARY, SUPPLEMENTARY), rng.choice((0, 0, 1, 2))):
-            further = _place(rng, lengths)
+            further = _alignment(rng, lengths)
             if further is not None:
                 lines.append(_line(rng, name, flags | kind | further[2], further[:2], further[3]))
     return lines
 
 
-def _place(rng: random.Random, lengths: Sequence[int]) -> tuple[str, int, int, str] | None:
+def _alignment(rng: random.Random, lengths: Sequence[int]) -> tuple[str, int, int, str] | None:
     if rng.random() < 0.2:
         return None
     contig = rng.randrange(len(lengths))
@@ -53,13 +53,13 @@ def _place(rng: random.Random, lengths: Sequence[int]) -> tuple[str, int, int, s
     return f"c{contig}", position, rng.choice((0, REVERSE)), cigar
 
 
-def _line(rng: random.Random, name: str, flag: int, place: tuple[str, int], cigar: str) -> str:
+def _line(rng: random.Random, name: str, flag: int, where: tuple[str, int], cigar: str) -> str:
     bases = "".join(rng.choices("ACGTN", k=10))
     tags = rng.choice(("", f"\tNM:i:{rng.randrange(70000)}", "\tXX:Z:text here\tXA:A:x"))
-    return f"{name}\t{flag}\t{place[0]}\t{place[1]}\t{rng.randrange(61)}\t{cigar}\t*\t0\t0\t{bases}\tIIIIIIIIII{tags}\n"
+    return f"{name}\t{flag}\t{where[0]}\t{where[1]}\t{rng.randrange(61)}\t{cigar}\t*\t0\t0\t{bases}\tIIIIIIIIII{tags}\n"
 
 
-def place_of(line: str) -> tuple[int, int, int]:
+def coordinate_of(line: str) -> tuple[int, int, int]:
     """By what samtools sorts a line, but for ties."""
     fields = line.split("\t")
     return (99 if fields[2] == "*" else int(fields[2][1:]), int(fields[3]), int(fields[1]) & REVERSE)

@@ -9,7 +9,7 @@ from gpualign.cli import COMMANDS
 
 
 def on_device(*words: object, device: str | None = "cpu") -> list[str]:
-    """With --device behind them, where the command has it and they do not say themselves where it runs.
+    """With --device appended, where the command has it and they do not say themselves where it runs.
 
     ``device=None`` leaves the choice to the command.
     """

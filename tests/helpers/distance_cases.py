@@ -48,7 +48,7 @@ def expected(queries: list[str], targets: list[str], mode: str = "global") -> ND
     return np.array([[one(query, target) for target in targets] for query in queries], np.int32)
 
 
-def nearest_of(matrix: NDArray[Any], most: int) -> NDArray[Any]:
+def nearest_of(matrix: NDArray[Any], maximum: int) -> NDArray[Any]:
     """(queries, most): the targets of the smallest values, of equal ones the first."""
     columns = np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-    return np.lexsort((columns, matrix), axis=1)[:, :most]
+    return np.lexsort((columns, matrix), axis=1)[:, :maximum]

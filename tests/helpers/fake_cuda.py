@@ -110,7 +110,7 @@ class FakeDriver:
     device_attribute, function_attribute = device_attribute, function_attribute
     host_alloc_flags = host_alloc_flags
     Event = Event
-    #: as a kernel leaves its context behind that wrote where it must not: no call of it works any more
+    #: the state of a context after a kernel wrote where it must not: no call of it works any more
     broken = False
 
     def __init__(self, devices=(("Fake A", (9, 0)),), memory=1 << 30, functions=None):

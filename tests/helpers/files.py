@@ -11,7 +11,7 @@ Record = tuple[str, str, str]  # name, sequence, qualities
 
 
 def fasta(records: Iterable[tuple[str, ...]], width: int = 0) -> bytes:
-    """In lines of ``width`` letters (0: one line a sequence)."""
+    """In lines of ``width`` bases (0: one line a sequence)."""
     lines = []
     for name, sequence, *_ in records:
         parts = [sequence[i : i + width] for i in range(0, len(sequence), width)] if width else [sequence]
@@ -26,7 +26,7 @@ def fastq(records: Iterable[Record]) -> bytes:
 def write_fasta(
     path: Path, records: Iterable[str | tuple[str, str]] = (), prefix: str = "s", width: int = 0, **named: str
 ) -> Path:
-    """Sequences by name, or alone: those are called by their number behind ``prefix``."""
+    """Sequences by name, or alone: those are called by their number after ``prefix``."""
     listed = [(f"{prefix}{i}", record) if isinstance(record, str) else record for i, record in enumerate(records)]
     path.write_bytes(fasta([*listed, *named.items()], width))
     return path

@@ -45,19 +45,19 @@ def map_by_chaining(
     reads: list[str],
     chaining: Chaining = LONG_READS,
     scores: tuple[int, int, int, int, int] = ONT_SCORES,
-    most_secondary: int = 0,
+    max_secondary: int = 0,
 ) -> list[list[Record]]:
     """Records of each read, the primary one first; none: unmapped."""
-    letters, offsets = join_bytes([read.encode() for read in reads])
+    bases, offsets = join_bytes([read.encode() for read in reads])
     flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
         *index.native,
-        letters,
+        bases,
         offsets,
         np.zeros(0, np.uint8),
         np.zeros(len(offsets), np.int64),
         scores=scores,
         chaining=chaining.native(200),
-        max_secondary=most_secondary,
+        max_secondary=max_secondary,
     )
     found = []
     for first, last in zip(record_offsets[:-1].tolist(), record_offsets[1:].tolist(), strict=True):

@@ -17,7 +17,7 @@ from gpualign.sequences.reference import Reference
 from tests.helpers.files import Record
 from tests.helpers.sequences import make_reference, reverse_complement
 
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
+BASES = np.frombuffer(b"ACGT", np.uint8)
 PAIRS = {
     "fr": PairModel(mean=300, sd=30, min=150, max=450),
     "ff": PairModel(mean=300, sd=30, min=150, max=450, orientation="ff"),
@@ -28,12 +28,12 @@ PAIRS = {
 def repetitive_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]:
     """Contigs of several lengths: random, with copies of a piece with changes, a tandem repeat and runs of N."""
     rng = np.random.default_rng(seed)
-    contigs = [LETTERS[rng.integers(0, 4, size)] for size in (40_000, 9_000, 300, 60, 12_000)]
+    contigs = [BASES[rng.integers(0, 4, size)] for size in (40_000, 9_000, 300, 60, 12_000)]
     piece = contigs[0][1000:2500]
     for at in range(5000, 30_000, 2500):
         copy = piece.copy()
         changed = rng.random(len(copy)) < 0.01
-        copy[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+        copy[changed] = BASES[rng.integers(0, 4, int(changed.sum()))]
         contigs[0][at : at + len(copy)] = copy
     contigs[1][2000:6000] = np.tile(contigs[1][2000:2020], 200)
     contigs[4][3000:3100] = ord("N")

@@ -97,8 +97,8 @@ def broken_rules(
 
     Args:
         sam: all text.
-        genome: letters by contig, in order.
-        reads: (name, end: 0 for a single read, 1, 2) -> letters and qualities as given; all must be there, once.
+        genome: bases by contig, in order.
+        reads: (name, end: 0 for a single read, 1, 2) -> bases and qualities as given; all must be there, once.
         by_coordinate: records should be in order of coordinates; otherwise in that of ``reads``.
     """
     lines = sam.splitlines()
@@ -139,7 +139,7 @@ def _header(lines: list[str], genome: Mapping[str, str], by_coordinate: bool) ->
     if any(program["PP"] not in [p.get("ID") for p in programs] for program in programs if "PP" in program):
         yield "PP names no program"
     if any(not re.fullmatch(r"[ -~\t]*", line) for line in lines if not line.startswith("@CO")):
-        yield "letters that are not printable ASCII"
+        yield "characters that are not printable ASCII"
 
 
 def _identifiers(lines: list[str]) -> list[str | None]:
@@ -176,7 +176,7 @@ def _record(record: Record, genome: Mapping[str, str], groups: set[str]) -> Iter
         yield "neither first nor second of a pair, or both"
     if record.has(SECONDARY) and record.has(SUPPLEMENTARY):
         yield "secondary and supplementary"
-    yield from _placed(record, genome) if record.mapped else _unmapped(record)
+    yield from _mapped(record, genome) if record.mapped else _unmapped(record)
 
 
 def _unmapped(record: Record) -> Iterator[str]:
@@ -185,26 +185,26 @@ def _unmapped(record: Record) -> Iterator[str]:
     if record.has(PROPER | SECONDARY | SUPPLEMENTARY):
         yield "unmapped, and proper, secondary or supplementary"
     if not record.has(PAIRED) and (record.has(REVERSE) or (record.contig, record.position) != ("*", 0)):
-        yield "unmapped, with a place"
+        yield "unmapped, with a position"
     if record.has(REVERSE):
         yield "unmapped, with a strand"
 
 
-def _placed(record: Record, genome: Mapping[str, str]) -> Iterator[str]:
+def _mapped(record: Record, genome: Mapping[str, str]) -> Iterator[str]:
     if record.contig not in genome or record.cigar == "*" or record.position < 1:
-        yield "mapped, without a place"
+        yield "mapped, without a position"
         return
     if record.end > len(genome[record.contig]):
-        yield "ends behind its contig"
+        yield "ends beyond its contig"
         return
     if record.mapq > 60:
         yield f"MAPQ {record.mapq}"
-    letters = "".join(op for _, op in record.operations)
-    if not re.fullmatch(r"(H?S?|S?)[M=X]([MIDN=X]*[M=X])?(S?H?|S?)", letters):
+    changed = "".join(op for _, op in record.operations)
+    if not re.fullmatch(r"(H?S?|S?)[M=X]([MIDN=X]*[M=X])?(S?H?|S?)", changed):
         yield f"CIGAR {record.cigar}: clips inside it, or a gap at its end"
-    if any(a == b for a, b in pairwise(letters)):
+    if any(a == b for a, b in pairwise(changed)):
         yield f"CIGAR {record.cigar}: neighbours of one kind"
-    if "H" in letters and not record.has(SUPPLEMENTARY | SECONDARY):
+    if "H" in changed and not record.has(SUPPLEMENTARY | SECONDARY):
         yield "a hard clip in a primary record"
     missing = {"NM", "MD", "AS"} - set(record.tags)
     if missing:
@@ -219,7 +219,7 @@ def _placed(record: Record, genome: Mapping[str, str]) -> Iterator[str]:
     try:
         edits, md, _ = replay(record.sequence, genome[record.contig], record.position - 1, _without_hard(record.cigar))
     except AssertionError:
-        yield f"CIGAR {record.cigar}: = and X are not where letters are equal and unequal"
+        yield f"CIGAR {record.cigar}: = and X are not where bases are equal and unequal"
         return
     if (record.tags.get("NM"), record.tags.get("MD")) != (str(edits), md):
         yield f"NM and MD are {record.tags.get('NM')} {record.tags.get('MD')}, not {edits} {md}"
@@ -231,8 +231,8 @@ def _without_hard(cigar: str) -> str:
 
 def _order(records: list[Record], contigs: list[str], by_coordinate: bool) -> Iterator[str]:
     if by_coordinate:
-        places = [(contigs.index(r.contig) if r.contig != "*" else len(contigs), r.position) for r in records]
-        if places != sorted(places):
+        coordinates = [(contigs.index(r.contig) if r.contig != "*" else len(contigs), r.position) for r in records]
+        if coordinates != sorted(coordinates):
             yield "records are not in order of coordinates"
         return
     seen = [name for name, _ in groupby(record.name for record in records)]
@@ -278,14 +278,14 @@ def _mate_fields(record: Record, primary: Record, mate: Record) -> Iterator[str]
         yield "0x8 is not the mate's 0x4"
     if record.has(MATE_REVERSE) != mate.has(REVERSE):
         yield "0x20 is not the mate's 0x10"
-    place = (mate.contig, mate.position) if mate.contig != "*" else ("*", 0)
+    coordinate = (mate.contig, mate.position) if mate.contig != "*" else ("*", 0)
     shown = record.contig if record.next_contig == "=" else record.next_contig
-    if (shown, record.next_position) != place:
-        yield f"RNEXT and PNEXT are {shown} {record.next_position}, the mate is at {place}"
+    if (shown, record.next_position) != coordinate:
+        yield f"RNEXT and PNEXT are {shown} {record.next_position}, the mate is at {coordinate}"
     if record.next_contig == record.contig != "*":
         yield "RNEXT is spelled out where = is meant"
-    if not primary.mapped and mate.mapped and (record.contig, record.position) != place:
-        yield "an unmapped end does not stand at its mate's place"
+    if not primary.mapped and mate.mapped and (record.contig, record.position) != coordinate:
+        yield "an unmapped mate does not have the other's position"
     wanted = (mate.cigar, str(mate.mapq)) if mate.mapped else (None, None)
     if (record.tags.get("MC"), record.tags.get("MQ")) != wanted:
         yield f"MC and MQ are {record.tags.get('MC')} {record.tags.get('MQ')}, the mate has {wanted}"
@@ -330,12 +330,12 @@ def _reads(
             continue
         if not record.has(SECONDARY | SUPPLEMENTARY):
             found.append((record.name, end))
-        yield from (f"{record.name} {end}: {what}" for what in _letters(record, *reads[record.name, end]))
+        yield from (f"{record.name} {end}: {what}" for what in _as_sequenced(record, *reads[record.name, end]))
     if sorted(found) != sorted(reads) or (not by_coordinate and found != list(reads)):
         yield "the reads are not all there once" + ("" if by_coordinate else ", or not in order")
 
 
-def _letters(record: Record, bases: str, qualities: str) -> Iterator[str]:
+def _as_sequenced(record: Record, bases: str, qualities: str) -> Iterator[str]:
     if record.sequence == "*" and (record.has(SECONDARY) or not bases):
         return
     if record.has(REVERSE):

@@ -25,7 +25,7 @@ class Generator(Protocol):
 
 
 def reverse_complement(text: AnyStr) -> AnyStr:
-    """Of A, C, G, T; other letters stay."""
+    """Of A, C, G, T; other symbols stay."""
     if isinstance(text, bytes):
         return text.translate(bytes.maketrans(b"ACGTN", b"TGCAN"))[::-1]
     return text.translate(_COMPLEMENT)[::-1]
@@ -35,8 +35,8 @@ def _pick(rng: Generator, values: Sequence[_T]) -> _T:
     return values[int(rng.random() * len(values))]
 
 
-def random_text(rng: Generator, length: int, letters: str = "ACGT") -> str:
-    return "".join(_pick(rng, letters) for _ in range(length))
+def random_text(rng: Generator, length: int, changed: str = "ACGT") -> str:
+    return "".join(_pick(rng, changed) for _ in range(length))
 
 
 def random_genome(seed: int, length: int) -> str:
@@ -48,20 +48,20 @@ def random_codes(rng: np.random.Generator, length: int, symbols: int) -> bytes:
     return rng.integers(0, symbols, length).astype(np.uint8).tobytes()
 
 
-def mutate(rng: Generator, text: AnyStr, rate: float, letters: AnyStr | None = None) -> AnyStr:
-    """Deletions, insertions and substitutions of one letter, a third of ``rate`` each."""
-    alphabet = list(letters if letters is not None else "ACGT")
+def mutate(rng: Generator, text: AnyStr, rate: float, changed: AnyStr | None = None) -> AnyStr:
+    """Deletions, insertions and substitutions of one symbol, a third of ``rate`` each."""
+    alphabet = list(changed if changed is not None else "ACGT")
     out = []
-    for letter in text:
+    for symbol in text:
         kind = rng.random()
         if kind < rate / 3:
             continue
         if kind < 2 * rate / 3:
-            out += [letter, _pick(rng, alphabet)]
+            out += [symbol, _pick(rng, alphabet)]
         elif kind < rate:
-            out.append(_pick(rng, [other for other in alphabet if other != letter] or alphabet))
+            out.append(_pick(rng, [other for other in alphabet if other != symbol] or alphabet))
         else:
-            out.append(letter)
+            out.append(symbol)
     return bytes(out) if isinstance(text, bytes) else "".join(out)
 
 
@@ -69,13 +69,13 @@ def with_errors(seed: int, text: str, rate: float) -> str:
     return mutate(random.Random(seed), text, rate)
 
 
-def substitute(rng: Generator, text: str, rate: float, letters: str = "ACGTN") -> str:
-    """Every letter is drawn anew with the probability ``rate``."""
-    return "".join(_pick(rng, letters) if rng.random() < rate else letter for letter in text)
+def substitute(rng: Generator, text: str, rate: float, changed: str = "ACGTN") -> str:
+    """Every symbol is drawn anew with the probability ``rate``."""
+    return "".join(_pick(rng, changed) if rng.random() < rate else symbol for symbol in text)
 
 
 def with_edits(rng: Generator, text: str, count: int, sizes: Sequence[int] = (1,)) -> str:
-    """So many substitutions, insertions and deletions, each of one of ``sizes`` letters; a letter at least is left."""
+    """So many substitutions, insertions and deletions, each of one of ``sizes`` symbols; a symbol at least is left."""
     out = list(text)
     for _ in range(count):
         at, size = _pick(rng, range(len(out) + 1)), _pick(rng, sizes)

@@ -69,7 +69,7 @@ def as_pairs(cases: list[Case], mode: str) -> VerifyPairs:
 def edlib_answer(case: Case, mode: str) -> tuple[int, int, int] | None:
     """(distance, start, end) half-open, -1 beyond the limit; None for a start or end where edlib has no say.
 
-    In edlib's infix mode an alignment that uses nothing of the text has no proper place; ours is the empty one at 0.
+    In edlib's infix mode an alignment that uses nothing of the text has no proper position; ours is the empty one at 0.
     """
     result = edlib.align(case.query.replace("N", "x"), case.text, mode=_EDLIB_MODES[mode], task="locations")
     distance = result["editDistance"]

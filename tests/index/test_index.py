@@ -54,7 +54,7 @@ def test_arrays_at_odd_addresses() -> None:
         reference.run_letters,
     ]
     moved = _native.ReferenceArrays(*map(misaligned, arrays))
-    assert _native.reference_letters(moved, 0, 18) == b"ACGTNNACGTTGCATTTT"
+    assert _native.reference_sequence(moved, 0, 18) == b"ACGTNNACGTTGCATTTT"
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 7])
@@ -112,7 +112,7 @@ def lookup(index: MinimizerIndex, value: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("k", "w"), [(1, 1), (3, 2), (9, 4), (15, 10), (19, 2), (21, 2), (31, 5)])
-def test_every_minimizer_is_in_the_index_at_its_places(k: int, w: int) -> None:
+def test_every_minimizer_is_in_the_index_at_its_positions(k: int, w: int) -> None:
     rng = np.random.default_rng(k * 100 + w)
     contigs = ["".join(rng.choice(list("ACGTN"), n, p=[0.24, 0.25, 0.25, 0.25, 0.01])) for n in (700, 40, 5, 300)]
     index = build_index(make_reference(*contigs), IndexParams(k, w))
@@ -188,7 +188,7 @@ def test_saved_index_comes_back(saved) -> None:
     assert (again.reference.names, again.params) == (index.reference.names, index.params)
     np.testing.assert_array_equal(again.entries, index.entries)
     np.testing.assert_array_equal(again.offsets, index.offsets)
-    assert again.reference.letters(0, 2200) == index.reference.letters(0, 2200)
+    assert again.reference.sequence(0, 2200) == index.reference.sequence(0, 2200)
 
 
 @pytest.mark.parametrize("keep", [0, 4, 15, 40, 300, 0.5, 0.999])
@@ -221,7 +221,7 @@ def test_any_changed_byte_is_noticed(saved, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("more", [b"\0\0", b"x" * 100])
-def test_bytes_behind_the_end_are_noticed(saved, tmp_path, more: bytes) -> None:
+def test_bytes_after_the_end_are_noticed(saved, tmp_path, more: bytes) -> None:
     (tmp_path / "x.gpi").write_bytes(Path(saved[1]).read_bytes() + more)
     with pytest.raises(InputError, match="bytes after the header instead of"):
         load_index(str(tmp_path / "x.gpi"))
@@ -252,7 +252,7 @@ def test_an_index_in_use_may_change(saved, change: str) -> None:
         else:
             file.write(b"\xff" * os.path.getsize(path))
     np.testing.assert_array_equal(again.entries, index.entries)
-    assert again.reference.letters(0, 2200) == index.reference.letters(0, 2200)
+    assert again.reference.sequence(0, 2200) == index.reference.sequence(0, 2200)
 
 
 def write(path, text: bytes) -> str:
@@ -260,12 +260,12 @@ def write(path, text: bytes) -> str:
     return str(path)
 
 
-def test_reference_letters_survive_packing(tmp_path) -> None:
+def test_reference_bases_survive_packing(tmp_path) -> None:
     path = write(tmp_path / "r.fa", b">a one\r\nACGTNNRYacgtnu\r\nACG\r\n>b\r\nTTTT")
     reference = read_reference(path)
     assert reference.names == ["a", "b"]
     assert reference.lengths.tolist() == [17, 4]
-    assert reference.letters(0, 21) == b"ACGTNNRYACGTNTACGTTTT"
+    assert reference.sequence(0, 21) == b"ACGTNNRYACGTNTACGTTTT"
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_genbank_reference(tmp_path) -> None:
     SeqIO.write(record, path, "genbank")
     reference = read_reference(path)
     assert reference.names == ["X1.1"]
-    assert reference.letters(0, 9) == b"ACGTTNGCA"
+    assert reference.sequence(0, 9) == b"ACGTTNGCA"
 
 
 def test_a_shared_index_is_the_same(saved) -> None:
@@ -304,7 +304,7 @@ def test_a_shared_index_is_the_same(saved) -> None:
     again = load_index(path, threads=2, shared=True)
     np.testing.assert_array_equal(again.entries, index.entries)
     np.testing.assert_array_equal(again.offsets, index.offsets)
-    assert again.reference.letters(0, 2200) == index.reference.letters(0, 2200)
+    assert again.reference.sequence(0, 2200) == index.reference.sequence(0, 2200)
     assert not again.entries.flags.writeable
     again.check_unchanged()
     assert pickle.loads(pickle.dumps(again)).shared is None
@@ -342,7 +342,7 @@ def test_a_shared_index_that_changes_is_noticed(tmp_path, change: str) -> None:
 
 
 def test_a_shared_index_may_be_replaced(saved) -> None:
-    """Files are replaced as a whole, by us and others."""
+    """Files are replaced at once, by us and others."""
     index, path = saved
     again = load_index(path, shared=True)
     save_index(build_index(index.reference, IndexParams(9, 2)), path)

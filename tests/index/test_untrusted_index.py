@@ -31,7 +31,7 @@ _PIECE = 1 << 23
 
 
 def summed(header: dict[str, object], arrays: bytes) -> bytes:
-    """The header with the size and the checksums of what is behind it."""
+    """The header with the size and the checksums of what is after it."""
     checksums = [zlib.crc32(arrays[at : at + _PIECE]) for at in range(0, len(arrays), _PIECE)]
     return json.dumps({**header, "bytes": len(arrays), "checksums": checksums}).encode()
 
@@ -96,9 +96,9 @@ def crafted(data: bytes, rng: random.Random) -> bytes:
     elif which == 1:
         header["names"] = rng.choice(NAMES)
     elif which == 2:
-        places = header["arrays"]
-        assert isinstance(places, dict)
-        places[rng.choice(list(places))][rng.randrange(2)] = rng.choice(NUMBERS)
+        sections = header["arrays"]
+        assert isinstance(sections, dict)
+        sections[rng.choice(list(sections))][rng.randrange(2)] = rng.choice(NUMBERS)
     elif which == 3:
         header.pop(rng.choice(list(header)))
     elif which == 4:
@@ -114,9 +114,9 @@ def with_other_entries(header: dict[str, object], arrays: bytes, rng: random.Ran
     changed = bytearray(arrays)
     at, count = header["arrays"][rng.choice(["entries", "entries", "offsets"])]  # type: ignore[index]
     for _ in range(rng.choice([1, 10, count // 2])):
-        place = at + 8 * rng.randrange(count // 2)
+        at_byte = at + 8 * rng.randrange(count // 2)
         value = rng.choice([0, 2**64 - 1, rng.getrandbits(64), rng.getrandbits(31) << 33 | rng.randrange(1500) << 1])
-        changed[place : place + 8] = value.to_bytes(8, "little")
+        changed[at_byte : at_byte + 8] = value.to_bytes(8, "little")
     return bytes(changed)
 
 

@@ -1,4 +1,4 @@
-"""Indexes made while a BAM file is written, beside those that samtools makes of the finished file."""
+"""Indexes made while a BAM file is written, compared with those that samtools makes of the finished file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import pytest
 from gpualign.io.alignment import bam_header
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import bgzf_writer
-from tests.helpers.bam import bam_records, parsed_index, place_of, random_templates
+from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_templates
 
 
 def reference_of(lengths: Sequence[int]) -> Any:
-    """Contigs without letters."""
+    """Contigs without bases."""
     return SimpleNamespace(
         names=[f"c{i}" for i in range(len(lengths))],
         shown_names=[f"c{i}" for i in range(len(lengths))],
@@ -56,7 +56,7 @@ def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3)
 @pytest.mark.parametrize("count", [0, 1, 30_000])
 def test_index_is_samtools_s(tmp_path: Path, seed: int, lengths: tuple[int, ...], extension: str, count: int) -> None:
     rng = random.Random(seed)
-    lines = sorted(chain(*random_templates(rng, count, lengths)), key=place_of)
+    lines = sorted(chain(*random_templates(rng, count, lengths)), key=coordinate_of)
     path = tmp_path / "x.bam"
     write(path, lines, lengths)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.bam", f"x.bam.{extension}"]

@@ -1,4 +1,4 @@
-"""BAM records of SAM lines, beside htslib's, byte for byte."""
+"""BAM records of SAM lines, compared with htslib's, byte for byte."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_threads_read_what_gzip_reads(tmp_path: Path, threads: int) -> None:
     assert read(path, threads) == TEXT
 
 
-def test_blocks_and_other_members_one_behind_the_other(tmp_path: Path) -> None:
+def test_blocks_and_other_members_one_after_another(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     blocks = bgzf(path, TEXT)  # with the empty block at its end, which is no end here
     path.write_bytes(blocks + blocks + gzip.compress(b"plain\n") + blocks)
@@ -52,12 +52,12 @@ def test_cut_short(tmp_path: Path, kept: int) -> None:
         read(path, 3)
 
 
-@pytest.mark.parametrize("place", ["content", "checksum", "length"])
-def test_damage(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("field", ["content", "checksum", "length"])
+def test_damage(tmp_path: Path, field: str) -> None:
     path = tmp_path / "a.gz"
     data = bytearray(bgzf(path, TEXT))
     size = int.from_bytes(data[16:18], "little") + 1  # of the first block
-    data[{"content": size // 2, "checksum": size - 8, "length": size - 1}[place]] ^= 0x55
+    data[{"content": size // 2, "checksum": size - 8, "length": size - 1}[field]] ^= 0x55
     path.write_bytes(data)
     with pytest.raises(InputError, match="damaged"):
         read(path, 3)

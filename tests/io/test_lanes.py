@@ -167,7 +167,7 @@ def test_lanes_of_bam_have_all_read_groups(cli: Cli, here: Path) -> None:
     assert sam.count(b"RG:Z:lane2") == COUNTS[0]
     code, _, error = cli("map", "ref.fa", "a.bam,c.bam")
     assert code == 3
-    assert "c.bam: its read group 'lane1' is another than before" in error
+    assert "c.bam: its read group 'lane1' differs from the one before" in error
     assert cli("map", "-R", r"@RG\tID:x", "ref.fa", "a.bam,c.bam")[0] == 0
     code, _, error = cli("map", "ref.fa", "a.bam,L0_1.fq")
     assert code == 3

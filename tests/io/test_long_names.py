@@ -1,4 +1,4 @@
-"""Names of reads beyond the 254 letters that BAM holds: whole in text, refused where they cannot be written."""
+"""Names of reads beyond the 254 characters that BAM holds: whole in text, refused where they cannot be written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.helpers.sam import records
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = "GATTACAGGCTTAACCGTAGGATCCATTTGCAGCATCGGATTTCACGGATGCCCTATACGAATTGGCA"
-#: alike in all the letters that BAM holds
+#: alike in all the characters that BAM holds
 NAMES = ["n" * 254 + "a", "n" * 254 + "b", "m" * 5000]
 
 

@@ -77,17 +77,17 @@ def test_fastq_in_small_chunks(tmp_path: Path, stored: bool) -> None:
     assert read_all(path, 10, 10, stored) == [(f"r{i}", "ACGT" * i) for i in range(9)]
 
 
-@pytest.mark.parametrize("letters", [">", ";", "*"])
+@pytest.mark.parametrize("bytes_", [">", ";", "*"])
 @pytest.mark.parametrize("part", [1, 2, 3, 64])
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_bad_letter_within_a_long_line_is_refused(tmp_path: Path, letters: str, part: int, stored: bool) -> None:
+def test_a_bad_base_within_a_long_line_is_refused(tmp_path: Path, bytes_: str, part: int, stored: bool) -> None:
     path = tmp_path / "x.fa"
-    path.write_text(">first\nAC\nGT\n>a\n" + "ACGT" * 5 + letters + "ACGT" * 5 + "\n")
+    path.write_text(">first\nAC\nGT\n>a\n" + "ACGT" * 5 + bytes_ + "ACGT" * 5 + "\n")
     with pytest.raises(InputError, match=r"x\.fa:5: record 'a': '.' is not a nucleotide"):
         read_all(path, 1, part, stored)
 
 
-def test_a_bad_letter_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_base_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.fa"
     path.write_text(">a\n" + "ACGTACGT\n" * 5000 + "ACGT*\nACGT\n")
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
@@ -105,7 +105,7 @@ def test_a_reference_on_one_line(tmp_path: Path) -> None:
     reference = read_reference(str(path))
     assert reference.names == ["one", "two"]
     assert reference.contig_offsets.tolist() == [0, 5_000_000, 5_000_004]
-    assert reference.letters(0, reference.bases) == f"{contig}ACGT".encode()
+    assert reference.sequence(0, reference.bases) == f"{contig}ACGT".encode()
 
 
 @settings(max_examples=200, deadline=None)

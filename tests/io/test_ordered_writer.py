@@ -11,23 +11,23 @@ import pytest
 from gpualign.io.ordered_writer import part_writer
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_order(beside: bool) -> None:
+@pytest.mark.parametrize("in_thread", [True, False])
+def test_order(in_thread: bool) -> None:
     out: list[bytes] = []
 
     def make(i: int) -> bytes:
         time.sleep(0.002 * (i % 3))
         return b"%d " % i
 
-    with ThreadPoolExecutor(4) as pool, part_writer(lambda part: out.append(bytes(part)), 3, beside) as writer:
+    with ThreadPoolExecutor(4) as pool, part_writer(lambda part: out.append(bytes(part)), 3, in_thread) as writer:
         for i in range(60):
             writer.write(pool.submit(make, i) if i % 2 else b"%d " % i)
     assert b"".join(out).split() == [b"%d" % i for i in range(60)]
 
 
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("in_thread", [True, False])
 @pytest.mark.parametrize("side", ["maker", "writer", "last"])
-def test_errors_reach_whoever_hands_on(beside: bool, side: str) -> None:
+def test_errors_reach_whoever_hands_on(in_thread: bool, side: str) -> None:
     written: list[bytes] = []
 
     def make(i: int) -> bytes:
@@ -43,7 +43,7 @@ def test_errors_reach_whoever_hands_on(beside: bool, side: str) -> None:
     expected = ZeroDivisionError if side == "maker" else BrokenPipeError
 
     def run() -> None:
-        with ThreadPoolExecutor(2) as pool, part_writer(write, 2, beside) as writer:
+        with ThreadPoolExecutor(2) as pool, part_writer(write, 2, in_thread) as writer:
             for i in range(40):
                 writer.write(pool.submit(make, i))
 

@@ -79,7 +79,7 @@ def test_two_outputs_in_one_file_are_refused(cli: Cli, tmp_path: Path, folder: P
     for option in output_options(command)[1:]:
         code, _, error = cli(*words, "-o", tmp_path / "output.svg", option, tmp_path / "link.svg")
         assert code == 2, (option, error)
-        assert "two outputs are to be" in error
+        assert "two outputs are named" in error
         assert cli(*words, "-o", os.devnull, "--json", os.devnull)[0] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["link.svg"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from gpualign.errors import GpualignError
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordSorter
-from tests.helpers.bam import bam_records, place_of, random_templates, sam_lines
+from tests.helpers.bam import bam_records, coordinate_of, random_templates, sam_lines
 
 LENGTHS = (300, 100_000, 40)
 MEMORY = (1 << 30, 1 << 16, 2000)  # all in it; several runs; a run for nearly each batch
@@ -53,7 +53,7 @@ def test_order_is_that_of_samtools(tmp_path: Path, seed: int, memory: int, threa
     (tmp_path / "spill").mkdir()
     found = sort(tmp_path / "spill", cut(rng, templates), memory, threads)
     lines = list(chain(*templates))
-    assert found == sorted(lines, key=place_of)
+    assert found == sorted(lines, key=coordinate_of)
     assert found == samtools_sort(tmp_path, lines)
 
 
@@ -83,7 +83,7 @@ def test_duplicates_are_flagged_and_tagged_or_left_out(
     given = np.array(marks, np.uint8)
     parts = cut(rng, templates)
     lines = [marked(line, mark) for lines, mark in zip(templates, marks, strict=True) for line in lines]
-    expected = sorted(lines, key=place_of) if by_coordinate else lines
+    expected = sorted(lines, key=coordinate_of) if by_coordinate else lines
     assert sort(tmp_path, parts, memory, 2, by_coordinate, Marks(given)) == expected
     kept = [line for line in expected if not int(line.split("\t")[1]) & 0x400]
     assert sort(tmp_path, parts, memory, 2, by_coordinate, Marks(given, remove=True)) == kept

@@ -107,8 +107,8 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
             parse(chunks[-1])
 
 
-@pytest.mark.parametrize("letters", [b"\n", b"A", b"A\nC\n\n"])
+@pytest.mark.parametrize("bytes_", [b"\n", b"A", b"A\nC\n\n"])
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 64 * 255, 64 * 255 + 1, 64 * 511 + 63])
-def test_newlines_are_counted(letters: bytes, size: int) -> None:
-    text = (letters * size)[:size]
+def test_newlines_are_counted(bytes_: bytes, size: int) -> None:
+    text = (bytes_ * size)[:size]
     assert _native.count_newlines(text) == text.count(b"\n")

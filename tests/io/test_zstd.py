@@ -43,7 +43,7 @@ def test_frames_in_any_pieces(seed: int) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """A gigabyte of one letter takes 32 KB."""
+    """A gigabyte of one byte takes 32 KB."""
     (tmp_path / "x.zst").write_bytes(zstandard.compress(bytes(1 << 30)))
     tracemalloc.start()
     count = 0
@@ -62,4 +62,6 @@ def test_without_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setitem(sys.modules, module, None)
     code, _, error = cli("map", GENOMES, tmp_path / "x.zst")
     assert code == 3
-    assert error == f"gpualign map: error: {tmp_path}/x.zst: is compressed by zstd (pip install zstandard to read it)\n"
+    assert (
+        error == f"gpualign map: error: {tmp_path}/x.zst: is compressed with zstd (pip install zstandard to read it)\n"
+    )

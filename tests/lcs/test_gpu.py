@@ -56,13 +56,13 @@ def test_each_thread_finds_its_words(shape: LcsShape, symbols: int) -> None:
     image = profile_image(query, shape)
     masks = query_masks(query, image.passes * shape.words)
     step = 16 * max(8, shape.lanes)
-    for place in range(image.passes):
-        shared = image.words[place].tobytes()
+    for number in range(image.passes):
+        shared = image.words[number].tobytes()
         for thread in range(32):
             for row in range(symbols + 1):
                 at = row * image.row_stride + thread % max(8, shape.lanes) * image.slot_stride
                 found = [shared[at + w // 4 * step + 4 * (w % 4) :][:4] for w in range(shape.tile)]
-                first = place * shape.words + thread % shape.lanes * shape.tile
+                first = number * shape.words + thread % shape.lanes * shape.tile
                 assert b"".join(found) == masks[row, first : first + shape.tile].tobytes()
 
 
@@ -253,12 +253,12 @@ def test_256_symbols_and_empty_queries(device: object) -> None:
 )
 def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> None:
     rng = np.random.default_rng(5)
-    letters = np.frombuffer(b"ACGTN", np.uint8)
+    alphabet = np.frombuffer(b"ACGTN", np.uint8)
     query, subjects = tmp_path / "q.fa", tmp_path / "s.fa"
-    query.write_bytes(b">q\n" + letters[rng.integers(0, 5, 1500)].tobytes() + b"\n")
+    query.write_bytes(b">q\n" + alphabet[rng.integers(0, 5, 1500)].tobytes() + b"\n")
     with subjects.open("wb") as out:
         for i, n in enumerate(rng.integers(0, 3000, 700)):
-            out.write(b">s%d\n%s\n" % (i, letters[rng.integers(0, 5, n)].tobytes()))
+            out.write(b">s%d\n%s\n" % (i, alphabet[rng.integers(0, 5, n)].tobytes()))
     written = []
     for extra in (["cpu"], ["cuda"], ["cuda", "--batch-size", "1"], ["cuda,cpu", "--batch-size", "10K"]):
         target = tmp_path / "o.tsv"

@@ -114,12 +114,12 @@ def test_subjects_too_long_to_keep_interleaved(lengths: Lengths, formulation: st
     assert lengths(query, subjects, formulation) == expected
 
 
-def test_dna_letters(lengths: Lengths) -> None:
+def test_dna_bases(lengths: Lengths) -> None:
     query = b"ACGTNacgtu"
     assert lengths(query, [b"ACGTNACGTT", b"acguNACGUu", b"NNNNNNN", b"RYSW-"], alphabet="dna") == [9, 9, 0, 0]
 
 
-def test_protein_letters(lengths: Lengths) -> None:
+def test_protein_residues(lengths: Lengths) -> None:
     assert lengths(b"MKXw*", [b"mkxW*", b"XXXX", b"M K"], alphabet="protein") == [3, 0, 2]
 
 
@@ -154,11 +154,11 @@ def test_paths_are_common_subsequences(symbols: int, row_bytes: int) -> None:
 
 
 def leftmost_positions(query: bytes, subject: bytes) -> list[int]:
-    """Query positions of the path that has the smallest optimal column behind every subject symbol, by brute force."""
+    """Query positions of the path that has the smallest optimal column after every subject symbol, by brute force."""
     m, n = len(query), len(subject)
     before = [[lcs_length(query[:i], subject[:j]) for i in range(m + 1)] for j in range(n + 1)]
-    behind = [[lcs_length(query[i:], subject[j:]) for i in range(m + 1)] for j in range(n + 1)]
-    columns = [min(i for i in range(m + 1) if a[i] + b[i] == before[n][m]) for a, b in zip(before, behind, strict=True)]
+    after = [[lcs_length(query[i:], subject[j:]) for i in range(m + 1)] for j in range(n + 1)]
+    columns = [min(i for i in range(m + 1) if a[i] + b[i] == before[n][m]) for a, b in zip(before, after, strict=True)]
     steps = [before[j + 1][columns[j + 1]] - before[j][columns[j]] for j in range(n)]
     return [column - 1 for column, step in zip(columns[1:], steps, strict=True) if step]
 
@@ -216,12 +216,12 @@ def test_thirty_two_lanes_find_the_leftmost_subsequence(tmp_path: Path) -> None:
     compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(sources.parent / "cuda")]
     subprocess.run([*compiled, "-o", str(program), str(sources / "native" / "lcs_lanes.cpp")], check=True)
     rng = np.random.default_rng(9)
-    letters = np.frombuffer(b"ACGTN", np.uint8)
+    allowed = np.frombuffer(b"ACGTN", np.uint8)
     cases = []
     for m in (1, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 4096, 4097, 8200):
         for n in (1, 7, 8, 9, 31, 32, 33, 64, 500):
-            cases.append(tuple(letters[rng.integers(0, 5, length)].tobytes() for length in (m, n)))
-    related = letters[rng.integers(0, 4, 1500)].tobytes()
+            cases.append(tuple(allowed[rng.integers(0, 5, length)].tobytes() for length in (m, n)))
+    related = allowed[rng.integers(0, 4, 1500)].tobytes()
     cases += [(related, related), (related, related[:700]), (related, related[800:]), (related[:300], related * 2)]
     cases += [(b"A" * 600, b"A" * 601), (b"A" * 600 + b"C", b"C" + b"A" * 300), (b"G" * 700, b"T" * 90)]
     given = b"".join(query + b" " + subject + b"\n" for query, subject in cases)

@@ -333,7 +333,7 @@ def test_report(dna_files: tuple[Path, Path, str, list[tuple[str, str]]], tmp_pa
         ({"top": -1}, "top must be 0"),
         ({"min_ratio": 97.0}, "a ratio, not a percentage"),
         ({"min_length": -1}, "min length"),
-        ({"invert": True}, "needs a cut"),
+        ({"invert": True}, "needs a threshold"),
         ({"strand": "minus"}, "strand must be"),
         ({"alphabet": "rna"}, "alphabet must be"),
         ({"whole_records": True, "subsequence": True}, "does not go with"),

@@ -20,7 +20,7 @@ from gpualign.map import stage as stage_module
 from gpualign.map import tuning
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.text import TextBatch
-from gpualign.map.device.text_check import text_on_one_lane
+from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.output import RecordFormatter, RecordsJob
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -66,7 +66,7 @@ class MapReads:
     def __call__(self, batch, grid, block, shared, stream):
         assert grid[0] > 0
         assert block == (128, 1, 1)
-        _native.map_on_one_lane(batch.tobytes(), 16)
+        _native.map_scalar(batch.tobytes(), 16)
 
 
 class NoKernel:
@@ -82,7 +82,7 @@ class MapChains(NoKernel):
 
     def __call__(self, launch, grid, block, shared, stream):
         super().__call__(launch, grid, block, shared, stream)
-        _native.map_chains_on_one_lane(launch.tobytes())
+        _native.map_chains_scalar(launch.tobytes())
 
 
 class WriteRecords(NoKernel):
@@ -96,25 +96,25 @@ class WriteRecords(NoKernel):
 
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.write_records_on_one_lane(batch.tobytes(), self.bam)
+        _native.write_records_in_scalar_code(batch.tobytes(), self.bam)
 
 
 class SetTasks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.set_bgzf_tasks_on_one_lane(batch.tobytes())
+        _native.set_bgzf_tasks_in_scalar_code(batch.tobytes())
 
 
 class CheckTexts(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.check_texts_on_one_lane(batch.tobytes())
+        _native.check_texts_in_scalar_code(batch.tobytes())
 
 
 class WriteBlocks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.write_bgzf_on_one_lane(batch.tobytes())
+        _native.write_bgzf_in_scalar_code(batch.tobytes())
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ def device_text(monkeypatch: pytest.MonkeyPatch) -> None:
         records = of_host(self, job)
         if self.for_device(job):
             item = TextBatch.of(job.batch, job.alignments, job.wanted, job.options)
-            text, count = text_on_one_lane(self.index.reference, item, self.layout.records == "bam")
+            text, count = text_in_scalar_code(self.index.reference, item, self.layout.records == "bam")
             assert text == records.tobytes()
             assert count == job.count
         return records

@@ -19,9 +19,9 @@ SCORES = (1, 4, 6, 1, 5)
 
 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES):
-    letters, offsets = join_bytes([query.encode() for query in queries])
+    bases, offsets = join_bytes([query.encode() for query in queries])
     score, begin, cigar, cigar_offsets = native_tests.align_affine(
-        make_reference(reference).native, letters, offsets, np.array(diagonals, np.int64), band, scores
+        make_reference(reference).native, bases, offsets, np.array(diagonals, np.int64), band, scores
     )
     texts = [
         cigar_text(cigar[a:b].tolist())

@@ -1,4 +1,4 @@
-"""ALT contigs: reads are placed on the primary assembly, and better hits on ALT contigs stand beside, as bwa has it."""
+"""ALT contigs: reads map to the primary assembly, and better hits on ALT contigs are reported as well, as bwa does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def substituted(seed: int, text: str, every: int) -> str:
     """One of about so many bases is another one."""
     rng = random.Random(seed)
     swap = {"A": "C", "C": "G", "G": "T", "T": "A"}
-    return "".join(swap[letter] if rng.random() < 1 / every else letter for letter in text)
+    return "".join(swap[operation] if rng.random() < 1 / every else operation for operation in text)
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,8 @@ def test_one_contig_as_good_as_another_without_them(cli: Cli, ref: Path, reads: 
     """-j: ALT contigs are primary ones, whose reads are in doubt or on them."""
     code, sam, error = cli("mem", "-j", ref, *reads)
     assert code == 0, error
-    places = {record[2] for record in records(sam) if not int(record[1]) & 0x900}
-    assert "chr1_x_alt" in places
+    loci = {record[2] for record in records(sam) if not int(record[1]) & 0x900}
+    assert "chr1_x_alt" in loci
     assert not any("pa" in tags(record) for record in records(sam))
     (ref.parent / "hs.fa.alt").write_text("@SQ\tSN:x\nHLA-A*01\t0\tchr1\n")
     code, sam, _ = cli("mem", ref, *reads)  # the file says which they are, not the names
@@ -118,8 +118,8 @@ def test_reads_of_alt_contigs_alone(cli: Cli, tmp_path: Path) -> None:
     assert [(r[0], r[1], r[2], r[4]) for r in found] == [("x", "0", "c_alt", "60"), ("y", "0", "chr1", "60")]
 
 
-def test_flags_and_qualities_beside_bwa(cli: Cli, ref: Path, reads: list[Path]) -> None:
-    """With the same .alt file: placed alike, sure at least as often, and the same hits on ALT contigs."""
+def test_flags_and_qualities_compared_with_bwa(cli: Cli, ref: Path, reads: list[Path]) -> None:
+    """With the same .alt file: mapped alike, sure at least as often, and the same hits on ALT contigs."""
     if shutil.which("bwa") is None:
         pytest.skip("needs bwa")
     (ref.parent / "hs.fa.alt").write_text("chr1_x_alt\t0\tchr1\nHLA-A*01\t16\tchr1\n")
@@ -132,7 +132,7 @@ def test_flags_and_qualities_beside_bwa(cli: Cli, ref: Path, reads: list[Path]) 
     def primary(found: list[list[str]]) -> list[list[str]]:
         return [record for record in found if not int(record[1]) & 0x900]
 
-    def places(record: list[str]) -> set[tuple[str, str]]:
+    def loci(record: list[str]) -> set[tuple[str, str]]:
         hits = [hit.split(",") for tag in ("XA", "SA") for hit in tags(record).get(tag, "").split(";") if hit]
         return {(hit[0], hit[1].lstrip("+-")) for hit in hits if hit[0] != "chr1"}
 
@@ -143,7 +143,7 @@ def test_flags_and_qualities_beside_bwa(cli: Cli, ref: Path, reads: list[Path]) 
     assert sure[0] >= sure[1]
     supplementary = [{(r[0], int(r[1]) & 0xC0, r[2]) for r in found if int(r[1]) & 0x800} for found in (ours, theirs)]
     assert len(supplementary[0] & supplementary[1]) > 0.9 * len(supplementary[1])
-    assert sum(places(mine) >= places(other) for mine, other in pairs) > 0.9 * len(pairs)
+    assert sum(loci(mine) >= loci(other) for mine, other in pairs) > 0.9 * len(pairs)
 
 
 def test_which_contigs_are_alt(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The dynamic programs of chaining as a device's lanes run them, without a device, beside the recurrence row by row."""
+"""The dynamic programs of chaining as a device's lanes run them, without a device, against the recurrence row by
+row."""
 
 from __future__ import annotations
 

@@ -75,14 +75,14 @@ def test_gaps_lie_as_far_left_as_they_can() -> None:
 
 
 def test_both_strands_give_mirrored_records() -> None:
-    """Also where two places are equally good, and with parts and secondary places."""
+    """Also where two loci are equally good, and with supplementary and secondary alignments."""
     copy = with_errors(5, GENOME[10_000:13_000], 0.02)
     contigs = (GENOME[:20_000], random_genome(6, 3000) + copy + copy + GENOME[30_000:34_000])
     index = index_of(*contigs)
     reads = [with_errors(seed, GENOME[9000 + 400 * seed :][:5000], 0.12) for seed in range(8)]
     reads += [copy, copy[:1500], GENOME[500:4000] + reverse_complement(GENOME[31_000:33_000])]
-    forward = map_by_chaining(index, reads, most_secondary=5)
-    backward = map_by_chaining(index, [reverse_complement(read) for read in reads], most_secondary=5)
+    forward = map_by_chaining(index, reads, max_secondary=5)
+    backward = map_by_chaining(index, [reverse_complement(read) for read in reads], max_secondary=5)
     assert [[r._replace(flag=r.flag ^ 16) for r in records] for records in backward] == forward
     assert all(forward)
     assert forward[8][0].mapq == 0
@@ -135,7 +135,7 @@ def test_a_read_over_the_end_of_a_contig_is_clipped() -> None:
 
 
 def test_reads_of_any_length() -> None:
-    """No letter, too few for a seed, one of 100 kbp, and one of no base at all."""
+    """No character, too few for a seed, one of 100 kbp, and one without any of A, C, G and T."""
     genome = random_genome(13, 130_000)
     long = with_errors(14, genome[10_000:110_000], 0.1)
     found = map_by_chaining(index_of(genome), ["", "A", genome[:14], long, "N" * 5000, "A" * 3000])
@@ -152,7 +152,7 @@ def test_a_read_does_not_depend_on_the_others() -> None:
 
 
 def test_repeats_keep_memory_and_time_bounded() -> None:
-    """2,000 copies of one unit: a read of them has a place, and mapping quality 0."""
+    """2,000 copies of one unit: a read of them is mapped, with mapping quality 0."""
     unit = random_genome(15, 171)
     genome = random_genome(16, 5000) + unit * 2000 + random_genome(17, 5000)
     inside, across = unit * 60, genome[3000:9000]
@@ -186,10 +186,10 @@ def test_parts_on_one_diagonal_around_a_foreign_one() -> None:
     ]
 
 
-def test_a_part_below_the_least_length_is_no_supplementary_record() -> None:
+def test_a_part_below_the_min_length_is_no_supplementary_record() -> None:
     read = GENOME[9000:9300] + reverse_complement(GENOME[40_000:40_060])
     index = index_of(GENOME, k=15, w=5)
-    for least, records in ((50, 2), (100, 1)):
-        [found] = map_by_chaining(index, [read], replace(Chaining(), min_split=least), SHORT_SCORES)
+    for minimum, records in ((50, 2), (100, 1)):
+        [found] = map_by_chaining(index, [read], replace(Chaining(), min_split=minimum), SHORT_SCORES)
         assert len(found) == records
     assert LONG_READS.min_split == 30

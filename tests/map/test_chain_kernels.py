@@ -51,11 +51,11 @@ def kernels(
 ) -> dict[str, Emulated]:
     """Of a device that has few of each class of memory, so that every pass has work."""
     passes = []
-    for step, most in zip(tuning.ALIGN_PASSES, (8000, 8000, 12_000, 40_000, 100_000, 160 << 20), strict=True):
-        least = 0 if step.least == 0 else 12_000 if step.kernel == "align_stretches" else 40_000
+    for step, maximum in zip(tuning.ALIGN_PASSES, (8000, 8000, 12_000, 40_000, 100_000, 160 << 20), strict=True):
+        minimum = 0 if step.minimum == 0 else 12_000 if step.kernel == "align_stretches" else 40_000
         memory = step.memory if step.memory < 1 << 20 else 4 << 20
         warps = LANES.get(step.kernel, 32) // 32
-        passes.append(tuning.AlignPass(step.kernel, least, most, memory, warps, step.at_once))
+        passes.append(tuning.AlignPass(step.kernel, minimum, maximum, memory, warps, step.at_once))
     monkeypatch.setattr(tuning, "ALIGN_PASSES", tuple(passes))
     driver = use(FakeDriver())
     names = {"chain_reads", "cut_chains", "finish_chains", "report_reads", *(step.kernel for step in passes)}

@@ -147,9 +147,9 @@ def mosdepth_environment(folder: Path) -> dict[str, str]:
     """mosdepth looks for libhts.so, which Debian calls libhts.so.3."""
     library = ctypes.util.find_library("hts")
     if library:
-        for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"):
-            if os.path.exists(os.path.join(place, library)):
-                (folder / "libhts.so").symlink_to(os.path.join(place, library))
+        for folder_ in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"):
+            if os.path.exists(os.path.join(folder_, library)):
+                (folder / "libhts.so").symlink_to(os.path.join(folder_, library))
     return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
 
 

@@ -1,4 +1,5 @@
-"""Records written by the device's code: the CPU's bytes, on one lane, through a device that is none, and on a GPU."""
+"""Records written by the device's code: the CPU's bytes, in scalar code, through a device that is none, and on a
+GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from gpualign.errors import DeviceError
 from gpualign.map.device import text as device_text
 from gpualign.map.device import text_check
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.device.text_check import text_on_one_lane
+from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -33,12 +34,12 @@ MATES, SECONDARY, SUPPLEMENTARY = 0x1, 0x100, 0x800
 
 def random_reference(rng: random.Random) -> Reference:
     lengths = [rng.randrange(1, 400) for _ in range(rng.randrange(1, 4))]
-    letters = "".join(rng.choices("ACGT", k=sum(lengths)))
+    changed = "".join(rng.choices("ACGT", k=sum(lengths)))
     for _ in range(rng.randrange(6)):
-        at, size = rng.randrange(len(letters)), rng.randrange(1, 40)
-        letters = letters[:at] + (rng.choice("NRYKM") * size)[: len(letters) - at] + letters[at + size :]
+        at, size = rng.randrange(len(changed)), rng.randrange(1, 40)
+        changed = changed[:at] + (rng.choice("NRYKM") * size)[: len(changed) - at] + changed[at + size :]
     packer = _native.ReferencePacker()
-    packer.append(np.frombuffer(letters.encode(), np.uint8))
+    packer.append(np.frombuffer(changed.encode(), np.uint8))
     names = [f"c{i}{'é' * rng.randrange(3)}" for i in range(len(lengths))]
     return Reference(names, np.cumsum([0, *lengths]).astype(np.int64), *packer.finish())
 
@@ -68,21 +69,21 @@ def random_reads(rng: random.Random, count: int, longest_name: int) -> SequenceB
     )
 
 
-def random_cigar(rng: random.Random, length: int, room: int) -> list[tuple[int, int]]:
-    """Operations (number, length) for a read's letters, and for at most so many of the reference's."""
+def random_cigar(rng: random.Random, length: int, capacity: int) -> list[tuple[int, int]]:
+    """Operations (number, length) for a read's bases, and for at most so many of the reference's."""
     operations: list[tuple[int, int]] = []
     clip = rng.choice((0, 0, rng.randrange(length)))
     operations += [(4, clip)] if clip else []
     left = length - clip
-    while left and room:
-        matched = min(left, room, rng.randrange(1, 60))
+    while left and capacity:
+        matched = min(left, capacity, rng.randrange(1, 60))
         operations.append((0, matched))
-        left, room = left - matched, room - matched
-        if left > 1 and room > 1 and rng.random() < 0.6:
+        left, capacity = left - matched, capacity - matched
+        if left > 1 and capacity > 1 and rng.random() < 0.6:
             gap, kind = rng.randrange(1, 4), rng.choice((1, 2))
-            gap = min(gap, left - 1 if kind == 1 else room - 1)
+            gap = min(gap, left - 1 if kind == 1 else capacity - 1)
             operations.append((kind, gap))
-            left, room = left - (gap if kind == 1 else 0), room - (gap if kind == 2 else 0)
+            left, capacity = left - (gap if kind == 1 else 0), capacity - (gap if kind == 2 else 0)
         elif rng.random() < 0.5:
             break
     if left:
@@ -152,13 +153,13 @@ def test_random_records(seed: int) -> None:
     arguments = (reference.native, *names, batch.native, alignments.native, wanted, options)
     expected, count = _native.format_records(*arguments, False)
     item = TextBatch.of(batch, alignments, wanted, options)
-    assert text_on_one_lane(reference, item, False) == (expected.tobytes(), count)
+    assert text_in_scalar_code(reference, item, False) == (expected.tobytes(), count)
     if batch.comments is None and (not len(batch) or np.diff(batch.name_offsets).max() <= 254):
         of_lines, _ = _native.bam_records(expected, *names)
         direct, of_direct = _native.format_records(*arguments, True)
         assert direct.tobytes() == of_lines.tobytes()
         assert of_direct == count
-        assert text_on_one_lane(reference, item, True) == (of_lines.tobytes(), count)
+        assert text_in_scalar_code(reference, item, True) == (of_lines.tobytes(), count)
 
 
 def test_parts_of_a_batch() -> None:
@@ -167,12 +168,12 @@ def test_parts_of_a_batch() -> None:
     reference = random_reference(rng)
     batch = random_reads(rng, 14, 40)
     item = TextBatch.of(batch, random_records(rng, reference, batch), None, RecordOptions().native(""))
-    whole, _ = text_on_one_lane(reference, item, False)
+    whole, _ = text_in_scalar_code(reference, item, False)
     for _ in range(4):
         parts = item.halves()
-        assert b"".join(text_on_one_lane(reference, part, False)[0] for part in parts) == whole
+        assert b"".join(text_in_scalar_code(reference, part, False)[0] for part in parts) == whole
         item = parts[0]
-        whole, _ = text_on_one_lane(reference, item, False)
+        whole, _ = text_in_scalar_code(reference, item, False)
 
 
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])
@@ -256,10 +257,10 @@ def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.Mon
         monkeypatch.setattr(device_text, "load_nvcomp", load)
         with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
             text_check.self_test(device)
-            monkeypatch.setattr(text_check, "text_on_one_lane", lambda *_: (b"", 0))
+            monkeypatch.setattr(text_check, "text_in_scalar_code", lambda *_: (b"", 0))
             with pytest.raises(DeviceError, match="records as SAM differ"):
                 text_check.self_test(device)
-            monkeypatch.setattr(text_check, "text_on_one_lane", text_on_one_lane)
+            monkeypatch.setattr(text_check, "text_in_scalar_code", text_in_scalar_code)
 
 
 def test_little_memory_and_little_room(
@@ -272,7 +273,7 @@ def test_little_memory_and_little_room(
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
     monkeypatch.setattr(deflate, "_SCRATCH_SHARE", 1e-6)
     monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
-    monkeypatch.setattr(device_text, "_LEAST_BYTES", 16)
+    monkeypatch.setattr(device_text, "_MIN_BYTES", 16)
     submit = TextKernel.submit
 
     def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> None:

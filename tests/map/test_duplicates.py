@@ -54,12 +54,12 @@ from tests.reference import duplicates as oracle
             [0, 0, 1],
             id="before the first base",
         ),
-        pytest.param([single("a", 100), pair("b", 100, 300, "!")], [1, 0], id="a single read beside a pair"),
-        pytest.param([pair("b", 100, 300), single("a", 300, flag=16)], [0, 1], id="beside the right end of a pair"),
+        pytest.param([single("a", 100), pair("b", 100, 300, "!")], [1, 0], id="a single read next to a pair"),
+        pytest.param([pair("b", 100, 300), single("a", 300, flag=16)], [0, 1], id="next to the right end of a pair"),
         pytest.param(
-            [orphan("a", 100), pair("b", 100, 300), orphan("c", 101)], [1, 0, 0], id="an unmapped mate beside a pair"
+            [orphan("a", 100), pair("b", 100, 300), orphan("c", 101)], [1, 0, 0], id="an unmapped mate next to a pair"
         ),
-        pytest.param([orphan("a", 100, "H"), single("b", 100)], [1, 0], id="an unmapped mate beside a single read"),
+        pytest.param([orphan("a", 100, "H"), single("b", 100)], [1, 0], id="an unmapped mate next to a single read"),
         pytest.param([[record("a", 4, "*", 0, "*")], [record("b", 4, "*", 0, "*")]], [0, 0], id="unmapped"),
         pytest.param(
             [[*single("a", 100), record("a", 0x800, "c1", 500)], [*single("b", 200), record("b", 0x900, "c1", 500)]],
@@ -122,7 +122,7 @@ def test_no_qualities() -> None:
         (["m:1:f:1:1101:1000:99999999999", "m:1:f:1:1101:1000:99999999998"], 100, [0, 1]),
         # a chain, whose ends are too far from each other
         (["m:1:f:1:1101:1000:0", "m:1:f:1:1101:1180:0", "m:1:f:1:1101:1090:0"], 100, [0, 2, 2]),
-        # two clusters: that of the best, and another, of which the leftmost is no optical duplicate
+        # two clusters: that of the best, and another, of which the leftmost is not an optical duplicate
         (["m:1:f:1:1:1:1", "m:1:f:1:1:7050:5", "m:1:f:1:1:7000:5", "m:1:f:1:1:9:9"], 100, [0, 2, 1, 2]),
     ],
 )

@@ -1,5 +1,5 @@
 """`map --device cuda` without a GPU: the whole path, with a driver whose device is this process's memory and whose
-kernel is the algorithm on one lane. The bytes are the CPU's, and calls that fail end in the same or in an error."""
+kernel is the algorithm in scalar code. The bytes are the CPU's, and calls that fail end in the same or in an error."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def mates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         size = int(rng.normal(300, 25))
         start = int(rng.integers(0, len(genome) - 400))
         fragment = genome[start : start + size]
-        for end, letters in enumerate((fragment[:100], reverse_complement(fragment[-100:]))):
+        for end, bases in enumerate((fragment[:100], reverse_complement(fragment[-100:]))):
             at = int(rng.integers(100))
-            ends[end] += f"@p{i}\n{letters[:at]}A{letters[at + 1 :]}\n+\n{'I' * 100}\n"
+            ends[end] += f"@p{i}\n{bases[:at]}A{bases[at + 1 :]}\n+\n{'I' * 100}\n"
     for path, text in zip(paths, ends, strict=True):
         path.write_text(text)
     return paths[0], paths[1]
@@ -90,7 +90,7 @@ def test_pairs_give_the_same_bytes(cli: Cli, use, mates: tuple[Path, Path]) -> N
     assert sam_of(cli, *mates, "--device", "cuda", "--batch-size", "20K") == expected
 
 
-def test_batches_with_more_records_than_there_is_room_for(
+def test_batches_with_more_records_than_there_is_space_for(
     cli: Cli, use, some_reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Are mapped in parts, and not by the CPU."""
@@ -167,7 +167,7 @@ def test_mapper_of_the_python_api(use, mates: tuple[Path, Path]) -> None:
 
 
 def test_an_index_larger_than_the_device(cli: Cli, use, tmp_path: Path) -> None:
-    """What finds no room is read from the host's memory."""
+    """What does not fit is read from the host's memory."""
     rng = np.random.default_rng(6)
     genome = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 2_000_000)].tobytes()
     reference, reads, report = (tmp_path / name for name in ("ref.fa", "reads.fa", "report.json"))
@@ -203,7 +203,7 @@ def test_long_reads_give_the_same_bytes(
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: what overflows later is not known before."""
     expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
-    monkeypatch.setattr(chains, "_ROOM", dict.fromkeys(chains._ROOM, (0.0001, 0)))
+    monkeypatch.setattr(chains, "_ARENA_ITEMS", dict.fromkeys(chains._ARENA_ITEMS, (0.0001, 0)))
     use(FakeDriver())
     assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda", "--batch-size", "64K") == expected
 

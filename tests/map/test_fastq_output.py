@@ -113,7 +113,7 @@ def test_tags_of_two_bam_files(cli: Cli, tmp_path: Path, reference: Path, genome
     assert len(tags(one)) == len(one) - 11
 
 
-# --- reads with and without a place
+# --- mapped and unmapped reads
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_paf(cli: Cli, tmp_path: Path, reference: Path, genome: str) -> None:
     assert rows["rev"][:10] == ["98", "0", "98", "-", "chr", "20000", "1000", "1100", "97", "100"]
     assert rows["rev"][11:] == ["NM:i:3", "AS:i:85", "tp:A:P", "cg:Z:" + cigar_of(cli, reference, reads, "rev")]
     start = int(rows["clip"][1])
-    assert start >= 17  # letters before the 20th may match by chance
+    assert start >= 17  # bases before the 20th may match by chance
     expected = [str(n) for n in (100, start, 100)] + ["+", "chr", "20000", str(1980 + start), "2080"]
     assert rows["clip"][:8] == expected
     assert rows["clip"][-1] == f"cg:Z:{100 - start}M"

@@ -87,8 +87,8 @@ def test_scattered_pairs_are_no_second_kind(cli: Cli, tmp_path: Path, genome: st
     assert library["max"] < 500
 
 
-def test_a_mate_that_fits_in_part_is_found_beside_the_other(cli: Cli, tmp_path: Path, genome: str) -> None:
-    """24 bases are no alignment of a read by itself; beside the other mate they are. Foreign mates stay unmapped."""
+def test_a_mate_that_fits_in_part_is_found_next_to_the_other(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """24 bases are no alignment of a read by itself; next to the other mate they are. Foreign mates stay unmapped."""
     foreign = random_genome(99, 20_000)
     pairs = make_pairs(genome, "fr", [300] * 200)
     parts = [(one, two[:24] + foreign[i * 46 :][:46]) for i, (one, two) in enumerate(pairs)]

@@ -1,4 +1,4 @@
-"""Where else a read may lie: secondary and supplementary records, and every place within the error limit."""
+"""Where else a read may lie: secondary and supplementary records, and every locus within the error limit."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Record:
 
     @property
     def end(self) -> int:
-        """0-based, behind the last aligned base."""
+        """0-based, after the last aligned base."""
         number, span = "", 0
-        for letter in self.cigar:
-            if letter.isdigit():
-                number += letter
+        for base in self.cigar:
+            if base.isdigit():
+                number += base
                 continue
-            span += int(number) if letter in "MD" else 0
+            span += int(number) if base in "MD" else 0
             number = ""
         return self.position - 1 + span
 
@@ -50,11 +50,11 @@ def run_map(cli: Cli, folder: Path, contigs: dict[str, str], reads: dict[str, st
 def end_distances(read: str, text: str) -> NDArray[np.int64]:
     """Least edit distance of the read to a substring that ends before each position: by Sellers' recurrence."""
     column = np.arange(len(read) + 1)
-    letters = np.frombuffer(read.encode(), np.uint8)
+    changed = np.frombuffer(read.encode(), np.uint8)
     ramp = np.arange(len(read) + 1)
     found = [len(read)]
-    for letter in text.encode():
-        down = np.concatenate([[0], column[:-1] + (letters != letter)])
+    for base in text.encode():
+        down = np.concatenate([[0], column[:-1] + (changed != base)])
         best = np.minimum(down, column + 1)
         best[0] = 0
         column = np.minimum.accumulate(best - ramp) + ramp
@@ -63,7 +63,7 @@ def end_distances(read: str, text: str) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize(("length", "rate"), [(100, 0.05), (48, 0.05), (120, 0.025), (100, 0.08), (24, 0.2)])
-def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float) -> None:
+def test_every_locus_is_found(cli: Cli, tmp_path: Path, length: int, rate: float) -> None:
     """In a reference of repeats: dispersed copies with edits, on both strands, and tandem ones."""
     rng = np.random.default_rng(length)
     unit = random_text(rng, 150)
@@ -101,8 +101,8 @@ def test_every_place_is_found(cli: Cli, tmp_path: Path, length: int, rate: float
 
 
 @pytest.mark.skipif(RAZERS3 is None, reason="needs RazerS 3 (Debian's seqan-apps)")
-def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
-    """Among copies of a transposon that have drifted apart; benchmarks/all_places.py does the same on genomes."""
+def test_every_locus_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
+    """Among copies of a transposon that have drifted apart; benchmarks/all_loci.py does the same on genomes."""
     rng = np.random.default_rng(12)
     unit = random_text(rng, 600)
     parts = []
@@ -125,18 +125,18 @@ def test_every_place_that_razers3_finds(cli: Cli, tmp_path: Path) -> None:
     for line in (tmp_path / "razers.sam").read_text().splitlines():
         if not line.startswith("@") and not (record := Record(line)).flag & 4:
             theirs[record.name].add((record.flag & 16, record.end))
-    assert sum(len(places) for places in theirs.values()) > 1000
+    assert sum(len(loci) for loci in theirs.values()) > 1000
     for name in reads:
         for one, other in ((ours[name], theirs[name]), (theirs[name], ours[name])):
             alone = [p for p in one if not any(p[0] == q[0] and abs(p[1] - q[1]) <= 5 for q in other)]
             assert alone == [], name
 
 
-def _of_lengths(place: Path, lengths: list[int]) -> tuple[str, tuple[Path, Path]]:
+def _of_lengths(position_: Path, lengths: list[int]) -> tuple[str, tuple[Path, Path]]:
     text = random_text(np.random.default_rng(5), 2000)
-    (place / "ref.fa").write_text(f">c\n{text}\n")
-    (place / "reads.fa").write_text("".join(f">r{i}\n{text[100:][:n]}\n" for i, n in enumerate(lengths)))
-    return text, (place / "ref.fa", place / "reads.fa")
+    (position_ / "ref.fa").write_text(f">c\n{text}\n")
+    (position_ / "reads.fa").write_text("".join(f">r{i}\n{text[100:][:n]}\n" for i, n in enumerate(lengths)))
+    return text, (position_ / "ref.fa", position_ / "reads.fa")
 
 
 def test_seeds_are_those_of_the_reads(cli: Cli, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_seeds_are_those_of_the_reads(cli: Cli, tmp_path: Path) -> None:
 def test_reads_shorter_than_the_first_ones_are_found_too(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With no seed in common with their places: one edit in the middle of 22 bases, and seeds of 13."""
+    """With no seed in common with their loci: one edit in the middle of 22 bases, and seeds of 13."""
     monkeypatch.setattr("gpualign.map.full._SAMPLE_READS", 1)
     text, paths = _of_lengths(tmp_path, [100])
     other = {"A": "C", "C": "A", "G": "A", "T": "A"}
@@ -197,15 +197,15 @@ def repeats() -> tuple[dict[str, str], str]:
     for edits in (0, 1, 2, 5):
         copy = list(unit)
         for at in range(edits):
-            place = 45 + 25 * at
-            copy[place] = "ACGT"[("ACGT".index(copy[place]) + 1) % 4]
+            position_ = 45 + 25 * at
+            copy[position_] = "ACGT"[("ACGT".index(copy[position_]) + 1) % 4]
         text += "".join(copy) + random_text(rng, 300)
     return {"c": text}, unit
 
 
 def test_secondary_records(cli: Cli, tmp_path: Path, repeats: tuple[dict[str, str], str]) -> None:
     contigs, unit = repeats
-    places = [500 + 500 * i + 31 for i in range(4)]  # 1-based: the read begins 30 bases into the unit
+    loci = [500 + 500 * i + 31 for i in range(4)]  # 1-based: the read begins 30 bases into the unit
 
     def found(*options: str) -> list[tuple[int, int]]:
         records = run_map(cli, tmp_path, contigs, {"r": unit[30:180]}, *options)
@@ -214,7 +214,7 @@ def test_secondary_records(cli: Cli, tmp_path: Path, repeats: tuple[dict[str, st
         assert all((r.sequence, r.quality) == ("*", "*") for r in records[1:])
         return [(r.position, int(r.tags["ed"])) for r in records]
 
-    everywhere = list(zip(places, (0, 1, 2, 5), strict=True))
+    everywhere = list(zip(loci, (0, 1, 2, 5), strict=True))
     assert found() == everywhere[:1]
     assert found("--all") == everywhere
     assert found("--secondary") == everywhere
@@ -246,7 +246,7 @@ def test_parts_of_a_read(cli: Cli, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     contigs = {"a": random_text(rng, 3000), "b": random_text(rng, 3000)}
     contigs["a"] = contigs["a"][:570] + "G" + contigs["a"][571:]
-    contigs["b"] = contigs["b"][:2080] + "G" + contigs["b"][2081:]  # behind it the read goes on with something else
+    contigs["b"] = contigs["b"][:2080] + "G" + contigs["b"][2081:]  # after it the read goes on with something else
     read = contigs["a"][500:570] + reverse_complement(contigs["b"][2000:2080])
     primary, part = run_map(cli, tmp_path, contigs, {"r": read})
     assert (primary.flag, primary.contig) == (16, "b")

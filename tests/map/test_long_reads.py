@@ -122,8 +122,8 @@ def _records(sam: bytes) -> list[bytes]:
     return [line for line in sam.splitlines() if not line.startswith(b"@")]
 
 
-def test_a_long_mate_is_not_looked_for_beside_the_other_end(cli: Cli, reference: Path, tmp_path: Path) -> None:
-    """Nor does it take the shorter end's place away; reads of up to 1,000 bases are aligned whole."""
+def test_a_long_mate_is_not_looked_for_next_to_the_other_end(cli: Cli, reference: Path, tmp_path: Path) -> None:
+    """Nor does it take the shorter end's locus away; reads of up to 1,000 bases are aligned end to end."""
     one, two = tmp_path / "1.fa", tmp_path / "2.fa"
     one.write_text("".join(f">p{i}\n{CONTIGS['one'][1000 * i :][:150]}\n" for i in range(3)))
     ends = [CONTIGS["one"][200:1200], CONTIGS["one"][1200:2201], random_genome(9, 30_000)]

@@ -97,13 +97,13 @@ def test_every_record_replays(cli: Cli, some_reads: Path) -> None:
 
 
 def test_recombinants_leave_repeats_ambiguous(cli: Cli, tmp_path: Path) -> None:
-    """Reads of a stretch that two genomes share letter by letter have MAPQ 0; unique ones have more."""
+    """Reads of a stretch that two genomes share base by base have MAPQ 0; unique ones have more."""
     shared, left, right = random_genome(1, 2000), random_genome(2, 2000), random_genome(3, 2000)
     reference = write_fasta(tmp_path / "r.fa", one=left + shared, two=shared + right)
     reads = [("both", shared[500:600], "I" * 100), ("one", left[700:800], "I" * 100), ("two", right[9:109], "I" * 100)]
     _, sam, _ = cli("map", reference, write_fastq(tmp_path / "r.fq", *reads))
     both, one, two = records(sam)
-    assert (both[2], both[3], both[4]) == ("one", "2501", "0")  # ties: the first place
+    assert (both[2], both[3], both[4]) == ("one", "2501", "0")  # ties: the first locus
     assert (one[2], one[3]) == ("one", "701")
     assert (two[2], two[3]) == ("two", "2010")
     assert min(int(one[4]), int(two[4])) > 30
@@ -122,9 +122,9 @@ def test_read_made_of_repeats_alone_is_mapped_with_mapq_0(cli: Cli, tmp_path: Pa
 def test_both_strands_indels_and_ends(cli: Cli, tmp_path: Path, length: int) -> None:
     genome = random_genome(length, 20_000)
     reference = write_fasta(tmp_path / "r.fa", g=genome)
-    places = [0, 5000, 20_000 - length]
+    loci = [0, 5000, 20_000 - length]
     reads = []
-    for at in places:
+    for at in loci:
         text = genome[at : at + length]
         middle = length // 2
         for name, bases in (
@@ -142,12 +142,12 @@ def test_both_strands_indels_and_ends(cli: Cli, tmp_path: Path, length: int) -> 
         assert tags(record)["ed"] == ("0" if kind in ("exact", "reverse") else "1")
 
 
-def test_a_deletion_counts_in_full_beside_a_short_tandem_repeat(cli: Cli, tmp_path: Path) -> None:
-    """Seeds that the repeat shifts by its period, the limit, must not hide the diagonal behind the deletion."""
+def test_a_deletion_counts_in_full_next_to_a_short_tandem_repeat(cli: Cli, tmp_path: Path) -> None:
+    """Seeds that the repeat shifts by its period, the limit, must not hide the diagonal after the deletion."""
     genome = random_genome(109, 300) + (random_genome(110, 11) * 5)[:51] + random_genome(111, 300)
     read = genome[301:439] + genome[441:453]
-    for strand, letters in (("+", read), ("-", reverse_complement(read))):
-        reads = write_fastq(tmp_path / "r.fq", (strand, letters, "I" * 150))
+    for strand, mutated in (("+", read), ("-", reverse_complement(read))):
+        reads = write_fastq(tmp_path / "r.fq", (strand, mutated, "I" * 150))
         _, sam, _ = cli("map", write_fasta(tmp_path / "r.fa", g=genome), reads)
         (row,) = records(sam)
         assert (row[3], row[5], tags(row)["ed"]) == ("302", "138M2D12M", "2")
@@ -168,10 +168,10 @@ def test_n_matches_nothing(cli: Cli, tmp_path: Path) -> None:
 def test_error_rate_is_the_limit(cli: Cli, tmp_path: Path) -> None:
     genome = random_genome(9, 5000)
     reference = write_fasta(tmp_path / "r.fa", g=genome)
-    letters = list(genome[100:200])
+    mutated = list(genome[100:200])
     for i in (20, 45, 70):
-        letters[i] = "A" if letters[i] != "A" else "C"
-    reads = write_fastq(tmp_path / "r.fq", ("r", "".join(letters), "I" * 100))
+        mutated[i] = "A" if mutated[i] != "A" else "C"
+    reads = write_fastq(tmp_path / "r.fq", ("r", "".join(mutated), "I" * 100))
     assert [records(cli("map", "--end-to-end", "-e", e, reference, reads)[1])[0][1] for e in ("0.02", "0.03")] == [
         "4",
         "0",
@@ -184,19 +184,19 @@ def test_error_rate_is_rounded_down_as_in_verify(cli: Cli, tmp_path: Path) -> No
     reference = write_fasta(tmp_path / "r.fa", g=genome)
 
     def read(length: int, edits: int) -> str:
-        letters = list(genome[100 : 100 + length])
+        mutated = list(genome[100 : 100 + length])
         for i in range(edits):
             at = 8 + i * (length - 16) // edits
-            letters[at] = "ACGT"[("ACGT".index(letters[at]) + 1) % 4]
-        return "".join(letters)
+            mutated[at] = "ACGT"[("ACGT".index(mutated[at]) + 1) % 4]
+        return "".join(mutated)
 
-    for rate, length, most in (("0.05", 72, 3), ("0.07", 100, 7), ("0.29", 100, 29), ("0.01", 99, 0)):
-        reads = [(f"r{edits}", read(length, edits), "I" * length) for edits in (most, most + 1)]
+    for rate, length, maximum in (("0.05", 72, 3), ("0.07", 100, 7), ("0.29", 100, 29), ("0.01", 99, 0)):
+        reads = [(f"r{edits}", read(length, edits), "I" * length) for edits in (maximum, maximum + 1)]
         path = write_fastq(tmp_path / "r.fq", *reads)
         (tmp_path / "c.tsv").write_text("".join(f"{name}\tg\t90\t210\t+\n" for name, _, _ in reads))
         command = ("verify", reference, path, "-e", rate, "-c", tmp_path / "c.tsv", "--no-header", "--device", "cpu")
-        assert [line.split(b"\t")[0].decode() for line in cli(*command)[1].splitlines()] == [f"r{most}"]
-        if most < 10:  # more would not be found by seeds
+        assert [line.split(b"\t")[0].decode() for line in cli(*command)[1].splitlines()] == [f"r{maximum}"]
+        if maximum < 10:  # more would not be found by seeds
             _, sam, _ = cli("map", "--end-to-end", "-e", rate, "--sensitivity", "full", reference, path)
             assert [record[1] for record in records(sam)] == ["0", "4"]
 

@@ -53,11 +53,11 @@ def reads(contig: str) -> list[tuple[str, str, str]]:
     made = []
     for number in range(500):
         start = rng.randrange(len(contig) - 120)
-        letters = list(contig[start : start + 120])
+        bases = list(contig[start : start + 120])
         for _ in range(rng.randrange(4)):
-            at = rng.randrange(len(letters))
-            letters[at : at + 1] = rng.choice(["A", "C", "", "GT"])
-        text = "".join(letters)
+            at = rng.randrange(len(bases))
+            bases[at : at + 1] = rng.choice(["A", "C", "", "GT"])
+        text = "".join(bases)
         if number % 7 == 0:
             text = "".join(rng.choices("ACGT", k=30)) + text
         if number % 11 == 0:
@@ -79,10 +79,10 @@ def sam(reads: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFact
 
 def test_fields_with_mappys_names(mapper: gpualign.Mapper, contig: str) -> None:
     start = next(at for at in range(1000, 9000) if "N" not in contig[at - 20 : at + 150])
-    letters = contig[start : start + 150]
-    letters = letters[:50] + ("A" if letters[50] != "A" else "C") + letters[51:80] + letters[81:]
+    bases = contig[start : start + 150]
+    bases = bases[:50] + ("A" if bases[50] != "A" else "C") + bases[51:80] + bases[81:]
     others = contig[start - 20 : start].translate(str.maketrans("ACGT", "CATG"))
-    (hit,) = mapper.map(reverse_complement(others + letters))
+    (hit,) = mapper.map(reverse_complement(others + bases))
     assert (hit.ctg, hit.ctg_len, hit.r_st, hit.r_en) == (mapper.names[0], len(contig), start, start + 150)
     assert (hit.q_st, hit.q_en, hit.strand) == (0, 149, -1)
     assert (hit.mlen, hit.blen, hit.NM) == (148, 150, 2)
@@ -244,9 +244,9 @@ def test_quality_of_another_length(mapper: gpualign.Mapper) -> None:
 @pytest.mark.parametrize("preset", ["hifi", "ont"])
 def test_long_reads(contig: str, preset: str) -> None:
     rng = random.Random(3)
-    letters = [rng.choice("ACGT") if rng.random() < 0.02 else letter for letter in contig[500:6000]]
+    bases = [rng.choice("ACGT") if rng.random() < 0.02 else base for base in contig[500:6000]]
     mapper = gpualign.Mapper([contig], preset, threads=2)
-    read = reverse_complement("".join(letters))
+    read = reverse_complement("".join(bases))
     ((_, (hit,)),) = mapper.stream([("long", read, None)])
     (segment,) = mapper.segments([read])
     assert abs(hit.r_st - 500) < 20
@@ -293,7 +293,7 @@ def test_threads_share_a_mapper(mapper: gpualign.Mapper, reads: list[tuple[str, 
     assert found == [[[row[3] for row in rows] for rows in expected[i::4]] for i in range(4)]
 
 
-def places(mapper: gpualign.Mapper, texts: list[str]) -> list[list[tuple[str, int, int]]]:
+def loci(mapper: gpualign.Mapper, texts: list[str]) -> list[list[tuple[str, int, int]]]:
     return [[(hit.ctg, hit.position, hit.mapq) for hit in hits] for _, hits in mapper.stream(texts)]
 
 
@@ -301,8 +301,8 @@ def places(mapper: gpualign.Mapper, texts: list[str]) -> list[list[tuple[str, in
 def test_processes(mapper: gpualign.Mapper, contig: str, start: str) -> None:
     texts = [contig[at : at + 70] for at in range(0, 4000, 200)]
     with multiprocessing.get_context(start).Pool(2) as pool:
-        found = pool.starmap(places, [(mapper, texts[:10]), (mapper, texts[10:])])
-    assert [*found[0], *found[1]] == places(mapper, texts)
+        found = pool.starmap(loci, [(mapper, texts[:10]), (mapper, texts[10:])])
+    assert [*found[0], *found[1]] == loci(mapper, texts)
     for at, [(_, position, mapq)] in zip(range(0, 4000, 200), [*found[0], *found[1]], strict=True):
         assert position == at or not mapq  # the other genome has the same bases
 
@@ -339,7 +339,7 @@ def test_the_device_is_kept_and_closed(use: Callable[[FakeDriver], None], contig
         results = mapper.stream(texts)
         next(results)
         assert mapper._idle == []
-        second = mapper.map(texts)  # beside the stream, on a device of its own
+        second = mapper.map(texts)  # along with the stream, on a device of its own
         assert second.tolist() == expected
         results.close()  # type: ignore[attr-defined]
     assert mapper._idle == []

@@ -17,7 +17,7 @@ from tests.helpers.sequences import reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
 DUPLICATE = 0x400
-#: pairs by their template: 0 three times, 1 twice, the rest once; the second copy of 0 lies beside the first
+#: pairs by their template: 0 three times, 1 twice, the rest once; the second copy of 0 lies next to the first
 PLACES = [0, 1, 2, 0, 3, 0, 1, 4]
 COORDINATES = [
     "1:1000:1000",
@@ -50,8 +50,8 @@ def write_pairs(
         contig = genome.fetch(genome.references[0]).upper()
     paths = folder / "r_1.fq", folder / "r_2.fq"
     texts = ["", ""]
-    for pair, place in enumerate(PLACES):
-        begin = 200 + 300 * place
+    for pair, number in enumerate(PLACES):
+        begin = 200 + 300 * number
         mates = contig[begin : begin + 100], reverse_complement(contig[begin + 150 : begin + 250])
         name = name_of(pair, "" if barcodes is None else ":" + barcodes[pair])
         comment = "" if comments is None else f" {comments[pair]}"
@@ -161,10 +161,10 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(cli: Cli, tmp_path: Pa
         (["--mark-duplicates", "--barcode-tag", "R"], "a tag has a letter and a letter or digit"),
         (["--mark-duplicates", "--barcode-tag", "RX", "--barcode-name"], "not in both"),
         (["--mark-duplicates", "--write-index", "-o", "x.bam"], "add --sort"),
-        (["--coverage", "x.bg"], "coverage wants the order of coordinates (add --sort)"),
-        (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are to be x.bg"),
-        (["--sort", "--coverage", "x", "--json", "x.mosdepth.summary.txt"], "two outputs are to be x.mosdepth"),
-        (["--mark-duplicates", "-o", "x.bam", "--duplicate-metrics", "x.bam"], "two outputs are to be x.bam"),
+        (["--coverage", "x.bg"], "coverage needs records in the order of coordinates (add --sort)"),
+        (["--sort", "--coverage", "x.bg", "-o", "x.bg"], "two outputs are named x.bg"),
+        (["--sort", "--coverage", "x", "--json", "x.mosdepth.summary.txt"], "two outputs are named x.mosdepth"),
+        (["--mark-duplicates", "-o", "x.bam", "--duplicate-metrics", "x.bam"], "two outputs are named x.bam"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -190,8 +190,8 @@ def test_coverage_leaves_duplicates_out(cli: Cli, tmp_path: Path, pairs: tuple[P
     assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0
     rows = [line.split("\t") for line in depths.read_text().splitlines()]
     assert sum((int(end) - int(begin)) * int(depth) for _, begin, end, depth in rows) == 1000
-    places = [begin for place in range(5) for begin in (200 + 300 * place, 350 + 300 * place)]
-    assert [(int(begin), int(end)) for _, begin, end, depth in rows if depth == "1"] == [(p, p + 100) for p in places]
+    loci = [begin for number in range(5) for begin in (200 + 300 * number, 350 + 300 * number)]
+    assert [(int(begin), int(end)) for _, begin, end, depth in rows if depth == "1"] == [(p, p + 100) for p in loci]
     assert json.loads(report.read_text())["coverage"]["bases"] == 1000
     options[3] = tmp_path / "all"
     assert cli("map", GENOMES, *pairs, "-I", "250", *options)[0] == 0

@@ -65,23 +65,23 @@ def refused(cli: Cli, folder: Path, *arguments: object) -> str:
 
 @pytest.mark.parametrize("form", ["sam", "bam", "cram"])
 def test_sorted_by_coordinate(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row], form: str) -> None:
-    unaligned, by_place = write(tmp_path / "u.bam", rows), tmp_path / f"c.{form}"
-    assert cli("map", "--sort", "-o", by_place, reference, unaligned)[0] == 0
-    error = refused(cli, tmp_path, reference, by_place)
+    unaligned, by_position = write(tmp_path / "u.bam", rows), tmp_path / f"c.{form}"
+    assert cli("map", "--sort", "-o", by_position, reference, unaligned)[0] == 0
+    error = refused(cli, tmp_path, reference, by_position)
     assert "mates are not adjacent: 'p" in error
     assert "sort by name or run samtools collate" in error
     assert "c." + form in error
-    assert refused(cli, tmp_path, "-p", "--batch-size", "500", reference, by_place) == error
+    assert refused(cli, tmp_path, "-p", "--batch-size", "500", reference, by_position) == error
     with pytest.raises(gpualign.InputError, match="mates are not adjacent"):
-        gpualign.Mapper(reference).map(by_place)
+        gpualign.Mapper(reference).map(by_position)
 
 
 def test_collated_again_they_are_the_pairs_they_were(
     cli: Cli, tmp_path: Path, reference: Path, rows: list[Row]
 ) -> None:
-    by_place, grouped = tmp_path / "c.bam", tmp_path / "n.bam"
-    assert cli("map", "--sort", "-o", by_place, reference, write(tmp_path / "u.bam", rows))[0] == 0
-    pysam.samtools.sort("-n", "-o", str(grouped), str(by_place))
+    by_position, grouped = tmp_path / "c.bam", tmp_path / "n.bam"
+    assert cli("map", "--sort", "-o", by_position, reference, write(tmp_path / "u.bam", rows))[0] == 0
+    pysam.samtools.sort("-n", "-o", str(grouped), str(by_position))
     expected = records(cli("map", reference, tmp_path / "u.bam")[1])
     found = records(cli("map", reference, grouped)[1])
     assert sorted(row[:9] for row in found) == sorted(row[:9] for row in expected)
@@ -105,7 +105,7 @@ def test_one_end_twice(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row
     assert "mates are not adjacent: 'p0'" in refused(cli, tmp_path, reference, bam)
 
 
-def test_pairs_behind_single_reads(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row], genome: str) -> None:
+def test_pairs_after_single_reads(cli: Cli, tmp_path: Path, reference: Path, rows: list[Row], genome: str) -> None:
     bam = write(tmp_path / "u.bam", [("s", UNMAPPED, genome[:100]), *rows])
     assert "'p0' is one of a pair, and the first read is not (give -p)" in refused(cli, tmp_path, reference, bam)
     found = records(cli("map", "-p", reference, bam)[1])

@@ -19,7 +19,7 @@ from tests.helpers.sam import records, tags, without_program
 from tests.helpers.sequences import mutate, random_genome, reverse_complement
 
 Cli = Callable[..., tuple[int, bytes, str]]
-#: of bwa 0.7.18's getopt: letters that take a value are followed by a colon
+#: of bwa 0.7.18's getopt: options that take a value are followed by a colon
 GETOPT = "51qpaMCSPVYjuk:c:v:s:r:t:R:A:B:O:E:U:w:L:d:T:Q:D:m:I:N:o:f:W:x:G:h:y:K:X:H:F:z:"
 #: that bwa itself has no use for: one thread for input, and an option of its developers
 INTERNAL = "1F"
@@ -186,8 +186,8 @@ def test_header_lines(cli: Cli, ref: Path, reads: list[Path], tmp_path: Path) ->
 
 def test_match_scales_the_others(cli: Cli, ref: Path, reads: list[Path]) -> None:
     plain, doubled = (records(cli("mem", *words, ref, *reads)[1]) for words in ((), ("-A", "2")))
-    places = [[record[:4] + record[5:9] for record in found] for found in (plain, doubled)]
-    assert places[0] == places[1]
+    loci = [[record[:4] + record[5:9] for record in found] for found in (plain, doubled)]
+    assert loci[0] == loci[1]
     assert [2 * int(tags(r)["AS"]) for r in plain] == [int(tags(r)["AS"]) for r in doubled]
 
 
@@ -242,7 +242,7 @@ class TestReference:
         ref.rename(ref.parent / "other.fa")
         (ref.parent / "ref.fa.pac").write_bytes(b"x")
         code, _, error = cli("mem", ref, reads[0])
-        assert (code, "put the FASTA file beside it" in error) == (3, True)
+        assert (code, "put the FASTA file next to it" in error) == (3, True)
         code, _, error = cli("mem", ref.parent / "nothing.fa", reads[0])
         assert (code, "No such file" in error) == (3, True)
 
@@ -260,7 +260,7 @@ class TestReference:
         monkeypatch.setattr("gpualign.map.bwa_reference.os.open", refusing)
         code, out, error = cli("mem", ref, reads[0])
         assert code == 0, error
-        assert "no index can be kept beside" in error
+        assert "no index kept next to" in error
         assert "Permission denied" in error
         assert len(records(out)) == 300
         assert not (ref.parent / "ref.fa.gpi").exists()

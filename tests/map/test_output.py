@@ -73,7 +73,7 @@ def sam(cli: Cli, tmp_path: Path, some_reads: Path) -> Path:
 
 
 def by_coordinate(path: Path) -> list[str]:
-    """Records in order of reference, position and strand; those without a place at the end; else as they were."""
+    """Records in order of reference, position and strand; those without a position at the end; else as they were."""
     order = {name: i for i, name in enumerate(pysam.AlignmentFile(str(path)).references)}
 
     def key(line: str) -> tuple[int, int, int]:
@@ -198,9 +198,9 @@ def test_no_records_give_a_header(cli: Cli, tmp_path: Path, options: list[str]) 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--write-index", "-o", "x.bam"], "an index wants the order of coordinates (add --sort)"),
+        (["--write-index", "-o", "x.bam"], "an index needs records in the order of coordinates (add --sort)"),
         (["--write-index", "--sort", "-o", "x.sam"], "only BAM and CRAM have an index"),
-        (["--write-index", "--sort", "--bam"], "an index wants an output file (give -o)"),
+        (["--write-index", "--sort", "--bam"], "an index needs an output file (give -o)"),
         (["--bam", "--output-format", "cram"], "only one form of output can be written, not bam and cram"),
         (["--output-format", "vcf"], "'vcf' is not one of"),
         (["--sort", "--sort-memory", "10K"], "memory for sorting must be at least 1M"),
@@ -243,9 +243,9 @@ def test_a_failed_command_says_why(tmp_path: Path) -> None:
 
 def test_an_output_that_fails_ends_the_command(tmp_path: Path) -> None:
     def fail(stream: IO[bytes]) -> None:
-        raise GpualignError("no room")
+        raise GpualignError("no space")
 
-    with pytest.raises(GpualignError, match="no room"):
+    with pytest.raises(GpualignError, match="no space"):
         feed(["view", "-h", "-"], fail, tmp_path)
 
 

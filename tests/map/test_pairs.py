@@ -72,7 +72,7 @@ def test_golden_pair(cli: Cli, tmp_path: Path, genome: str) -> None:
     ]
 
 
-def test_an_end_with_too_many_errors_is_found_beside_its_mate(cli: Cli, tmp_path: Path, genome: str) -> None:
+def test_an_end_with_too_many_errors_is_found_next_to_its_mate(cli: Cli, tmp_path: Path, genome: str) -> None:
     """With a substitution every eight bases it has no seed, and more edits than --end-to-end allows."""
     first, (name, bases, quality) = pair(genome, 2000, 300, "t")
     poor = "".join("CGTA"["ACGT".index(base)] if i % 8 == 4 else base for i, base in enumerate(bases))

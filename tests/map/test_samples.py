@@ -186,7 +186,7 @@ def test_outputs_that_are_inputs(cli: Cli, samples: Samples) -> None:
     assert (code, "is also an input" in error) == (2, True)
     sheet = samples.sheet(f"a,{f}/a_1.fq,", f"b,{f}/b_1.fq,{f}/a.bam", header="sample,fastq_1,output")
     code, _, error = cli("map", samples.reference, "--samples", sheet, "-o", f)
-    assert (code, "two outputs are to be" in error) == (2, True)
+    assert (code, "two outputs are named" in error) == (2, True)
 
 
 def test_bam_keeps_its_read_groups(cli: Cli, samples: Samples) -> None:

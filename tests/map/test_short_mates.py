@@ -1,4 +1,4 @@
-"""Mates that are so short that they fit somewhere by chance: what a place says against the places there are."""
+"""Mates that are so short that they fit somewhere by chance: what a locus says against the loci there are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from gpualign.index.minimizers import IndexParams, build_index
-from gpualign.map.device.kernel import map_on_one_lane
+from gpualign.map.device.kernel import map_scalar
 from gpualign.map.params import MapParams
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
@@ -30,7 +30,7 @@ def genome() -> str:
 
 
 def mapped(cli: Cli, folder: Path, genome: str, *mates: str, options: tuple[object, ...] = ()) -> list[list[str]]:
-    """Records of the mates, each beside the 100 bases from 1,000 on."""
+    """Records of the mates, each paired with the 100 bases from 1,000 on."""
     first = write_fastq(folder / "1.fq", *((f"p{i}", genome[1000:1100], "I" * 100) for i in range(len(mates))))
     second = write_fastq(folder / "2.fq", *((f"p{i}", mate, "I" * len(mate)) for i, mate in enumerate(mates)))
     reference = write_fasta(folder / "r.fa", g=genome)
@@ -41,13 +41,13 @@ def mapped(cli: Cli, folder: Path, genome: str, *mates: str, options: tuple[obje
     return rows[1::2]
 
 
-def beside(genome: str, length: int) -> str:
+def nearby(genome: str, length: int) -> str:
     """The mate of so many bases at the end of the fragment of 300."""
     return reverse_complement(genome[1300 - length : 1300])
 
 
-def test_mates_of_one_to_nine_bases_have_no_place(cli: Cli, tmp_path: Path, genome: str) -> None:
-    mates = [beside(genome, length) for length in range(10)] + ["N" * length for length in range(1, 10)]
+def test_mates_of_one_to_nine_bases_have_no_locus(cli: Cli, tmp_path: Path, genome: str) -> None:
+    mates = [nearby(genome, length) for length in range(10)] + ["N" * length for length in range(1, 10)]
     for row in mapped(cli, tmp_path, genome, *mates):
         assert (row[1], row[2], row[3], row[4], row[5]) == ("133", "g", "1001", "0", "*")
 
@@ -65,9 +65,9 @@ def test_a_mate_of_no_base_that_is_known_can_be_sorted_and_indexed(cli: Cli, tmp
 
 
 @pytest.mark.parametrize("options", [("-e", "0.99"), ("-e", "0.99", "--end-to-end"), ("-A", "100")])
-def test_no_place_without_a_base(cli: Cli, tmp_path: Path, genome: str, options: tuple[str, ...]) -> None:
+def test_no_locus_without_a_base(cli: Cli, tmp_path: Path, genome: str, options: tuple[str, ...]) -> None:
     """However many edits are allowed, and whatever a base scores."""
-    for row in mapped(cli, tmp_path, genome, "N" * 40, "N" * 31, "N", beside(genome, 1), options=options):
+    for row in mapped(cli, tmp_path, genome, "N" * 40, "N" * 31, "N", nearby(genome, 1), options=options):
         assert (row[1], row[3], row[5]) == ("133", "1001", "*")
 
 
@@ -75,14 +75,14 @@ def test_no_place_without_a_base(cli: Cli, tmp_path: Path, genome: str, options:
 def test_the_quality_of_a_short_mate_is_what_it_says(
     cli: Cli, tmp_path: Path, genome: str, length: int, limit: int
 ) -> None:
-    """Two bits a base, less what it takes to name a place in four windows of the longest insert, in units of 3.01."""
-    (row,) = mapped(cli, tmp_path, genome, beside(genome, length), options=("-k", 15))
+    """Two bits a base, less what it takes to name a base in four windows of the longest insert, in units of 3.01."""
+    (row,) = mapped(cli, tmp_path, genome, nearby(genome, length), options=("-k", 15))
     bits = 2 * length - math.log2(4 * (LONGEST_INSERT + 2 * limit))
     assert (int(row[3]), int(row[4])) == (1301 - length, int(3.0103 * bits))
 
 
 def test_a_short_mate_with_an_edit_says_less(cli: Cli, tmp_path: Path, genome: str) -> None:
-    mate = beside(genome, 16)
+    mate = nearby(genome, 16)
     edited = mate[:8] + "ACGT"["TGCA".index(mate[8])] + mate[9:]
     tail = random_genome(5, 400)  # where no seed is
     plain, worse = mapped(cli, tmp_path, genome[:1400] + tail, mate, edited, options=("-k", 19, "-w", 8))
@@ -94,7 +94,7 @@ def test_a_short_mate_with_an_edit_says_less(cli: Cli, tmp_path: Path, genome: s
 @pytest.mark.parametrize("at", [1210, 1240, 1350])
 def test_a_short_mate_that_is_twice_in_its_window_is_ambiguous(cli: Cli, tmp_path: Path, genome: str, at: int) -> None:
     """Whichever copy comes first, and however little the insert sizes tell."""
-    mate = beside(genome, 14)
+    mate = nearby(genome, 14)
     text = genome[:at] + genome[1286:1300] + genome[at + 14 :]
     (row,) = mapped(cli, tmp_path, text, mate)
     assert int(row[4]) <= 6, row
@@ -103,7 +103,7 @@ def test_a_short_mate_that_is_twice_in_its_window_is_ambiguous(cli: Cli, tmp_pat
 
 
 def test_a_repeat_is_not_told_from_its_copy_by_a_few_bases(cli: Cli, tmp_path: Path) -> None:
-    """The first end lies in one of two copies; the mate fits beside one of them, as one of ten bases does by chance."""
+    """The first end lies in one of two copies; the mate fits near one of them, as one of ten bases does by chance."""
     repeat, mate = random_genome(71, 300), "ACGATTGCAC"
     text = random_genome(72, 2000) + repeat + random_genome(73, 3000) + repeat + random_genome(74, 2000)
     text = text[:5500] + mate + text[5510:]
@@ -122,13 +122,13 @@ def test_a_read_that_says_little_more_than_where_it_is(cli: Cli, tmp_path: Path,
     assert [int(row[4]) for row in rows] == [int(3.0103 * (22 - names)), int(3.0103 * (24 - names)), 60]
 
 
-@pytest.mark.parametrize("letters", ["ACGT", "AAATTTACGT"], ids=["even", "three quarters A and T"])
-def test_short_mates_that_are_wrong_say_so(cli: Cli, tmp_path: Path, letters: str) -> None:
+@pytest.mark.parametrize("alphabet", ["ACGT", "AAATTTACGT"], ids=["even", "three quarters A and T"])
+def test_short_mates_that_are_wrong_say_so(cli: Cli, tmp_path: Path, alphabet: str) -> None:
     """Mates of 1 to 31 bases with 1 % errors, on a genome where a tenth is of low complexity."""
     rng = random.Random(17)
     text = ""
     while len(text) < 200_000:
-        text += "".join(rng.choices(letters, k=rng.randrange(900)))
+        text += "".join(rng.choices(alphabet, k=rng.randrange(900)))
         text += "".join(rng.choices("ACGT", k=rng.randint(1, 4))) * rng.randrange(20)
     sides: list[list[tuple[str, str, str]]] = [[], []]
     for i in range(4000):
@@ -140,10 +140,10 @@ def test_short_mates_that_are_wrong_say_so(cli: Cli, tmp_path: Path, letters: st
     files = [write_fastq(tmp_path / f"{i}.fq", *side) for i, side in enumerate(sides)]
     rows = records(cli("map", "-I", "300,30", write_fasta(tmp_path / "r.fa", g=text), *files)[1])
     far = [(int(row[4]), abs(int(row[3]) - int(row[0].split(".")[1])) > 5) for row in rows[1::2] if row[5] != "*"]
-    for least, kept in ((1, 2500), (20, 1800)):
-        wrong = [is_far for quality, is_far in far if quality >= least]
+    for minimum, kept in ((1, 2500), (20, 1800)):
+        wrong = [is_far for quality, is_far in far if quality >= minimum]
         assert len(wrong) > kept
-        assert sum(wrong) <= len(wrong) * 10 ** (-least / 10) / 5
+        assert sum(wrong) <= len(wrong) * 10 ** (-minimum / 10) / 5
 
 
 @pytest.mark.parametrize("library", PAIRS)
@@ -160,7 +160,7 @@ def test_the_device_gives_the_same(library: str) -> None:
         reads += ends if rng.random() < 0.5 else reversed(ends)
     batch = batch_of(reads, np.array([1, 2] * 300, np.uint8))
     for params in (MapParams(), MapParams.of_preset(end_to_end=True)):
-        found = map_on_one_lane(index, batch, params, PAIRS[library])
+        found = map_scalar(index, batch, params, PAIRS[library])
         assert_same(found, index, batch, params, PAIRS[library])
         # pairs with a mate that is looked for with a base changed, or clipped
         assert np.count_nonzero(found.left) <= 0.2 * len(batch)

@@ -9,7 +9,7 @@ import pytest
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import map_on_one_lane
+from gpualign.map.device.kernel import map_scalar
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement
@@ -23,24 +23,24 @@ def index() -> MinimizerIndex:
 
 
 def with_changes(text: str, changes: dict[int, str]) -> str:
-    return "".join(changes.get(i, letter) for i, letter in enumerate(text))
+    return "".join(changes.get(i, base) for i, base in enumerate(text))
 
 
 def reads_with(
     length: int, count: int, mismatches: int, unknown: int = 0, seed: int = 1
 ) -> tuple[list[bytes], list[int]]:
     rng = random.Random(seed)
-    reads, places = [], []
+    reads, loci = [], []
     for _ in range(count):
         at = rng.randrange(len(GENOME) - length)
         text = GENOME[at : at + length]
         changed = rng.sample(range(length), mismatches + unknown)
-        letters = {i: rng.choice("ACGT".replace(text[i], "")) for i in changed[:mismatches]}
-        letters |= dict.fromkeys(changed[mismatches:], "N")
-        read = with_changes(text, letters)
+        bases = {i: rng.choice("ACGT".replace(text[i], "")) for i in changed[:mismatches]}
+        bases |= dict.fromkeys(changed[mismatches:], "N")
+        read = with_changes(text, bases)
         reads.append((read if rng.random() < 0.5 else reverse_complement(read)).encode())
-        places.append(at)
-    return reads, places
+        loci.append(at)
+    return reads, loci
 
 
 @pytest.mark.parametrize("length", [26, 30, 36, 40])
@@ -48,7 +48,7 @@ def test_one_mismatch_anywhere(index: MinimizerIndex, length: int) -> None:
     """With it undone a window of k-mers is left, which has a seed."""
     start = 12_345
     text = GENOME[start : start + length]
-    reads = [with_changes(text, {i: letter}).encode() for i in range(length) for letter in "ACGT".replace(text[i], "")]
+    reads = [with_changes(text, {i: base}).encode() for i in range(length) for base in "ACGT".replace(text[i], "")]
     found = map_batch(index, batch_of(reads), MapParams())
     assert found.position.tolist() == [start] * len(reads)
     assert found.distance.tolist() == [1] * len(reads)
@@ -56,17 +56,17 @@ def test_one_mismatch_anywhere(index: MinimizerIndex, length: int) -> None:
 
 @pytest.mark.parametrize(("length", "mismatches", "share"), [(50, 2, 0.99), (60, 3, 0.97), (75, 3, 0.98)])
 def test_more_mismatches(index: MinimizerIndex, length: int, mismatches: int, share: float) -> None:
-    reads, places = reads_with(length, 400, mismatches)
+    reads, loci = reads_with(length, 400, mismatches)
     found = map_batch(index, batch_of(reads), MapParams())
-    assert np.mean(found.position == np.array(places)) >= share
+    assert np.mean(found.position == np.array(loci)) >= share
 
 
 @pytest.mark.parametrize(("unknown", "share"), [(4, 0.95), (8, 0.85)])
 def test_unknown_bases_are_no_edits(index: MinimizerIndex, unknown: int, share: float) -> None:
     """Of a read of 100 bases whose limit is 8 edits: two mismatches and as many N."""
-    reads, places = reads_with(100, 300, 2, unknown)
+    reads, loci = reads_with(100, 300, 2, unknown)
     found = map_batch(index, batch_of(reads), MapParams(end_to_end=True))
-    assert np.mean(found.position == np.array(places)) >= share
+    assert np.mean(found.position == np.array(loci)) >= share
     mapped = found.flag & 4 == 0
     assert (found.distance[mapped] == 2 + unknown).mean() >= 0.95  # an end with N may be clipped
 
@@ -97,6 +97,6 @@ def test_one_lane_of_the_device_finds_the_same(index: MinimizerIndex, end_to_end
         for read in reads_with(*kind)[0]
     ]
     batch, params = batch_of(reads), MapParams(end_to_end=end_to_end)
-    found = map_on_one_lane(index, batch, params)
+    found = map_scalar(index, batch, params)
     assert_same(found, index, batch, params, None)
     assert not found.left[-40:].any()  # what has no edits needs none of this

@@ -1,4 +1,4 @@
-"""Short reads that go on to chaining: what sends them there and what comes of it, by hand and beside Smith-Waterman."""
+"""Short reads that go on to chaining: what sends them there and what comes of it; by hand, and by Smith-Waterman."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def mapped(cli: Cli, folder: Path, genome: str, reads: list[str], *options: str)
 
 
 def changed(text: str, *positions: int) -> str:
-    letters = list(text)
+    bases = list(text)
     for at in positions:
-        letters[at] = "CGTA"["ACGT".index(letters[at])]
-    return "".join(letters)
+        bases[at] = "CGTA"["ACGT".index(bases[at])]
+    return "".join(bases)
 
 
 def test_a_long_gap_is_preferred_to_the_edits_of_another_copy(cli: Cli, tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_long_gap_is_preferred_to_the_edits_of_another_copy(cli: Cli, tmp_path
 def test_a_gap_has_to_earn_more_than_clipping_its_side(cli: Cli, tmp_path: Path, side: int, cigar: str) -> None:
     """A gap of 20 costs 26, and an end that is not clipped is worth 5."""
     genome = random_genome(7, 3000)
-    before, behind = genome[1000 : 1000 + side], genome[1000 + side : 1130]
-    inserted = next(base for base in "ACGT" if base not in (before[-1], behind[0])) * 20
-    read = before + inserted + behind
+    before, after = genome[1000 : 1000 + side], genome[1000 + side : 1130]
+    inserted = next(base for base in "ACGT" if base not in (before[-1], after[0])) * 20
+    read = before + inserted + after
     (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5")
     assert row[5] == cigar
 
@@ -102,19 +102,19 @@ def test_a_copy_beyond_the_limit_may_be_better_clipped(
     cli: Cli, tmp_path: Path, edits: int, expected: tuple[str, str, str]
 ) -> None:
     """The copy lacks the read's last nine bases, which is beyond the limit of five edits; clipped it scores 141. Both
-    places have the seeds of the first 141 bases. With three edits in the last eight bases the place is clipped itself.
+    loci have the seeds of the first 141 bases. With three edits in the last eight bases the locus is clipped itself.
     """
     read = random_genome(31, 150)
-    place = changed(read, *range(142, 142 + 3 * edits, 3))
+    locus = changed(read, *range(142, 142 + 3 * edits, 3))
     copy = changed(read, *range(141, 150))
-    genome = random_genome(32, 1000) + place + random_genome(33, 1000) + copy + random_genome(34, 1000)
+    genome = random_genome(32, 1000) + locus + random_genome(33, 1000) + copy + random_genome(34, 1000)
     (row,) = mapped(cli, tmp_path, genome, [read], "-k", "15", "-w", "5", "--error-rate", "0.03")
     assert (row[3], row[5], tags(row)["AS"]) == expected
 
 
-@pytest.mark.parametrize(("shared", "least", "most"), [(98, 0, 0), (97, 1, 5), (94, 10, 30)])
-def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, least: int, most: int) -> None:
-    """Of 100 bases that a read has in common with one place, another place has the first 98, 97 or 94."""
+@pytest.mark.parametrize(("shared", "minimum", "maximum"), [(98, 0, 0), (97, 1, 5), (94, 10, 30)])
+def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, minimum: int, maximum: int) -> None:
+    """Of 100 bases that a read has in common with one locus, another locus has the first 98, 97 or 94."""
     start, rest = random_genome(21, 100), random_genome(22, 50)
     copy = start[:shared] + changed(start, *range(shared, 100))[shared:]
     genome = (
@@ -123,18 +123,20 @@ def test_a_lead_of_half_an_edit_is_none(cli: Cli, tmp_path: Path, shared: int, l
     read = start + "".join("TGAC"["ACGT".index(base)] for base in changed(rest, 0))
     (row,) = mapped(cli, tmp_path, genome, [read])
     assert (row[3], row[5]) == ("2101", "100M50S")
-    assert least <= int(row[4]) <= most
+    assert minimum <= int(row[4]) <= maximum
 
 
-@pytest.mark.parametrize(("aligned", "most"), [(74, 10), (76, 60)])
-def test_reads_of_which_little_is_explained_are_not_trusted(cli: Cli, tmp_path: Path, aligned: int, most: int) -> None:
+@pytest.mark.parametrize(("aligned", "maximum"), [(74, 10), (76, 60)])
+def test_reads_of_which_little_is_explained_are_not_trusted(
+    cli: Cli, tmp_path: Path, aligned: int, maximum: int
+) -> None:
     """Three tenths of 250 bases are 75."""
     genome = random_genome(31, 3000)
     other = random_genome(32, 250 - aligned)
     (row,) = mapped(
         cli, tmp_path, genome, [genome[1000 : 1000 + aligned] + changed(genome[1000 + aligned], 0) + other[1:]]
     )
-    assert (row[3], row[5], row[4]) == ("1001", f"{aligned}M{250 - aligned}S", str(most))
+    assert (row[3], row[5], row[4]) == ("1001", f"{aligned}M{250 - aligned}S", str(maximum))
 
 
 def kmers(text: str, positions: list[int], k: int) -> set[str]:

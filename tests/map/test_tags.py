@@ -19,17 +19,17 @@ Cli = Callable[..., tuple[int, bytes, str]]
 
 
 def edited(rng: random.Random, text: str, edits: int) -> str:
-    letters = list(text)
+    bases = list(text)
     for _ in range(edits):
-        at = rng.randrange(1, len(letters) - 1)
+        at = rng.randrange(1, len(bases) - 1)
         kind = rng.randrange(3)
         if kind == 0:
-            letters[at] = {"A": "C", "C": "G", "G": "T", "T": "A"}.get(letters[at], "A")
+            bases[at] = {"A": "C", "C": "G", "G": "T", "T": "A"}.get(bases[at], "A")
         elif kind == 1:
-            letters[at] += rng.choice("ACGT")
+            bases[at] += rng.choice("ACGT")
         else:
-            letters[at] = ""
-    return "".join(letters)
+            bases[at] = ""
+    return "".join(bases)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +77,10 @@ def hit(record: list[str], scored: bool) -> str:
     return ",".join([*fields, *([tags(record)["AS"], record[4]] if scored else [])]) + ";"
 
 
-@pytest.mark.parametrize("most", [1, 3, 5])
-def test_xa_is_what_secondary_records_say(cli: Cli, files: tuple[Path, Path], most: int) -> None:
-    expected = by_read(cli("map", *files, "-N", most + 1)[1])
-    with_xa = by_read(cli("map", *files, "--xa", most, "--tags", "XS,HN")[1])
+@pytest.mark.parametrize("maximum", [1, 3, 5])
+def test_xa_is_what_secondary_records_say(cli: Cli, files: tuple[Path, Path], maximum: int) -> None:
+    expected = by_read(cli("map", *files, "-N", maximum + 1)[1])
+    with_xa = by_read(cli("map", *files, "--xa", maximum, "--tags", "XS,HN")[1])
     assert list(with_xa) == list(expected)
     numbers = set()
     for name, (primary, *others) in expected.items():
@@ -93,10 +93,10 @@ def test_xa_is_what_secondary_records_say(cli: Cli, files: tuple[Path, Path], mo
         near = [r for r in secondary if int(tags(r)["AS"]) >= 0.8 * int(tags(primary)["AS"])]
         assert found["HN"] == str(1 + len(near))
         assert found["XS"] == str(max([int(tags(record)["AS"]) for record in secondary], default=0))
-        assert found.get("XA", "") == ("".join(hit(r, False) for r in near) if len(near) <= most else "")
+        assert found.get("XA", "") == ("".join(hit(r, False) for r in near) if len(near) <= maximum else "")
         numbers.add(len(near))
         assert with_xa[name][0][:11] == primary[:11]
-    assert numbers >= {0, 1, most + 1}
+    assert numbers >= {0, 1, maximum + 1}
 
 
 def test_tags_alone_write_no_more_records(cli: Cli, files: tuple[Path, Path]) -> None:
@@ -107,7 +107,7 @@ def test_tags_alone_write_no_more_records(cli: Cli, files: tuple[Path, Path]) ->
 
 
 def spelt(cs: str, query: str) -> tuple[str, str]:
-    """The reference's and the read's letters that cs speaks of, the same ones from ``query``."""
+    """The reference's and the read's bases that cs speaks of, the same ones from ``query``."""
     reference = read = ""
     for kind, text in re.findall(r"([:=*+-])([0-9]+|[A-Za-z]+)", cs):
         at = len(read)

@@ -37,8 +37,8 @@ def genome() -> str:
 
 
 def read(genome: str, end: End) -> str:
-    begin, behind, strand = end
-    return genome[begin:behind] if strand == "+" else reverse_complement(genome[begin:behind])
+    begin, after, strand = end
+    return genome[begin:after] if strand == "+" else reverse_complement(genome[begin:after])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -56,7 +56,7 @@ def test_shapes(cli: Cli, tmp_path: Path, genome: str, shape: str, turned: bool)
 
 
 def test_as_samtools_fixmate(cli: Cli, tmp_path: Path, genome: str) -> None:
-    """Random ends, with gaps and clipped ones among them, two contigs and ends without a place."""
+    """Random ends, with gaps and clipped ones among them, two contigs and ends without a position."""
     rng = random.Random(3)
     contigs = {"g": genome, "h": random_genome(82, 5000)}
     ends: list[list[tuple[str, str, str]]] = [[], []]

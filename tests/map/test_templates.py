@@ -1,4 +1,4 @@
-"""The device's mapper, on one lane of the CPU and on a GPU, against the CPU's: two programs, the same records."""
+"""The device's mapper, in scalar CPU code and on a GPU, against the CPU's: two programs, the same records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.kernel import Workspace, map_on_one_lane, runs_on_gpu
+from gpualign.map.device.kernel import Workspace, map_scalar, runs_on_gpu
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
-from tests.helpers.map_cases import LETTERS, PAIRS, assert_same, repetitive_reference
+from tests.helpers.map_cases import BASES, PAIRS, assert_same, repetitive_reference
 from tests.helpers.paths import GENOMES, READS
 from tests.helpers.sequences import batch_of, reverse_complement
 
@@ -34,19 +34,17 @@ def read_from(
     start = int(rng.integers(0, max(1, len(text) - length)))
     read = text[start : start + length].copy()
     changed = rng.random(len(read)) < rate
-    read[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
-    letters = bytes(read)
-    if rng.random() < 0.3 and len(letters) > 40:
-        at = int(rng.integers(5, len(letters) - 5))
+    read[changed] = BASES[rng.integers(0, 4, int(changed.sum()))]
+    mutated = bytes(read)
+    if rng.random() < 0.3 and len(mutated) > 40:
+        at = int(rng.integers(5, len(mutated) - 5))
         gap = int(rng.integers(1, 5))
-        letters = (
-            letters[:at]
-            + (bytes(LETTERS[rng.integers(0, 4, gap)]) if rng.random() < 0.5 else b"")
-            + letters[at + gap :]
+        mutated = (
+            mutated[:at] + (bytes(BASES[rng.integers(0, 4, gap)]) if rng.random() < 0.5 else b"") + mutated[at + gap :]
         )
-    if rng.random() < 0.05 and letters:
-        letters = b"N" + letters[1:]
-    return (reverse_complement(letters) if rng.random() < 0.5 else letters), contig, start
+    if rng.random() < 0.05 and mutated:
+        mutated = b"N" + mutated[1:]
+    return (reverse_complement(mutated) if rng.random() < 0.5 else mutated), contig, start
 
 
 def make_reads(contigs: list[NDArray[np.uint8]], seed: int, count: int, longest: int) -> SequenceBatch:
@@ -55,7 +53,7 @@ def make_reads(contigs: list[NDArray[np.uint8]], seed: int, count: int, longest:
         read_from(contigs, rng, int(rng.integers(20, longest)), float(rng.choice([0, 0.01, 0.05])))[0]
         for _ in range(count)
     ]
-    reads += [b"", b"A", b"ACGT", b"N" * 60, bytes(LETTERS[rng.integers(0, 4, 120)])]
+    reads += [b"", b"A", b"ACGT", b"N" * 60, bytes(BASES[rng.integers(0, 4, 120)])]
     chimera = bytes(contigs[0][100:160]) + bytes(contigs[4][500:560])
     return batch_of([*reads, chimera, *[bytes(contigs[1][2000 + i : 2120 + i]) for i in range(20)]])
 
@@ -72,10 +70,10 @@ def make_pairs(contigs: list[NDArray[np.uint8]], seed: int, count: int) -> Seque
         kind = rng.random()
         if kind < 0.1:
             spoilt = np.frombuffer(ends[1], np.uint8).copy()
-            spoilt[::17] = LETTERS[rng.integers(0, 4, len(spoilt[::17]))]
+            spoilt[::17] = BASES[rng.integers(0, 4, len(spoilt[::17]))]
             ends[1] = bytes(spoilt)
         elif kind < 0.15:
-            ends[1] = bytes(LETTERS[rng.integers(0, 4, 100)])
+            ends[1] = bytes(BASES[rng.integers(0, 4, 100)])
         elif kind < 0.2:
             ends[1] = read_from(contigs, rng, 100, 0.01)[0]
         if kind > 0.95:
@@ -110,7 +108,7 @@ CASES = {
 def test_one_lane_reads(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, longest: int) -> None:
     index, contigs = world
     batch = make_reads(contigs, 7, 300, longest)
-    found = map_on_one_lane(index, batch, CASES[case])
+    found = map_scalar(index, batch, CASES[case])
     assert_same(found, index, batch, CASES[case], None)
     assert np.count_nonzero(found.left) < len(batch) / 3
 
@@ -126,14 +124,14 @@ def edited_at_an_end(contigs: list[NDArray[np.uint8]], seed: int, count: int) ->
         read = text[start : start + 100].copy()
         kind, at = rng.integers(0, 3), int(rng.integers(1, 14))
         if kind == 0:
-            for place in rng.integers(0, 14, 2):
-                read[place] = LETTERS[(int(np.searchsorted(LETTERS, read[place])) + rng.integers(1, 4)) % 4]
+            for locus in rng.integers(0, 14, 2):
+                read[locus] = BASES[(int(np.searchsorted(BASES, read[locus])) + rng.integers(1, 4)) % 4]
         elif kind == 1:  # bases of the reference that the read has not
             read = np.concatenate([text[start : start + at], text[start + at + int(rng.integers(1, 5)) :][: 100 - at]])
         else:
-            read = np.concatenate([read[:at], LETTERS[rng.integers(0, 4, int(rng.integers(1, 5)))], read[at:]])
-        letters = bytes(read)
-        reads.append(letters if rng.random() < 0.5 else reverse_complement(letters))
+            read = np.concatenate([read[:at], BASES[rng.integers(0, 4, int(rng.integers(1, 5)))], read[at:]])
+        mutated = bytes(read)
+        reads.append(mutated if rng.random() < 0.5 else reverse_complement(mutated))
     return batch_of(reads)
 
 
@@ -147,7 +145,7 @@ def test_one_lane_edits_at_an_end(
     names = ("match", "mismatch", "gap_open", "gap_extend", "clip_penalty")
     params = MapParams.of_preset(**dict(zip(names, scores, strict=True)))
     batch = edited_at_an_end(contigs, 3, 600)
-    assert_same(map_on_one_lane(index, batch, params), index, batch, params, None)
+    assert_same(map_scalar(index, batch, params), index, batch, params, None)
 
 
 @pytest.mark.parametrize("library", PAIRS)
@@ -155,7 +153,7 @@ def test_one_lane_edits_at_an_end(
 def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], case: str, library: str) -> None:
     index, contigs = world
     batch = make_pairs(contigs, 5, 250)
-    found = map_on_one_lane(index, batch, CASES[case], PAIRS[library])
+    found = map_scalar(index, batch, CASES[case], PAIRS[library])
     assert_same(found, index, batch, CASES[case], PAIRS[library])
     assert np.count_nonzero(found.left) < len(batch) / 3
 
@@ -163,7 +161,7 @@ def test_one_lane_pairs(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]], c
 def test_long_reads_are_left_to_the_cpu(world: tuple[MinimizerIndex, list[NDArray[np.uint8]]]) -> None:
     index, contigs = world
     batch = batch_of([bytes(contigs[0][at : at + size]) for at, size in ((0, 512), (700, 513), (0, 3000))])
-    found = map_on_one_lane(index, batch, MapParams())
+    found = map_scalar(index, batch, MapParams())
     assert found.left.tolist() == [0, 1, 1]
     assert_same(found, index, batch, MapParams(), None)
 
@@ -200,12 +198,12 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     def found(at: int, count: int, dtype: type) -> list[int]:
         return item.block[at : at + count * np.dtype(dtype).itemsize].view(dtype).tolist()
 
-    letters, starts, draws, templates, next_unit, next_further = item.addresses(0).values()
-    assert found(letters, len(bases), np.uint8) == bases.tolist()
+    mutated, starts, draws, templates, next_unit, next_further = item.addresses(0).values()
+    assert found(mutated, len(bases), np.uint8) == bases.tolist()
     assert found(starts, len(offsets), np.int64) == offsets.tolist()
     assert found(templates, len(offsets), np.uint32) == list(range(len(offsets)))
     assert found(next_unit, 1, np.uint32) == found(next_further, 1, np.uint32) == [0]
-    assert (letters % 256, starts % 8, draws % 4, templates % 4, next_unit % 4) == (0, 0, 0, 0, 0)
+    assert (mutated % 256, starts % 8, draws % 4, templates % 4, next_unit % 4) == (0, 0, 0, 0, 0)
     assert len(set(found(draws, len(lengths), np.uint32))) == len({batch.sequence(i) for i in range(len(lengths))})
     assert item.templates == len(lengths)
     assert item.longest == max([1, *(length for length in lengths if length <= 512)])
@@ -265,7 +263,7 @@ class TestOnGpu:
         index, contigs = world
         batch = make_reads(contigs, 7, 3000, longest)
         found = self.kernel_records(index, batch, CASES[case], None)
-        assert same_records(found, map_on_one_lane(index, batch, CASES[case]))
+        assert same_records(found, map_scalar(index, batch, CASES[case]))
         assert_same(found, index, batch, CASES[case], None)
 
     @pytest.mark.parametrize("library", PAIRS)
@@ -274,11 +272,11 @@ class TestOnGpu:
         index, contigs = world
         batch = make_pairs(contigs, 5, 2500)
         found = self.kernel_records(index, batch, CASES[case], PAIRS[library])
-        assert same_records(found, map_on_one_lane(index, batch, CASES[case], PAIRS[library]))
+        assert same_records(found, map_scalar(index, batch, CASES[case], PAIRS[library]))
         assert_same(found, index, batch, CASES[case], PAIRS[library])
 
     def test_files(self, tmp_path: Path) -> None:
-        """Whole runs over the bundled reads: the same bytes, in small batches too, and beside the CPU."""
+        """Whole runs over the bundled reads: the same bytes, in small batches too, and next to the CPU."""
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
 

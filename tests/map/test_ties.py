@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import map_on_one_lane
+from gpualign.map.device.kernel import map_scalar
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
@@ -126,7 +126,7 @@ def test_one_lane_of_the_device_chooses_the_same(paired: bool, limits: dict[str,
         batch = replace(batch, mates=np.tile(np.array([1, 2], np.uint8), 300))
     params = MapParams.of_preset(**limits)
     expected = map_batch(index, batch, params, model)
-    found = map_on_one_lane(index, batch, params, model).alignments(
+    found = map_scalar(index, batch, params, model).alignments(
         batch, params, paired, lambda left: map_batch(index, left, params, model)
     )
     assert found.position.tolist() == expected.position.tolist()

@@ -73,17 +73,17 @@ def genome() -> dict[str, str]:
 
 def with_changes(rng: random.Random, text: str) -> str:
     """About 3 % of mismatches, one gap in every third."""
-    letters = list(substitute(rng, text, 0.03))
+    changed = list(substitute(rng, text, 0.03))
     at = rng.randrange(10, len(text) - 10)
     if rng.random() < 1 / 6:
-        letters[at] += random_genome(at, 4)
+        changed[at] += random_genome(at, 4)
     elif rng.random() < 1 / 5:
-        letters[at : at + 3] = []
-    return "".join(letters)
+        changed[at : at + 3] = []
+    return "".join(changed)
 
 
 def hard_cases(genome: dict[str, str]) -> list[tuple[str, str]]:
-    """Pairs of letters: proper ones, chimeras, ends over the contigs' ends, strangers, empty reads."""
+    """Pairs of sequences: proper ones, chimeras, ends over the contigs' ends, strangers, empty reads."""
     rng = random.Random(43)
     pairs = []
     for i in range(300):
@@ -177,8 +177,8 @@ def test_the_judge_accepts_what_is_right() -> None:
         (1, "1", "neither first nor second"),
         (1, "32", "flags of pairs without 0x1"),
         (1, "256", "0 primary records"),
-        (2, "d", "without a place"),
-        (3, "32", "ends behind its contig"),
+        (2, "d", "without a position"),
+        (3, "32", "ends beyond its contig"),
         (3, "4", "NM and MD are"),
         (4, "255", "MAPQ 255"),
         (5, "9M", "CIGAR and SEQ differ"),

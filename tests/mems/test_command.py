@@ -130,14 +130,14 @@ def test_threads_and_batches_change_nothing(data: Path, capfd: pytest.CaptureFix
     assert len(texts) == 1
 
 
-def test_most_occurrences(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_max_occurrences(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ref.fa").write_text(">r\nACGTTGCAAACCACGTTGCAATTCACGTTGCA\n")
     (tmp_path / "query.fa").write_text(">q\nACGTTGCAAA\n")
     files = (tmp_path / "ref.fa", tmp_path / "query.fa")
     rows = [(1, 1, 10), (13, 1, 9), (25, 1, 8)]  # ACGTTGCAAA once, ACGTTGCAA twice, ACGTTGCA three times
-    for most in (1, 2, 3, 4):
-        expected = "".join(f"{r:8d}  {q:8d}  {n:8d}\n" for r, q, n in rows[:most])
-        assert output(capfd, "-maxmatch", "-l", "8", "--max-occ", str(most), *files) == f"> q\n{expected}"
+    for maximum in (1, 2, 3, 4):
+        expected = "".join(f"{r:8d}  {q:8d}  {n:8d}\n" for r, q, n in rows[:maximum])
+        assert output(capfd, "-maxmatch", "-l", "8", "--max-occ", str(maximum), *files) == f"> q\n{expected}"
     assert output(capfd, "-mumreference", "-l", "8", *files) == output(
         capfd, "-maxmatch", "-max-occ", "1", "-l", "8", *files
     )
@@ -180,9 +180,9 @@ def test_unique_matches_with_a_saved_index(
         (["-l", "0"], "(-l) must be from 1 to 2,147,483,647, not 0"),
         (["-l", "1000000000000"], "must be from 1 to 2,147,483,647, not 1,000,000,000,000"),
         (["-l", "x"], "not a valid integer"),
-        (["-b", "-r"], "-b and -r exclude each other"),
+        (["-b", "-r"], "-b and -r are mutually exclusive"),
         (["-c"], "needs -b or -r"),
-        (["-mum", "-maxmatch"], "exclude each other"),
+        (["-mum", "-maxmatch"], "are mutually exclusive"),
         (["-maxmatch", "--max-occ", "0"], "(--max-occ) must be from 1 to 2,147,483,647, not 0"),
         (["-maxmatch", "--max-occ", "1000000000000"], "(--max-occ) must be from 1 to"),
         (["--max-occ", "3"], "needs -maxmatch"),
@@ -218,7 +218,7 @@ def test_bad_input(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert output(capfd, data / "ref.fa", empty) == ""
 
 
-def test_other_letters_are_warned_of_once(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_other_bases_are_warned_of_once(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     files = (data / "ref.fa", data / "query.fa", data / "query.fa")
     assert run(*files, quiet="") == 0
     assert capfd.readouterr().err.count("match nothing") == 1

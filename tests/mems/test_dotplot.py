@@ -38,13 +38,13 @@ def sequences() -> tuple[list[str], list[str]]:
     return contigs, queries
 
 
-def expected(least: int, kind: str) -> list[Match]:
+def expected(minimum: int, kind: str) -> list[Match]:
     """All matches by definition as (query position, reference position, length, reverse), the longest first."""
     contigs, queries = sequences()
     before_query = np.cumsum([0, *map(len, queries)]).tolist()
     before_contig = np.cumsum([0, *map(len, contigs)]).tolist()
     rows = []
-    for m in matches(contigs, queries, least, "+-", kind):
+    for m in matches(contigs, queries, minimum, "+-", kind):
         left = m.start if m.strand == "+" else len(queries[m.query]) - m.start - m.length
         rows.append(
             (before_query[m.query] + left, before_contig[m.contig] + m.position, m.length, int(m.strand == "-"))
@@ -54,20 +54,20 @@ def expected(least: int, kind: str) -> list[Match]:
 
 @pytest.mark.parametrize("kind", ["maxmatch", "mum"])
 @pytest.mark.parametrize("on_device", [False, True])
-@pytest.mark.parametrize("most", [1, 3, 1000])
+@pytest.mark.parametrize("maximum", [1, 3, 1000])
 @pytest.mark.parametrize("batch", [1, 1 << 20])
-def test_the_longest_matches_are_kept_at_their_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, on_device: bool, most: int, batch: int
+def test_the_longest_matches_are_kept_at_their_positions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, on_device: bool, maximum: int, batch: int
 ) -> None:
     contigs, queries = sequences()
     write_fasta(tmp_path / "ref.fa", contigs, prefix="c")
     write_fasta(tmp_path / "query.fa", queries, prefix="q")
     drawn: list[DotPlot] = []
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
-    monkeypatch.setattr(mems_search, "MAX_DOTS", most)
-    monkeypatch.setattr(dotplot, "MAX_DOTS", most)
+    monkeypatch.setattr(mems_search, "MAX_DOTS", maximum)
+    monkeypatch.setattr(dotplot, "MAX_DOTS", maximum)
     for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SORTED_PIECES", 64)):
-        monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, most=positions))
+        monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, maximum=positions))
     if on_device:
         monkeypatch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(2))
     params = MemsParams(min_length=8, kind=kind, strands="both", dotplot="x.png", only_acgt=True)
@@ -75,7 +75,7 @@ def test_the_longest_matches_are_kept_at_their_places(
     run_mems(str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),), params, options)
     rows = expected(8, kind)
     assert drawn[0].total == len(rows)
-    assert list(zip(*(column.tolist() for column in drawn[0].longest()), strict=True)) == rows[:most]
+    assert list(zip(*(column.tolist() for column in drawn[0].longest()), strict=True)) == rows[:maximum]
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_control_character_in_a_name_leaves_the_svg_readable(cli: Run, tmp_pat
     ("options", "reason"),
     [
         (["--dotplot", "x.gif"], ".png or .svg"),
-        (["--dotplot", "x.png", "-o", "./x.png"], "two outputs are to be"),
+        (["--dotplot", "x.png", "-o", "./x.png"], "two outputs are named"),
         (["--dotplot", "x.png", "--cluster", "local:1"], "--dotplot does not go with --cluster"),
     ],
 )

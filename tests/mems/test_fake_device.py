@@ -53,7 +53,7 @@ class Kernels:
         self.piece: Piece
 
     def units(self, first: int, tiles: int) -> Iterator[tuple[int, int, np.ndarray]]:
-        """(tile, part, matches), those of one tile behind one another, in an order as seeds give them: mixed, but those
+        """(tile, part, matches), those of one tile after one another, in an order as seeds give them: mixed, but those
         of one start by reference position.
         """
         tile_size, text = self.kernel.shape.tile, self.piece.source.text
@@ -71,7 +71,7 @@ class Kernels:
                 yield int(tile), part, mine[begin : begin + OF_PART]
 
     def count(self, *arguments: Any, **_: Any) -> None:
-        first, tiles, counts, totals, room, found, left_over = arguments[-7:]
+        first, tiles, counts, totals, capacity, found, left_over = arguments[-7:]
         first, tiles = int(first), int(tiles)
         counts, totals = view(counts, "u4", tiles + PARTS), view(totals, "u4", tiles + PARTS)
         state = view(left_over, LEFT_OVER, 1)[0]
@@ -90,7 +90,7 @@ class Kernels:
                 counts[unit] = totals[unit] = len(matches)
             rows += [(*match, unit, number) for number, match in enumerate(matches)]
         state["found"] = len(rows)
-        kept = self.generator.permutation(len(rows))[: int(room)]
+        kept = self.generator.permutation(len(rows))[: int(capacity)]
         view(found, FOUND, len(kept))[:] = np.array(rows, FOUND)[kept]
 
     def count_unique(self, *arguments: Any, **launch: Any) -> None:
@@ -107,7 +107,7 @@ class Kernels:
         unit = matches[:, 0] // tile_size - first
         sizes = np.bincount(unit, minlength=tiles + 1)
         number = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
-        rows = [(*match, *place) for match, place in zip(matches, zip(unit, number, strict=True), strict=True)]
+        rows = [(*match, *locus) for match, locus in zip(matches, zip(unit, number, strict=True), strict=True)]
         view(found, FOUND, len(rows))[:] = np.array(rows, FOUND)[self.generator.permutation(len(rows))]
         view(counts, "u4", tiles + 1)[:] = view(totals, "u4", tiles + 1)[:] = sizes
         view(left_over, LEFT_OVER, 1)["found"] = len(rows)
@@ -147,11 +147,11 @@ class Kernels:
         tile, part = parts[unit - tiles].tolist()
         return int(offsets[tile] + counts[tile] + offsets[unit] - offsets[unit - part + 1])
 
-    def place(self, *arguments: Any, **_: Any) -> None:
-        found, left_over, tiles, counts, offsets, room, page_begin, filled = arguments
+    def scatter(self, *arguments: Any, **_: Any) -> None:
+        found, left_over, tiles, counts, offsets, capacity, page_begin, filled = arguments
         state, tiles = view(left_over, LEFT_OVER, 1)[0], int(tiles)
         total = int(state["total"])
-        if total > room:
+        if total > capacity:
             return
         self.placed += total > 0
         numbers = (state["parts"], counts.data.view("u4"), offsets.data.view("u8"))
@@ -175,9 +175,9 @@ class Kernels:
                     columns_in(filled, stop - start)[:, at - start] = match + np.array([0, page_begin, 0], "u4")
 
     def order(self, *arguments: Any, **_: Any) -> None:
-        _, begin, end, offsets, left_over, most, start, stop, filled, ordered = arguments
+        _, begin, end, offsets, left_over, maximum, start, stop, filled, ordered = arguments
         total = int(view(left_over, LEFT_OVER, 1)[0]["total"])
-        if total > most:
+        if total > maximum:
             return
         start, stop = int(start), min(int(stop), total)
         offsets = view(offsets, "u8", int(end) + 1)
@@ -192,7 +192,7 @@ class Kernels:
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
     """Installed, with a device of their own."""
     made = Kernels()
-    names = ("count", "count_parts", "count_unique", "sum", "number", "place", "fill", "order")
+    names = ("count", "count_parts", "count_unique", "sum", "number", "scatter", "fill", "order")
     driver = FakeDriver(functions={f"mems_{name}": getattr(made, name) for name in names}, memory=1 << 31)
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
@@ -264,7 +264,7 @@ def test_same_bytes_as_the_cpu(
 
 
 @pytest.mark.parametrize("kind", ["mumreference", "mum"])
-def test_a_device_without_room_for_the_sorted_positions_leaves_the_search_to_the_cpu(
+def test_a_device_without_space_for_the_sorted_positions_leaves_the_search_to_the_cpu(
     files: tuple[str, ...], tmp_path: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     params = MemsParams(min_length=12, kind=kind, strands="both", only_acgt=True)

@@ -16,7 +16,7 @@ SIGNS = {"forward": "+", "reverse": "-", "both": "+-"}
 
 @pytest.fixture(scope="module")
 def texts() -> tuple[list[str], list[str]]:
-    """Contigs with repeats and other letters, one without bases; queries, of which the second is long."""
+    """Contigs with repeats and other characters, one without bases; queries, of which the second is long."""
     generator = np.random.default_rng(12)
     first, second = ("".join(generator.choice(list("ACGT"), size)) for size in (300, 200))
     contigs = [first + "N" + second[:120], "NN", second + "AC" * 9, first[100:250]]
@@ -25,7 +25,7 @@ def texts() -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "most", "least"),
+    ("kind", "maximum", "minimum"),
     [("maxmatch", None, 11), ("maxmatch", 2, 11), ("mumreference", None, 11), ("mum", None, 11), ("mum", None, 33)],
 )
 @pytest.mark.parametrize("strands", sorted(SIGNS))
@@ -34,22 +34,22 @@ def test_against_the_definition(
     texts: tuple[list[str], list[str]],
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
-    most: int | None,
-    least: int,
+    maximum: int | None,
+    minimum: int,
     strands: str,
     positions: int | None,
 ) -> None:
     contigs, queries = texts
     if positions is not None:
-        monkeypatch.setattr(loop, "CPU_PIECES", loop.CPU_PIECES._replace(first=positions, most=positions))
+        monkeypatch.setattr(loop, "CPU_PIECES", loop.CPU_PIECES._replace(first=positions, maximum=positions))
         monkeypatch.setattr(loop, "_REPORTED", 7)
         monkeypatch.setattr(api, "_BATCH", positions)
     expected = []
-    for m in matches(contigs, queries, least, SIGNS[strands], kind, most):
+    for m in matches(contigs, queries, minimum, SIGNS[strands], kind, maximum):
         start = m.start if m.strand == "+" else len(queries[m.query]) - m.start - m.length
         expected.append((m.query, m.strand, start, m.contig, m.position, m.length))
     rows = gpualign.find_mems(
-        contigs, queries, least, kind=kind, strands=strands, max_occ=most, device="cpu", threads=2
+        contigs, queries, minimum, kind=kind, strands=strands, max_occ=maximum, device="cpu", threads=2
     )
     assert expected
     assert rows.tolist() == expected

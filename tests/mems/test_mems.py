@@ -1,4 +1,4 @@
-"""`mems`: the search against its definition, and borders, letters, strands, pieces."""
+"""`mems`: the search against its definition, and borders, other characters, strands, pieces."""
 
 from __future__ import annotations
 
@@ -65,24 +65,24 @@ def found(search: Search, queries: list[str], step: int = 1 << 30, limit: int = 
     return result
 
 
-def text(letters: str, most: int) -> st.SearchStrategy[str]:
-    return st.text(letters, max_size=most)
+def text(alphabet: str, maximum: int) -> st.SearchStrategy[str]:
+    return st.text(alphabet, max_size=maximum)
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
     """Contigs, queries that share parts with them, least length, k and w."""
-    letters = draw(st.sampled_from(["ACGT", "AC", "A", "ACGTN", "AAAAN", "ACGTRY"]))
-    contigs = draw(st.lists(st.text(letters, min_size=1, max_size=60), min_size=1, max_size=3))
-    queries = draw(st.lists(text(letters, 50), min_size=1, max_size=3))
+    alphabet = draw(st.sampled_from(["ACGT", "AC", "A", "ACGTN", "AAAAN", "ACGTRY"]))
+    contigs = draw(st.lists(st.text(alphabet, min_size=1, max_size=60), min_size=1, max_size=3))
+    queries = draw(st.lists(text(alphabet, 50), min_size=1, max_size=3))
     for contig in contigs:
         if draw(st.booleans()):
             cut = draw(st.integers(0, len(contig)))
-            part = contig[cut:] + draw(text(letters, 5)) + contig[:cut]
+            part = contig[cut:] + draw(text(alphabet, 5)) + contig[:cut]
             queries.append(reverse_complement(part) if draw(st.booleans()) else part)
-    least = draw(st.integers(1, 14))
-    k = draw(st.sampled_from(range(1, least + 1, 2)))
-    return contigs, queries, least, k, draw(st.integers(1, least - k + 1))
+    minimum = draw(st.integers(1, 14))
+    k = draw(st.sampled_from(range(1, minimum + 1, 2)))
+    return contigs, queries, minimum, k, draw(st.integers(1, minimum - k + 1))
 
 
 @settings(max_examples=600, deadline=None)
@@ -92,9 +92,9 @@ def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
 def test_search_finds_every_match_once_in_order(
     problem: tuple[list[str], list[str], int, int, int], strands: str, kind: tuple[str, int | None]
 ) -> None:
-    contigs, queries, least, k, w = problem
-    search = search_for(contigs, MemsParams(min_length=least, strands=strands, kind=kind[0], max_occ=kind[1]), k, w)
-    assert found(search, queries) == matches(contigs, queries, least, SIGNS[strands], *kind)
+    contigs, queries, minimum, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=minimum, strands=strands, kind=kind[0], max_occ=kind[1]), k, w)
+    assert found(search, queries) == matches(contigs, queries, minimum, SIGNS[strands], *kind)
 
 
 @settings(max_examples=200, deadline=None)
@@ -102,8 +102,8 @@ def test_search_finds_every_match_once_in_order(
 def test_pieces_and_pauses_change_nothing(
     problem: tuple[list[str], list[str], int, int, int], step: int, limit: int, kind: tuple[str, int | None]
 ) -> None:
-    contigs, queries, least, k, w = problem
-    search = search_for(contigs, MemsParams(min_length=least, strands="both", kind=kind[0], max_occ=kind[1]), k, w)
+    contigs, queries, minimum, k, w = problem
+    search = search_for(contigs, MemsParams(min_length=minimum, strands="both", kind=kind[0], max_occ=kind[1]), k, w)
     assert found(search, queries, step, limit) == found(search, queries)
 
 
@@ -118,9 +118,9 @@ def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
 def test_sorted_positions_give_the_unique_matches(
     problem: tuple[list[str], list[str], int, int, int], strands: str, step: int, limit: int
 ) -> None:
-    contigs, queries, least, _, _ = problem
-    search = sorted_search_for(contigs, MemsParams(min_length=least, strands=strands))
-    assert found(search, queries, step, limit) == matches(contigs, queries, least, SIGNS[strands], "mumreference")
+    contigs, queries, minimum, _, _ = problem
+    search = sorted_search_for(contigs, MemsParams(min_length=minimum, strands=strands))
+    assert found(search, queries, step, limit) == matches(contigs, queries, minimum, SIGNS[strands], "mumreference")
     check_by_start(search, queries)
 
 
@@ -131,9 +131,9 @@ def test_repeats_longer_than_positions_are_sorted(unit_length: int) -> None:
     contigs = [unit + "A" + unit + "CG", "G" + unit, other + unit[:-3], "A" * 620]
     queries = [unit + "CGT", "G" + unit + "A", other[-20:] + unit, unit[7:], "A" * 640, "C" + "A" * 560]
     every = matches(contigs, queries, 5, "+", "mumreference")
-    for least in (5, 14, 25, 31):
-        search = sorted_search_for(contigs, MemsParams(min_length=least))
-        expected = [match for match in every if match.length >= least]
+    for minimum in (5, 14, 25, 31):
+        search = sorted_search_for(contigs, MemsParams(min_length=minimum))
+        expected = [match for match in every if match.length >= minimum]
         assert len([match for match in expected if match.length > unit_length - 10]) >= 3
         assert found(search, queries, 97, 2) == expected
         check_by_start(search, queries)
@@ -163,7 +163,7 @@ def test_unique_in_the_query_whatever_the_threads(threads: int) -> None:
     rng = np.random.default_rng(6)
     n = 5000
     starts = np.sort(rng.integers(1, 20_000, n)).astype(np.uint32)
-    references, lengths = (rng.integers(1, most, n).astype(np.uint32) for most in (40_000, 12))
+    references, lengths = (rng.integers(1, maximum, n).astype(np.uint32) for maximum in (40_000, 12))
     lengths[rng.integers(0, n, 3)] = 3000
     search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
     records = [("q", "A" * 9999), ("r", "A" * 10_000)]
@@ -188,16 +188,16 @@ def test_the_whole_command_against_the_definition(
     strands: str,
     piece: int,
 ) -> None:
-    contigs, queries, least, _, _ = problem
+    contigs, queries, minimum, _, _ = problem
     folder = tmp_path_factory.mktemp("mems")
     write_fasta(folder / "ref.fa", contigs, prefix="c")
     write_fasta(folder / "query.fa", queries, prefix="q")
-    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands=strands, table=True, header=False)
+    params = MemsParams(min_length=minimum, kind=kind[0], max_occ=kind[1], strands=strands, table=True, header=False)
     options = RunOptions(output=str(folder / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 64)
     run_mems(str(folder / "ref.fa"), (str(folder / "query.fa"),), params, options)
     rows = [line.split("\t") for line in (folder / "out").read_text().splitlines()]
     expected = []
-    for m in matches(contigs, queries, least, SIGNS[strands], *kind):
+    for m in matches(contigs, queries, minimum, SIGNS[strands], *kind):
         size = len(queries[m.query])
         begin = m.start if m.strand == "+" else size - m.start - m.length
         query_columns = (f"q{m.query}", size, m.strand, begin + 1, begin + m.length)
@@ -205,7 +205,7 @@ def test_the_whole_command_against_the_definition(
     assert rows == [[str(field) for field in row] for row in expected]
 
 
-def test_matches_stop_at_record_borders_and_at_other_letters() -> None:
+def test_matches_stop_at_record_borders_and_at_other_bases() -> None:
     # the contigs, and the parts around N, would give one match of 12 if a border were crossed
     search = search_for(["ACGTTG", "CATTCC", "ACGNTTG"], MemsParams(min_length=3, kind="maxmatch"))
     assert found(search, ["ACGTTGCATTCC"]) == [
@@ -216,7 +216,7 @@ def test_matches_stop_at_record_borders_and_at_other_letters() -> None:
     ]
 
 
-def test_other_letters_do_not_match_themselves() -> None:
+def test_other_bases_do_not_match_themselves() -> None:
     search = search_for(["ACGNNNNNNNNACG"], MemsParams(min_length=2, kind="maxmatch"))
     assert {m.length for m in found(search, ["NNNNNNNNNN", "ACGNNNNNNNNNNN", "RYRYACGRY"])} == {3}
 
@@ -226,25 +226,25 @@ def test_lengths_at_word_and_block_borders(length: int) -> None:
     generator = np.random.default_rng(length)
     shared = "".join(generator.choice(list("ACGT"), length))
     contig, query = f"A{shared}C", f"C{shared}A"
-    for least in (length - 1, length, length + 1):
-        search = search_for([contig, "ACGT"], MemsParams(min_length=least, kind="maxmatch"))
-        expected = [Match(0, "+", 1, 0, 1, length)] if least <= length else []
+    for minimum in (length - 1, length, length + 1):
+        search = search_for([contig, "ACGT"], MemsParams(min_length=minimum, kind="maxmatch"))
+        expected = [Match(0, "+", 1, 0, 1, length)] if minimum <= length else []
         assert found(search, [query]) == expected
 
 
 def test_every_diagonal_of_a_homopolymer() -> None:
-    n, m, least = 300, 200, 20
-    search = search_for(["A" * n], MemsParams(min_length=least, kind="maxmatch"))
+    n, m, minimum = 300, 200, 20
+    search = search_for(["A" * n], MemsParams(min_length=minimum, kind="maxmatch"))
     result = found(search, ["A" * m], step=64, limit=10)
-    assert result == matches(["A" * n], ["A" * m], least)
-    assert len(result) == n + m - 2 * least + 1
+    assert result == matches(["A" * n], ["A" * m], minimum)
+    assert len(result) == n + m - 2 * minimum + 1
 
 
-@pytest.mark.parametrize("least", [*range(1, 41), 50, 64, 100, 1000, 100_000])
+@pytest.mark.parametrize("minimum", [*range(1, 41), 50, 64, 100, 1000, 100_000])
 @pytest.mark.parametrize("bases", [1, 100, 5_000_000, 4_000_000_000])
-def test_the_chosen_index_holds_every_match(least: int, bases: int) -> None:
-    params = choose_index(least, bases)
-    assert params.w + params.k - 1 <= least
+def test_the_chosen_index_holds_every_match(minimum: int, bases: int) -> None:
+    params = choose_index(minimum, bases)
+    assert params.w + params.k - 1 <= minimum
 
 
 def test_an_index_too_sparse_is_refused_by_the_search() -> None:
@@ -256,7 +256,7 @@ def test_an_index_too_sparse_is_refused_by_the_search() -> None:
         search.find(Piece(source, 0, source.text.length + 1))
 
 
-def test_numbers_take_eight_places_or_more() -> None:
+def test_numbers_take_eight_columns_or_more() -> None:
     lengths = [
         0,
         *(10**power + more for power in range(10) for more in (-1, 0, 1, 234_567) if 10**power + more < 2**32),
@@ -282,11 +282,11 @@ def test_packed_text(sequences: list[str], strands: int) -> None:
         if strands & 2:
             expected += reverse_complement(sequence.upper()) + "|"
     assert packed.length == len(expected)
-    for i, letter in enumerate(expected):
+    for i, base in enumerate(expected):
         broken = int(packed.breaks[i // 64]) >> (i % 64) & 1
-        assert broken == (letter not in "ACGT")
+        assert broken == (base not in "ACGT")
         if not broken:
-            assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == letter
+            assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == base
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -298,11 +298,11 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
     limit: int,
     piece: int,
 ) -> None:
-    contigs, queries, least, _, _ = problem
+    contigs, queries, minimum, _, _ = problem
     write_fasta(tmp_path / "ref.fa", contigs, prefix="c")
     write_fasta(tmp_path / "query.fa", queries, prefix="q")
     files = (str(tmp_path / "ref.fa"), (str(tmp_path / "query.fa"),))
-    params = MemsParams(min_length=least, kind=kind[0], max_occ=kind[1], strands="both", strings=True, only_acgt=True)
+    params = MemsParams(min_length=minimum, kind=kind[0], max_occ=kind[1], strands="both", strings=True, only_acgt=True)
     options = RunOptions(output=str(tmp_path / "out"), device="cpu", threads=2, quiet=True, batch_size=piece * 16)
     run_mems(*files, params, options)
     expected = (tmp_path / "out").read_bytes()
@@ -310,7 +310,7 @@ def test_the_devices_pipeline_gives_the_cpus_bytes(
         patch.setattr(opening, "open_backend", lambda *_: DeviceStandIn(limit))
         patch.setattr(loop, "_REPORTED", 3)
         for sizes in ("DEVICE_PIECES", "SORTED_PIECES"):
-            patch.setattr(loop, sizes, loop.DEVICE_PIECES._replace(first=1 << 6, most=1 << 6))
+            patch.setattr(loop, sizes, loop.DEVICE_PIECES._replace(first=1 << 6, maximum=1 << 6))
         run_mems(*files, params, options)
     assert (tmp_path / "out").read_bytes() == expected
 

@@ -1,5 +1,5 @@
 // cuda/algo/map/chain/band.hpp on as many lanes as a device has, without one: each lane is a context of its own, and all of
-// them wait for each other wherever lanes exchange something. Random stretches, beside the recurrence row by row.
+// them wait for each other wherever lanes exchange something. Random stretches, against the recurrence row by row.
 //
 // Prints how many stretches were alike, how many a narrower band held, and each that was not alike.
 #include <ucontext.h>
@@ -19,11 +19,11 @@ namespace {
 using namespace gpualign;
 
 constexpr size_t kStackBytes = 1 << 16;
-constexpr uint32_t kMostLanes = 64;
+constexpr uint32_t kMaxLanes = 64;
 
-ucontext_t outside, contexts[kMostLanes];
-uint32_t running, turns[kMostLanes];
-uint8_t slots[2][kMostLanes][16];  // of this exchange and of the next, which some lanes have reached
+ucontext_t outside, contexts[kMaxLanes];
+uint32_t running, turns[kMaxLanes];
+uint8_t slots[2][kMaxLanes][16];  // of this exchange and of the next, which some lanes have reached
 
 template <uint32_t Count>
 struct Lanes {
@@ -113,23 +113,23 @@ bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, s
 }
 
 Case* current;
-std::vector<uint8_t>* room;
+std::vector<uint8_t>* capacity;
 
 template <bool Ring, uint32_t Count>
 void one_lane() {
-    align<Ring>(Lanes<Count>(), *current, current->task, INT32_MIN, *room, current->task);
+    align<Ring>(Lanes<Count>(), *current, current->task, INT32_MIN, *capacity, current->task);
     Lanes<Count>().sync();  // the others end first
 }
 
 template <bool Ring, uint32_t Count>
 Result on_lanes(Case it) {
     std::vector<uint8_t> memory(size_t(BandLayout<Count, Ring>::all_bytes(it.task.rows, it.task.band)), 0xAA);
-    static std::vector<std::vector<char>> stacks(kMostLanes, std::vector<char>(kStackBytes));
+    static std::vector<std::vector<char>> stacks(kMaxLanes, std::vector<char>(kStackBytes));
     it.batch.state = &it.state;
     it.batch.offsets = it.offsets;
     it.batch.cigars = {it.cigars.data(), &it.used, it.cigars.size()};
     current = &it;
-    room = &memory;
+    capacity = &memory;
     for (uint32_t i = 0; i < Count; i++) {
         getcontext(&contexts[i]);
         contexts[i].uc_stack.ss_sp = stacks[i].data();
@@ -202,19 +202,19 @@ Result expected(const Case& it) {
     return result;
 }
 
-// A read with errors of a stretch of a random text of few letters, so that there are ties.
+// A read with errors of a stretch of a random text of few bases, so that there are ties.
 Case random_case(std::mt19937& random) {
     const auto upto = [&](int n) { return int(random() % uint32_t(n)); };
     Case it;
-    const int letters = 2 + upto(3);
-    for (int i = 0; i < 600; i++) it.text.codes.push_back(uint8_t(upto(50) ? upto(letters) : kNoBase));
+    const int bases = 2 + upto(3);
+    for (int i = 0; i < 600; i++) it.text.codes.push_back(uint8_t(upto(50) ? upto(bases) : kNoBase));
     std::vector<uint8_t> read;
     const int rows = 1 + upto(upto(4) ? 60 : 250), first = 60 + upto(100), errors = upto(25);
     int at = first;
     while (int(read.size()) < rows) {
         const int kind = upto(100) < errors ? upto(4) : 3;
         if (kind != 1) at += 1 + (kind == 2 ? upto(4) : 0);
-        read.push_back(kind == 3 ? it.text.codes[size_t(std::min(at, 599))] : uint8_t(upto(letters)));
+        read.push_back(kind == 3 ? it.text.codes[size_t(std::min(at, 599))] : uint8_t(upto(bases)));
     }
     it.words.assign(read.size() / 32 + 2, 0);
     it.not_acgt.assign(it.words.size(), ~0u);

@@ -1,4 +1,4 @@
-// What only tests call, in a module beside gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
+// What only tests call, in a module next to gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
 #include <algorithm>
 
 #include "algo/common/group.hpp"
@@ -50,11 +50,11 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
     for (size_t i = 0; i < n; i++)
         nodes.anchors[i] = make_anchor(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
     std::sort(nodes.anchors, nodes.anchors + n);
-    std::vector<AnchorChain> room(n);
+    std::vector<AnchorChain> capacity(n);
     uint32_t used = 0, *order = nullptr;
     AnchorChain* chains = nullptr;
     const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n,
-                                       0, Arena<AnchorChain>{room.data(), &used, n}, chains, order);
+                                       0, Arena<AnchorChain>{capacity.data(), &used, n}, chains, order);
     nb::list out;
     for (uint32_t c = 0; c < found; c++) {
         const AnchorChain& chain = chains[order[c]];
@@ -116,7 +116,7 @@ std::vector<uint32_t> packed(const Input<uint8_t>& codes) {
     return words;
 }
 
-// A pair's tiles on one lane, in the order in which a device's blocks take them.
+// A pair's tiles in scalar code, in the order in which a device's blocks take them.
 template <int Bits>
 int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limit, bool substitutions) {
     const auto q = packed<Bits>(query), t = packed<Bits>(target);

@@ -56,14 +56,14 @@ inline void wait_a_turn() {
 }
 
 // The values that all members give; the same place in all of them.
-inline const uint64_t* exchanged(Meeting& meeting, uint32_t place, uint64_t value, int line) {
+inline const uint64_t* exchanged(Meeting& meeting, uint32_t locus, uint64_t value, int line) {
     const uint32_t turn = meeting.turn;
     if (meeting.arrived && meeting.line != line) {
         std::fprintf(stderr, "a thread is at line %d, others at line %d\n", line, meeting.line);
         std::abort();
     }
     meeting.line = line;
-    meeting.values[turn % 2][place] = value;
+    meeting.values[turn % 2][locus] = value;
     if (++meeting.arrived == meeting.members) {
         meeting.arrived = 0;
         meeting.turn++;

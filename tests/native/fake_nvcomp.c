@@ -36,7 +36,7 @@ int nvcompBatchedDeflateDecompressGetTempSize(size_t count, size_t largest, Infl
 }
 
 // Of what is stored; anything else is more than it can.
-int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const size_t* sizes, const size_t* room, size_t* actual, size_t count,
+int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const size_t* sizes, const size_t* capacity, size_t* actual, size_t count,
                                         void* scratch, size_t scratch_bytes, uint8_t* const* texts, InflateOptions options, int* status,
                                         void* stream) {
     if (scratch_bytes < 8 || scratch == 0 || options.backend != 0 || stream != 0) return 10;
@@ -44,7 +44,7 @@ int nvcompBatchedDeflateDecompressAsync(const uint8_t* const* deflated, const si
         uint16_t size;
         if ((uintptr_t)deflated[i] % 4 != 0) return 10;
         memcpy(&size, deflated[i] + 1, 2);
-        status[i] = deflated[i][0] != 1 || size + 5u != sizes[i] || size > room[i];
+        status[i] = deflated[i][0] != 1 || size + 5u != sizes[i] || size > capacity[i];
         actual[i] = status[i] ? 0 : size;
         if (!status[i]) memcpy(texts[i], deflated[i] + 5, size);
     }

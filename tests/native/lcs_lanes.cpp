@@ -1,7 +1,7 @@
 // cuda/algo/lcs/trace.hpp on 32 lanes without a GPU: each lane is a context of its own, and all of them wait for each
 // other wherever a warp's lanes exchange something.
 //
-// Reads lines of a query and a subject (letters; "-" for none) and writes the subsequence found for each.
+// Reads lines of a query and a subject (symbols; "-" for none) and writes the subsequence found for each.
 #include <ucontext.h>
 
 #include <algorithm>

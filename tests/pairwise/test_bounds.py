@@ -97,8 +97,8 @@ def test_paper_bound_is_the_special_case() -> None:
     # equal lengths, linear gaps, mismatches as dear as two gap symbols: L = m id match + 2 m gap (1 - id)
     scoring = match_mismatch(5, -20)
     bound = IdentityBound(0.9, 1)
-    least = bound.min_score(one(1000), one(1000), scoring, 10)[0]
-    assert least == pytest.approx(1000 * 0.9 * 5 - 2 * 1000 * 10 * 0.1, abs=2)
+    minimum = bound.min_score(one(1000), one(1000), scoring, 10)[0]
+    assert minimum == pytest.approx(1000 * 0.9 * 5 - 2 * 1000 * 10 * 0.1, abs=2)
 
 
 @settings(max_examples=150, deadline=None)
@@ -115,11 +115,11 @@ def test_bands_hold_every_optimal_path(a, seed, rate, scores, penalties) -> None
     score, _, counts, cigar, _ = align(scoring, [a], [b], *penalties)
     n, m = one(len(a)), one(len(b))
     distance = one(edlib.align(a, b)["editDistance"])
-    least = score_from_edits(distance, n, m, scoring, penalties[0])
-    assert least[0] <= score[0]
+    minimum = score_from_edits(distance, n, m, scoring, penalties[0])
+    assert minimum[0] <= score[0]
     encoded = [encode([SequenceBatch.from_records([("x", s)])], scoring) for s in (a, b)]
     zero = np.zeros(1, np.int32)
-    for known in (least, score.astype(np.int64)):
+    for known in (minimum, score.astype(np.int64)):
         low, high = band_of(known, n, m, scoring, *penalties)
         banded = _native.align_pairs(
             encoded[0].codes, encoded[0].offsets, encoded[1].codes, encoded[1].offsets, zero, zero,

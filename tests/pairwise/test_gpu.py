@@ -143,8 +143,8 @@ def test_end_gaps(tmp_path: Path, scheme: str) -> None:
     sequences = [*family(51, 9, 60, 0.6, symbols), *family(52, 3, 24, 0.4, symbols), symbols[0]]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     ends = [(gap_open, gap_extend // 2), (gap_open, 0), (0, 0), (gap_open // 3, min(gap_extend, gap_open // 3))]
-    opens = "/".join(f"{ends[i][0]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
-    extends = "/".join(f"{ends[i][1]}{place}" for i, place in enumerate(("TL", "TR", "QL", "QR")))
+    opens = "/".join(f"{ends[i][0]}{where}" for i, where in enumerate(("TL", "TR", "QL", "QR")))
+    extends = "/".join(f"{ends[i][1]}{where}" for i, where in enumerate(("TL", "TR", "QL", "QR")))
     gaps = ["--gapopen", f"{gap_open}I/{opens}", "--gapext", f"{gap_extend}I/{extends}"]
     common = [fasta, *(options[:-2] if scheme == "linear" else options[:-4]), *gaps]
     pairs = [(a, b) for i, a in enumerate(sequences) for b in sequences[i + 1 :]]
@@ -254,7 +254,7 @@ def test_parts_are_split_again_where_memory_is_little(tmp_path: Path, small_part
 
 
 def test_pairs_too_long_for_directions_that_reach_an_identity(tmp_path: Path, small_parts: None) -> None:
-    """Scores first, whose borders make room for the alignments; both strands."""
+    """Scores first, whose borders make space for the alignments; both strands."""
     sequences = [*family(43, 3, 20_000, 0.3), *family(44, 2, 9000, 0.3)]
     fasta = str(write_fasta(tmp_path / "a.fa", sequences))
     options = [fasta, "--id", "0.5", "--strand", "both"]

@@ -56,19 +56,19 @@ class Launcher:
         block: PairBlock,
         strand: int,
         order: np.ndarray | None,
-        most: tuple[int, int],
+        maximum: tuple[int, int],
         lines: object = None,
     ) -> None:
         self.used.append("lazy")
-        assert most == tuple(self.problem.lengths(block).max(axis=0).tolist())
+        assert maximum == tuple(self.problem.lengths(block).max(axis=0).tolist())
         order = np.arange(len(block)) if order is None else order
         scores = self._scores(block, strand)[order]
         slot.arrays[f"scores {strand}"] = scores
         if lines is not None:
             assert self.problem.bound is not None
             n, m = self.problem.lengths(block)[order].T
-            least = self.problem.bound.min_score(n, m, self.problem.scoring, self.problem.gap_open)
-            near = np.flatnonzero(scores >= least)[::-1]
+            minimum = self.problem.bound.min_score(n, m, self.problem.scoring, self.problem.gap_open)
+            near = np.flatnonzero(scores >= minimum)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
     @property
@@ -273,13 +273,13 @@ def test_strips_cover_every_column_once() -> None:
     assert starts.tolist() == [0, words[0], words[0] + words[1], sum(words)]
 
 
-def test_spacing_keeps_within_its_room() -> None:
-    for n, m, room in ((4_600_000, 4_700_000, 27 << 30), (4_600_000, 4_700_000, 1 << 30), (100, 10**7, 1 << 24)):
-        spacing = plan.part_spacing(n, m, room, 1 << 15)
+def test_spacing_keeps_within_its_space() -> None:
+    for n, m, capacity in ((4_600_000, 4_700_000, 27 << 30), (4_600_000, 4_700_000, 1 << 30), (100, 10**7, 1 << 24)):
+        spacing = plan.part_spacing(n, m, capacity, 1 << 15)
         assert spacing is not None
-        assert sum(plan.kept_bytes(n, m, spacing)) <= room
+        assert sum(plan.kept_bytes(n, m, spacing)) <= capacity
         smaller = spacing - plan.TILED_COLUMNS
-        assert spacing == 1 << 15 or sum(plan.kept_bytes(n, m, smaller)) > room or smaller < 1 << 15
+        assert spacing == 1 << 15 or sum(plan.kept_bytes(n, m, smaller)) > capacity or smaller < 1 << 15
     assert plan.part_spacing(1 << 20, 1 << 20, 1 << 20, 1 << 15) is None
 
 

@@ -290,6 +290,6 @@ def test_a_small_pair_is_one_part() -> None:
     assert replay("ACCA", "ACA", cigar, lambda a, b: 5 if a == b else -4, 6, 1) == (score, 4, 3)
 
 
-def test_no_room_for_borders_is_said() -> None:
+def test_no_space_for_borders_is_said() -> None:
     with pytest.raises(DeviceMemoryExceeded, match="leave no memory"):
         align(problem_of("AC" * 20, "AC" * 20, 6, 1), 12 * 80 + 100, 4)

@@ -98,8 +98,8 @@ def test_free_ends(gaps: str, free: int) -> None:
     gap_open, gap_extend, _ = GAPS[gaps]
     rng = random.Random(free)
     text = "".join(rng.choices("ACGT", k=4000))
-    beside = ["".join(rng.choices("ACGT", k=length)) for length in (100, 700, 30, 1500)]
-    query, target = beside[0] + text[:3000] + beside[1], beside[2] + mutate(rng, text, 0.1) + beside[3]
+    nearby = ["".join(rng.choices("ACGT", k=length)) for length in (100, 700, 30, 1500)]
+    query, target = nearby[0] + text[:3000] + nearby[1], nearby[2] + mutate(rng, text, 0.1) + nearby[3]
     as_matrix = match_mismatch(5, -4)
     object.__setattr__(as_matrix, "name", "a matrix")
     for a, b in ((query, target), (target, query), (text[:2500], text[1200:]), (text[1200:], text[:2500])):

@@ -12,12 +12,12 @@ def affine_with_clips(
 ) -> int:
     """Best score, clip penalties included, of the query against any part of the text.
 
-    Query letter i may only meet text letters offset + i + d with d in ``diagonals``. scores = (match, mismatch, open,
+    Query symbol i may only meet text symbols offset + i + d with d in ``diagonals``. scores = (match, mismatch, open,
     extend, clip): a gap of length l costs open + l * extend, each clipped end costs clip.
     """
     match, mismatch, gap_open, extend, clip = scores
     best = NEGATIVE
-    # value of the best alignment that ends with query letter i on diagonal d, by its last column
+    # value of the best alignment that ends with query symbol i on diagonal d, by its last column
     rows = {d: {"M": 0, "I": NEGATIVE, "D": NEGATIVE} for d in diagonals}
     for i, base in enumerate(query):
         above, rows = rows, {}

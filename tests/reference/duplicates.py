@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 #: coordinates on a tile are smaller
-_MOST = (1 << 20) - 1
+_MAX = (1 << 20) - 1
 _REVERSE, _UNMAPPED, _SECOND, _FAILED, _NOT_PRIMARY = 0x10, 0x4, 0x80, 0x200, 0x900
 #: contig, 5' position without clipping, strand
 End = tuple[int, int, str]
@@ -76,7 +76,7 @@ def location(name: str) -> tuple[str, int, int] | None:
         return None
     at = 3 if len(fields) == 5 else 5
     x, y = (re.match(r"\d+", part) for part in fields[at : at + 2])
-    if x is None or y is None or max(int(x[0]), int(y[0])) >= _MOST:
+    if x is None or y is None or max(int(x[0]), int(y[0])) >= _MAX:
         return None
     return ":".join(fields[:at]), int(x[0]), int(y[0])
 

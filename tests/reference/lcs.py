@@ -18,6 +18,6 @@ def lcs_length(query: Sequence[int], subject: Sequence[int], equal: Callable[[in
 
 
 def is_subsequence(part: Sequence[int], whole: Sequence[int]) -> bool:
-    """Whether ``part`` can be had by leaving letters of ``whole`` out."""
+    """Whether ``part`` can be had by leaving symbols of ``whole`` out."""
     rest = iter(whole)
-    return all(letter in rest for letter in part)
+    return all(symbol in rest for symbol in part)

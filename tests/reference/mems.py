@@ -18,7 +18,7 @@ class Match(NamedTuple):
     length: int
 
 
-def _runs(target: str, query: str, least: int) -> list[tuple[int, int, int]]:
+def _runs(target: str, query: str, minimum: int) -> list[tuple[int, int, int]]:
     """(start in query, position in target, length) of the maximal runs of equal A, C, G, T."""
     found = []
     for diagonal in range(-len(query) + 1, len(target)):
@@ -29,7 +29,7 @@ def _runs(target: str, query: str, least: int) -> list[tuple[int, int, int]]:
             if inside and query[i] == target[i + diagonal] and query[i] in "ACGT":
                 length += 1
                 continue
-            if length >= least:
+            if length >= minimum:
                 found.append((i - length, i - length + diagonal, length))
             length = 0
     return found
@@ -42,7 +42,7 @@ def _occurrences(text: str, sequence: str) -> int:
 def matches(
     contigs: list[str],
     queries: list[str],
-    least: int,
+    minimum: int,
     strands: str = "+",
     kind: str = "maxmatch",
     max_occ: int | None = None,
@@ -56,7 +56,7 @@ def matches(
             block = [
                 Match(number, strand, start, contig, position, length)
                 for contig, target in enumerate(contigs)
-                for start, position, length in _runs(target, text, least)
+                for start, position, length in _runs(target, text, minimum)
             ]
             found += sorted(match for match in block if _wanted(match, text, contigs, kind, max_occ))
     return found
@@ -64,7 +64,7 @@ def matches(
 
 def _wanted(match: Match, text: str, contigs: list[str], kind: str, max_occ: int | None) -> bool:
     string = text[match.start : match.start + match.length]
-    most = max_occ if kind == "maxmatch" else 1
-    if most is not None and sum(_occurrences(contig, string) for contig in contigs) > most:
+    maximum = max_occ if kind == "maxmatch" else 1
+    if maximum is not None and sum(_occurrences(contig, string) for contig in contigs) > maximum:
         return False
     return kind != "mum" or _occurrences(text, string) == 1

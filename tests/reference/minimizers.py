@@ -10,7 +10,7 @@ from tests.helpers.sequences import reverse_complement
 def minimizer_positions(text: str, k: int, w: int, hash_of: Callable[[str], int]) -> list[int]:
     """Positions of all k-mers that have the smallest hash of some window of w consecutive k-mers.
 
-    k-mers with a letter other than A, C, G, T have no hash and are never chosen.
+    k-mers with anything but A, C, G, T have no hash and are never chosen.
     """
     hashes: list[float] = []
     for i in range(len(text) - k + 1):

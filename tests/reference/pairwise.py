@@ -57,8 +57,8 @@ def end_free_score(
 def end_gap_score(
     a: str, b: str, score: Callable[[str, str], int], inside: tuple[int, int], ends: Sequence[tuple[int, int]]
 ) -> int:
-    """Optimal global score where gaps outside the first and last pair of letters have penalties of their own: (first
-    letter, each further one), ``ends`` those of query start, query end, target start, target end. The recurrences of
+    """Optimal global score where gaps outside the first and last pair of symbols have penalties of their own: (first
+    symbol, each further one), ``ends`` those of query start, query end, target start, target end. The recurrences of
     vsearch, which uses other penalties in the first and last row and column.
     """
     n, m = len(a), len(b)
@@ -94,7 +94,7 @@ def replay(
     gap_extend: int,
     end_gaps: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[int, int, int]:
-    """(score, query letters, target letters) of a CIGAR over ``a`` and ``b`` from their first letters; gaps at their
+    """(score, query symbols, target symbols) of a CIGAR over ``a`` and ``b`` from their first symbols; gaps at their
     ends cost ``end_gaps`` (query start, query end, target start, target end).
     """
     i = j = total = 0

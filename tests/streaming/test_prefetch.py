@@ -30,7 +30,7 @@ def test_items_come_in_order_and_one_is_made_ahead() -> None:
             assert made == list(range(min(count + 2, 5)))
 
 
-def test_an_error_comes_at_its_place() -> None:
+def test_an_error_come_in_order() -> None:
     def items() -> Generator[int, None, None]:
         yield 1
         raise ValueError("here")

@@ -37,7 +37,7 @@ def test_positions_of_the_minus_strand_decrease() -> None:
     ]
 
 
-def test_skipped_and_deleted_letters() -> None:
+def test_skipped_and_deleted_bases() -> None:
     drawing = Drawing(b"ACGT", b"ACTTTTGAT", "2M4N1=1D1=")
     assert drawing.lines() == ("AC----G-T", "||~~~~|-|", "ACTTTTGAT")
 

@@ -100,8 +100,8 @@ def test_arrow_shares_memory(table: Table[Row]) -> None:
     assert [tuple(row.values()) for row in arrow.to_pylist()] == VALUES[1:]
     assert arrow.schema.types == [pa.int32(), pa.large_string(), pa.large_string(), pa.float64()]
     assert np.shares_memory(arrow["distance"].chunk(0).to_numpy(), table["distance"])
-    letters = np.frombuffer(arrow["text"].chunk(0).buffers()[2], np.uint8)
-    assert np.shares_memory(letters, table._columns["text"].letters)
+    buffer = np.frombuffer(arrow["text"].chunk(0).buffers()[2], np.uint8)
+    assert np.shares_memory(buffer, table._columns["text"].utf8)
     assert arrow.validate(full=True) is None
 
 
@@ -224,8 +224,8 @@ def test_sequences_are_tables_too(tmp_path: Path) -> None:
     assert reads.to_polars().rows() == reads.table.tolist() == expected
     assert reads.to_pandas().columns.tolist() == reads.to_arrow().column_names == ["name", "sequence", "quality"]
     genes = gpualign.read_sequences(EXAMPLES / "amplicons.fa")
-    letters = genes.to_arrow()["sequence"].chunk(0).buffers()[2]
-    assert np.shares_memory(np.frombuffer(letters, np.uint8), genes.bases)
+    buffer = genes.to_arrow()["sequence"].chunk(0).buffers()[2]
+    assert np.shares_memory(np.frombuffer(buffer, np.uint8), genes.bases)
     assert "<table>" in genes._repr_html_()
 
 

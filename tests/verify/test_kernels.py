@@ -256,11 +256,11 @@ def test_windows_of_a_reference_too_large_for_the_device():
     assert len(words) == 2 * len(known) < 300
     assert (moved[:, 1:] == tasks[:, 1:]).all()
     for start, at, length in zip(begin, moved[:, 0].tolist(), columns, strict=True):
-        letters = "".join(
+        changed = "".join(
             "ACGT"[words[i // 16] >> (2 * (i % 16)) & 3] if known[i // 32] >> (i % 32) & 1 else "N"
             for i in range(at, at + length)
         )
-        assert letters == text[start : start + length]
+        assert changed == text[start : start + length]
 
 
 def test_launches_are_bounded(monkeypatch):

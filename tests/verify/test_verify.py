@@ -197,7 +197,7 @@ def test_best_ranks_within_a_query(data, run):
     assert all(a[0] != b[0] or a[1] <= b[1] for a, b in itertools.pairwise(distances))
 
 
-def test_paf_places_are_widened(data, run, tmp_path):
+def test_paf_positions_are_widened(data, run, tmp_path):
     """PAF of the middle third of each query: the whole query is found again."""
     folder, targets, queries, _ = data
     wanted = [row for row in expected(data, 0.1) if row and row[5] == 0]
@@ -215,7 +215,7 @@ def test_paf_places_are_widened(data, run, tmp_path):
     assert [(r[0], r[1], r[2], int(r[3]), int(r[4]), int(r[6])) for r in fields_of(out)] == wanted
 
 
-def test_alignments_give_their_places(data, run, tmp_path):
+def test_alignments_give_their_positions(data, run, tmp_path):
     folder, targets, queries, _ = data
     wanted = [row for row in expected(data, 0.1) if row and row[5] == 0]
     header = pysam.AlignmentHeader.from_references(list(targets), [len(text) for text in targets.values()])
@@ -299,7 +299,7 @@ def test_odd_candidate_files(data, run, tmp_path):
     out, err = run(folder / "ref.fa", folder / "q.fa", "-c", path)
     assert out == HEADER + "\n"
     assert "no candidates" in err
-    path.write_text("this is no candidate file\n")
+    path.write_text("this is not a candidate file\n")
     assert "c.txt:1: neither TSV" in run(folder / "ref.fa", folder / "q.fa", "-c", path, expect=3)[1]
     path.write_bytes(
         b"query\ttarget\tstart\tend\tstrand\r\n# remark\r\n\r\nq1\tchr2\t1\t99999\t.\r\nq1\tchr2\t5000\t6000\t+"
@@ -318,11 +318,11 @@ def test_queries_must_have_names_of_their_own(data, run, tmp_path):
 
 
 def write_reads(path, rows):
-    """Name, flags and letters of each record."""
+    """Name, flags and bases of each record."""
     with pysam.AlignmentFile(str(path), "wb" if path.suffix == ".bam" else "w", header={"HD": {"VN": "1.6"}}) as out:
-        for name, flag, letters in rows:
+        for name, flag, bases in rows:
             record = pysam.AlignedSegment(out.header)
-            record.query_name, record.flag, record.query_sequence = name, flag, letters
+            record.query_name, record.flag, record.query_sequence = name, flag, bases
             out.write(record)
 
 

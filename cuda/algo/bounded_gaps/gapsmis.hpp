@@ -31,7 +31,7 @@
 namespace gpualign {
 namespace gapsmis {
 
-// Which ends of the text are free. The pattern is always aligned as a whole.
+// Which ends of the text are free. The pattern is always aligned end to end.
 enum Ends : int32_t { text_end_free = 0, both_ends_free = 1, no_end_free = 2 };
 
 constexpr int32_t no_score = INT32_MIN;

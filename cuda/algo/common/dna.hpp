@@ -10,9 +10,9 @@ namespace gpualign {
 constexpr uint8_t kNoBase = 4;
 constexpr int kBasesPerWord = 32;
 
-// Without branches: bits 1 and 2 of the letters A, C, T, G count from 0 to 3.
-GPUALIGN_HD uint8_t base_code(uint8_t letter) {
-    const uint8_t upper = letter & 0xDF, order = upper >> 1 & 3, code = order ^ order >> 1;
+// Without branches: bits 1 and 2 of the bases A, C, T, G count from 0 to 3.
+GPUALIGN_HD uint8_t base_code(uint8_t symbol) {
+    const uint8_t upper = symbol & 0xDF, order = upper >> 1 & 3, code = order ^ order >> 1;
     const bool base = upper == uint8_t(0x54474341u >> (8 * code)) || upper == 'U';  // "ACGT" from the lowest byte on
     return base ? code : kNoBase;
 }

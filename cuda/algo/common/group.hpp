@@ -137,7 +137,7 @@ public:
         for (int r = 0; r < PerLane; r++)
             if (element(r) < count) keys[element(r)] = key_[r];
     }
-    // The steps of a bitonic merge of runs of `size` from `stride` on; runs go up and down by turns.
+    // The steps of a bitonic merge of runs of `size` from `stride` on; runs go up and down in turn.
     GPUALIGN_HD void merge(uint32_t size, uint32_t stride) {
         GPUALIGN_UNROLL
         for (int apart = PerLane / 2; apart > 0; apart /= 2) {

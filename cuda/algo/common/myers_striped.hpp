@@ -16,13 +16,13 @@
 // That is 6.5 three-input logic operations a word and column, where the usual layout takes 10 with shifts and additions.
 //
 // Worked example, W = 2 words of 2 bits, rows 0 1 2 3 (word 0 holds rows 0 and 2, word 1 rows 1 and 3), pattern ACGT,
-// first column, letter C: VP = {11, 11}, eq = {00, 01} (row 1 is bit 0 of word 1).
+// first column, symbol C: VP = {11, 11}, eq = {00, 01} (row 1 is bit 0 of word 1).
 //   generate = (01 | (00 & 11)) & 11 = 01, propagate = 11; carry into the stripes = (11 + 01) ^ 11 ^ 01 = 10
 //   (modulo 4: 00 ^ 11 ^ 01), so HN enters stripe 1 (rows 2 and 3): D falls by one from row 1 down, as it should.
 //
 // A pattern that does not fill its tiles stands at their END: its last row is the highest bit of the last word, and the
 // rows before its first are padding. Padding keeps vertical difference 0:
-//   - infix mode (row 0 is all 0): padding matches every letter;
+//   - infix mode (row 0 is all 0): padding matches every symbol;
 //   - prefix and global mode (row 0 is 0, 1, 2, ...): padding matches none, and +1 comes in from above.
 #pragma once
 #include "algo/common/hd.hpp"
@@ -70,7 +70,7 @@ struct StripedColumn {
         }
     }
 
-    // Advances by one text letter. eq[w]: rows that match it. `up` and `down`: the horizontal difference above the first
+    // Advances by one text symbol. eq[w]: rows that match it. `up` and `down`: the horizontal difference above the first
     // row, +1 and -1, in bit 0. On return the highest bits of `last_up` and `last_down` are that of the last row.
     GPUALIGN_HD void step(const Word* eq, Word up, Word down, Word& last_up, Word& last_down) {
         Word generate = eq[0] & vp[0];

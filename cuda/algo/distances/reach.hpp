@@ -170,8 +170,8 @@ GPUALIGN_HD int32_t run_tile(const Group& group, const Pair<Bits>& pair, int32_t
     GPUALIGN_UNROLL
     for (int32_t i = 0; i < each; i++) {
         const Diagonal mine = diagonal(i);
-        const int32_t place = i * lanes + lane;
-        if (place >= kSteps && place < kSteps + kOwned && mine.errors <= last) rows.put(mine.k, now[i * lanes]);
+        const int32_t index = i * lanes + lane;
+        if (index >= kSteps && index < kSteps + kOwned && mine.errors <= last) rows.put(mine.k, now[i * lanes]);
     }
     group.sync();
     return kNone;

@@ -29,7 +29,7 @@ GPUALIGN_HD uint64_t kmer_hash(uint64_t kmer, int k) {
 // A k-mer rolled along a sequence on both strands at once.
 struct RollingKmer {
     uint64_t forward = 0, reverse = 0;
-    int valid = 0;  // bases since the last one that is no base, at most k
+    int valid = 0;  // bases since the last character that is not A, C, G or T, at most k
 
     GPUALIGN_HD void push(uint8_t code, int k) {
         if (code >= 4) {

@@ -2,7 +2,7 @@
 //
 // The matrix is cut into tiles of 128 query positions (four words) and 32 subject symbols. A pass over the matrix keeps
 // what enters each tile: the row in front of it and, packed in one word, the carries from the tile to its left. From
-// these any tile can be computed again by one lane alone, and the traceback needs but the tiles that the path crosses:
+// these any tile can be computed again by a single lane, and the traceback needs but the tiles that the path crosses:
 // the lanes compute those along a straight line from where it stands, two next to each other, and it walks through them
 // until it leaves them.
 //
@@ -21,9 +21,9 @@ struct alignas(16) LcsFour {
 
 struct LcsTraceTask {
     const LcsFour* masks;    // [absent + 1][tiles]: of each code
-    const uint8_t* code;     // [256]: of each letter; `absent` matches nothing
-    const uint8_t* query;    // letters
-    const uint8_t* subject;  // letters
+    const uint8_t* code;     // [256]: of each symbol; `absent` matches nothing
+    const uint8_t* query;    // symbols
+    const uint8_t* subject;  // symbols
     uint32_t query_length, subject_length;
     uint32_t absent;
     uint32_t tiles;  // a row of the matrix has: full passes' worth
@@ -42,7 +42,7 @@ public:
     GPUALIGN_HD LcsTracer(const Group& group, const LcsTraceTask& task)
         : group_(group), task_(task), blocks_((task.subject_length + kSymbols - 1) / kSymbols) {}
 
-    // Writes the last `length` letters of the subsequence to `text` and returns how many it has.
+    // Writes the last `length` symbols of the subsequence to `text` and returns how many it has.
     GPUALIGN_HD uint32_t trace(uint8_t* text, uint32_t length) {
         encode();
         for (uint32_t first = 0; first < task_.tiles; first += Group::kLanes) pass(first);
@@ -69,7 +69,7 @@ private:
     const LcsTraceTask& task_;
     const uint32_t blocks_;  // of 32 symbols
 
-    // The subject's letters to codes, the last block filled up with symbols that change nothing.
+    // The subject's symbols to codes, the last block filled up with symbols that change nothing.
     GPUALIGN_HD void encode() {
         for (uint32_t at = group_.lane(); at < blocks_ * (kSymbols / 4); at += Group::kLanes) {
             uint32_t four = 0;
@@ -88,7 +88,7 @@ private:
         columns(row, mask, in, out, [](int, const uint32_t*) {});
     }
 
-    // `Count` symbols through a lane's words; keep(k, row) sees the row behind each.
+    // `Count` symbols through a lane's words; keep(k, row) sees the row after each.
     template <int Count, class Keep>
     GPUALIGN_HD static void columns(uint32_t (&row)[4], const LcsFour (&mask)[Count], uint32_t& in, uint32_t& out,
                                     Keep&& keep) {

@@ -10,10 +10,10 @@
 // Proof. LCS(c_j - 1, j) = k - 1, or (c_j - 1, j) were optimal too. Now let (o, j - 1) be optimal; its path goes along
 // row j - 1 to some (x, j - 1) and down to row j, to (x, j) or, by a match, to (x + 1, j); there it is at c_j or further
 // right, where LCS is at least k, and it matches nothing on its way from o to x: LCS(o, j - 1) = LCS(x, j - 1).
-//   - The letters are equal: a match adds at most one, so LCS(o, j - 1) >= k - 1, and the walk's column is the smallest
+//   - The symbols are equal: a match adds at most one, so LCS(o, j - 1) >= k - 1, and the walk's column is the smallest
 //     with k - 1. It is optimal because the match makes k of it.
 //   - They are not: LCS(c_j, j) is the larger of LCS(c_j - 1, j) = k - 1 and LCS(c_j, j - 1), so the latter is k, and
-//     (c_j, j - 1) is optimal. x >= c_j, since x + 1 = c_j were a match of the two unequal letters. So
+//     (c_j, j - 1) is optimal. x >= c_j, since x + 1 = c_j were a match of the two unequal symbols. So
 //     LCS(o, j - 1) >= k > LCS(c_j - 1, j - 1), and o >= c_j.
 // So whoever halves the problem at the smallest best column of a row (Hirschberg 1975) halves this very path, and it
 // does not matter which rows are kept, computed again or halved.

@@ -116,10 +116,10 @@ GPUALIGN_HD AffineEnd fill_band(const Group& group, const AffineScores& scores, 
     return {value, first / band.band, first % band.band};
 }
 
-// A CIGAR as it comes out of the traceback, from its end. More operations than there is room for are counted, not kept.
+// A CIGAR as it comes out of the traceback, from its end. More operations than there is space for are counted, not kept.
 struct CigarEnd {
     uint16_t* operations;
-    uint32_t room;
+    uint32_t capacity;
     uint32_t count = 0, last = ~0u, length = 0;
 
     GPUALIGN_HD void push(uint32_t operation, uint32_t n) {
@@ -133,7 +133,7 @@ struct CigarEnd {
     }
     GPUALIGN_HD void flush() {
         if (length == 0) return;
-        if (count < room) operations[count] = uint16_t(length << 4 | last);
+        if (count < capacity) operations[count] = uint16_t(length << 4 | last);
         count++;
     }
 };
@@ -160,8 +160,8 @@ GPUALIGN_HD void trace_back(const Group& group, const AffineBand& band, const Af
     cigar.flush();
 }
 
-// The alignment within `limit` diagonals of where the locus begins. `longer(operations)` gives room for a long CIGAR, or null: then
-// the result is false.
+// The alignment within `limit` diagonals of where the locus begins. `longer(operations)` gives space for a long CIGAR,
+// or null: then the result is false.
 template <int Words, class Group, class Longer>
 GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                uint32_t contig, const AffineScores& scores, const MapWorkspace& workspace, MapShared<Words>& shared,
@@ -176,7 +176,7 @@ GPUALIGN_HD bool align_in_band(const Group& group, const MapRead& read, bool rev
     int32_t row, diagonal;
     while (true) {
         trace_back(group, band, end, cigar, row, diagonal);
-        if (cigar.count <= cigar.room) break;
+        if (cigar.count <= cigar.capacity) break;
         cigar = {longer(cigar.count), cigar.count};
         if (!cigar.operations) return false;
     }

@@ -1,7 +1,7 @@
-// ALT contigs: what a hit on one is beside the hit on the primary assembly, as bwa mem has it (Li, bwa's README-alt.md).
+// ALT contigs: how a hit on one relates to the hit on the primary assembly, as bwa mem has it (Li, bwa's README-alt.md).
 //
 // A read's choice and its mapping quality are made among the hits on the primary assembly alone. A better hit on an ALT contig is
-// reported beside it, as supplementary; any other one as secondary.
+// reported along with it, as supplementary; any other one as secondary.
 #pragma once
 #include "algo/map/affine.hpp"
 

@@ -125,16 +125,16 @@ GPUALIGN_HD uint32_t find_candidates(const Group& group, const MapRead& read, co
 // Most of the sorted hits that lie within a long gap of each other.
 template <class Group>
 GPUALIGN_HD uint32_t max_near_hits(const Group& group, const uint64_t* hits, uint32_t count) {
-    uint32_t most = 0;
+    uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t beyond = first_beyond(hits, i, count, hit_line(hits[i]) + kLongGap);
-        most = beyond - i > most ? beyond - i : most;
+        maximum = beyond - i > maximum ? beyond - i : maximum;
     }
-    return group.largest(most);
+    return group.largest(maximum);
 }
 
 // A heuristic, for speed: loci with far fewer seed hits than the best one need more edits, as each edit spoils the seeds over it.
-GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t most) { return seed_hits * uint32_t(kSeedHitShare) >= most; }
+GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t maximum) { return seed_hits * uint32_t(kSeedHitShare) >= maximum; }
 
 // Candidates in the order in which a read takes them where there are too many: those with equally many seed hits at random. Its own
 // inverse but for the factor.
@@ -153,14 +153,14 @@ GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
 template <class Group>
 GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& workspace, uint32_t draw, uint32_t count,
                                        uint32_t max_candidates) {
-    uint32_t most = 0;
+    uint32_t maximum = 0;
     for (uint32_t i = group.lane(); i < count; i += Group::kLanes) {
         const uint32_t seed_hits = candidate_seed_hits(workspace.candidates[i]);
-        most = seed_hits > most ? seed_hits : most;
+        maximum = seed_hits > maximum ? seed_hits : maximum;
     }
-    most = group.largest(most);
+    maximum = group.largest(maximum);
     count = keep_keys(group, workspace.candidates, count,
-                      [&](uint64_t candidate) { return worth_verifying(candidate_seed_hits(candidate), most); });
+                      [&](uint64_t candidate) { return worth_verifying(candidate_seed_hits(candidate), maximum); });
     if (count <= max_candidates) return count;
     const auto each = [&](uint32_t n, auto&& changed) {
         for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {

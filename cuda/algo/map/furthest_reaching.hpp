@@ -43,15 +43,15 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
                            ReachedLocus& locus) {
     const uint64_t candidate = workspace.candidates[0];
     const uint32_t columns = workspace.window_columns[candidate_window(candidate)];
-    const int32_t most = min(edits_with_seed(read.length, rules), read.limit);
-    if ((columns & kClippedWindow) || !read.clean || most < 0) return false;
+    const int32_t maximum = min(edits_with_seed(read.length, rules), read.limit);
+    if ((columns & kClippedWindow) || !read.clean || maximum < 0) return false;
     const bool reverse = candidate_reverse(candidate);
     const int64_t first = candidate_diagonal(candidate);
     const int32_t seed_diagonals = int32_t(columns) - read.length - 2 * read.limit;  // less one
-    if (other_hits(group, hits, count, reverse, first, first + seed_diagonals, read.limit + most)) return false;
+    if (other_hits(group, hits, count, reverse, first, first + seed_diagonals, read.limit + maximum)) return false;
 
-    const uint64_t from = uint64_t(first - most);
-    const int32_t diagonals = seed_diagonals + 2 * most + 1, skew = int32_t(from % kBasesPerWord);
+    const uint64_t from = uint64_t(first - maximum);
+    const int32_t diagonals = seed_diagonals + 2 * maximum + 1, skew = int32_t(from % kBasesPerWord);
     const int32_t words = (skew + diagonals + read.length - 2) / kBasesPerWord + 2;  // of the last base's, the next one too
     bool all_acgt = true;
     for (int32_t w = int32_t(group.lane()); w < words; w += int32_t(Group::kLanes)) {
@@ -62,7 +62,7 @@ GPUALIGN_HD bool furthest_reaching(const Group& group, const MapRead& read, cons
     if (group.ballot(!all_acgt)) return false;
 
     int32_t *reached = shared.reach, *reaches = shared.reach + MapShared<Words>::kRows;
-    for (int32_t edits = 0; edits <= most; edits++) {
+    for (int32_t edits = 0; edits <= maximum; edits++) {
         for (int32_t base = 0; base < diagonals; base += int32_t(Group::kLanes)) {
             const int32_t d = base + int32_t(group.lane());
             int32_t row = d < diagonals ? 0 : read.length;

@@ -13,7 +13,7 @@ struct FoundRead {
     uint32_t near_hits;  // most seed hits a long gap apart, where the best locus has so many edits that it matters
     bool hits_truncated;            // hits were left out
     bool any_hits;
-    bool too_many;       // more hits than there is room for
+    bool too_many;       // more hits than there is space for
 
     // Whether chaining may know better: the read does not align end to end, or not well.
     GPUALIGN_HD bool wants_chaining(const uint64_t* list, const AffineScores& scores, int32_t limit) const {
@@ -113,11 +113,11 @@ template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
                                 const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
                                 uint64_t* loci, FoundRead& found) {
-    const uint32_t most = uint32_t(rules.max_hits * depth);
-    found.hits_truncated = total > most;
+    const uint32_t maximum = uint32_t(rules.max_hits * depth);
+    found.hits_truncated = total > maximum;
     found.loci = 0;
     uint32_t count;
-    const uint32_t chosen = choose_seeds(group, seeds, most, found.hits_truncated, shared, count);
+    const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, count);
     uint64_t* hits = power_of_two(count) <= uint32_t(MapShared<Words>::kRows) ? shared.hits : workspace.hits;
     if (hits == workspace.hits && count > workspace.max_hits) {
         found.too_many = true;

@@ -53,7 +53,7 @@ GPUALIGN_HD bool in_doubt(const Loci& loci) {
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
 }
 
-// The mates' outer distance at loci i of R1 and j of R2, -1 where they are no proper pair.
+// The mates' outer distance at loci i of R1 and j of R2, -1 where they are not a proper pair.
 template <class Loci>
 GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
     const int64_t size = insert_size(pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j),

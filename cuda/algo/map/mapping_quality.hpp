@@ -33,15 +33,15 @@ GPUALIGN_HD int64_t least_information(int32_t length, int32_t distance) {
 GPUALIGN_HD int32_t bits_of_locus(uint64_t bases) { return log2_fixed(2 * bases + 1); }
 
 // What a mate says beyond what names its locus in the windows near the other mate.
-GPUALIGN_HD int64_t bits_beside_mate(int32_t length, int32_t limit, int32_t distance, int64_t longest_insert) {
+GPUALIGN_HD int64_t bits_near_mate(int32_t length, int32_t limit, int32_t distance, int64_t longest_insert) {
     return information(length, distance) - log2_fixed(uint64_t(kMaxAnchors) * uint64_t(longest_insert + 2 * limit));
 }
 
 // Edits allowed in a mate that is looked for near the other; -1: it says too little to be found at all.
-GPUALIGN_HD int32_t limit_beside_mate(int32_t length, int32_t limit, int64_t longest_insert) {
+GPUALIGN_HD int32_t limit_near_mate(int32_t length, int32_t limit, int64_t longest_insert) {
     int32_t edits = limit;
     if (length < kShortMate)
-        while (edits >= 0 && bits_beside_mate(length, limit, edits, longest_insert) < kSpareBits * kLogOne) edits--;
+        while (edits >= 0 && bits_near_mate(length, limit, edits, longest_insert) < kSpareBits * kLogOne) edits--;
     return edits;
 }
 
@@ -54,7 +54,7 @@ struct Evidence {
 };
 
 // A read that was found through its mate has no seeds of its own: the mate's speak for both.
-GPUALIGN_HD Evidence beside(Evidence end, const Evidence& mate) {
+GPUALIGN_HD Evidence with_mate(Evidence end, const Evidence& mate) {
     if (end.seed_hits) return end;
     end.seed_hits = mate.seed_hits;
     end.hits_truncated = mate.hits_truncated;
@@ -70,7 +70,7 @@ public:
 
     // Of a read by itself. A lead of half an edit is none, as in chaining.
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
-        if (suboptimal.least >= 0 && 2 * suboptimal.least <= edit_) return 0;
+        if (suboptimal.minimum >= 0 && 2 * suboptimal.minimum <= edit_) return 0;
         const int32_t quality = of(chosen, suboptimal);
         const bool plenty = least_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits;
         const uint8_t found =
@@ -82,7 +82,7 @@ public:
     // put the read elsewhere. Pairs that lose no more than rounding does are as good, whatever speaks for the read by itself.
     // `bits`: what the mates say beyond what it takes to be found near each other.
     GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Suboptimal* alone, const Suboptimal& pairs, int64_t bits) const {
-        if (pairs.least >= 0 && pairs.least <= kRounding) return 0;
+        if (pairs.minimum >= 0 && pairs.minimum <= kRounding) return 0;
         const uint8_t together = bounded(of(chosen, pairs), bits), by_itself = alone ? single(chosen, *alone) : uint8_t(0);
         return together > by_itself ? together : by_itself;
     }
@@ -101,18 +101,18 @@ private:
     // without a suboptimal one.
     static GPUALIGN_HD uint8_t bounded(int32_t quality, int64_t bits) {
         if (bits >= kManyBits) return uint8_t(quality);
-        const int32_t most = max(1, int32_t(phred(bits)));
-        return uint8_t(min(quality, most));
+        const int32_t maximum = max(1, int32_t(phred(bits)));
+        return uint8_t(min(quality, maximum));
     }
 
     GPUALIGN_HD int32_t of(const Evidence& chosen, const Suboptimal& suboptimal) const {
         // most reads: no logarithms
-        if (suboptimal.least < 0 && !chosen.hits_truncated && kNotTruncated + chosen.seed_hits >= kSurest) return kMax;
-        uint64_t wrong = unseen(chosen, suboptimal.least);
-        if (suboptimal.least > 0) {
+        if (suboptimal.minimum < 0 && !chosen.hits_truncated && kNotTruncated + chosen.seed_hits >= kSurest) return kMax;
+        uint64_t wrong = unseen(chosen, suboptimal.minimum);
+        if (suboptimal.minimum > 0) {
             const int32_t right = max(1, chosen.length + 1 - chosen.distance);
             const int64_t odds = log2_fixed(3 * uint64_t(chosen.distance + 1)) - log2_fixed(uint64_t(right));
-            const int64_t power = odds * suboptimal.least / edit_ + log2_fixed(suboptimal.count);
+            const int64_t power = odds * suboptimal.minimum / edit_ + log2_fixed(suboptimal.count);
             // the quality is 1 in any case where they are four times as likely
             wrong += power < 2 * kLogOne ? exp2_share(power - 2 * kLogOne) << 2 : kShareOne << 2;
         }
@@ -121,9 +121,9 @@ private:
     }
 
     // The chance of a better locus among those that were not verified. The more seeds speak for the chosen locus, the more
-    // of them a better one would have shown; where hits were left out, a suboptimal one close by, which loses `least`, is a sign of
-    // a family of repeats whose other members were not met.
-    GPUALIGN_HD uint64_t unseen(const Evidence& chosen, int32_t least) const {
+    // of them a better one would have shown; where hits were left out, a suboptimal one close by, which loses
+    // `minimum`, is a sign of a family of repeats whose other members were not met.
+    GPUALIGN_HD uint64_t unseen(const Evidence& chosen, int32_t minimum) const {
         if (!chosen.hits_truncated) {
             uint64_t chance = kShareOne / 100;
             for (int32_t tens = kNotTruncated; tens < kSurest && tens < kNotTruncated + chosen.seed_hits; tens++) chance /= 10;
@@ -131,8 +131,8 @@ private:
         }
         const int32_t tenths = min(10 * kSurest, 1 + 5 * chosen.seed_hits);
         const uint64_t by_seed_hits = exp2_share(-(int64_t(tenths) * kTenth >> 8));
-        if (least < 0) return by_seed_hits;
-        const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * least / edit_);
+        if (minimum < 0) return by_seed_hits;
+        const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * minimum / edit_);
         return by_seed_hits > of_family ? by_seed_hits : of_family;
     }
     static constexpr int32_t kTenth = 5573271;                     // log2(10) / 10, 24 bits after the point

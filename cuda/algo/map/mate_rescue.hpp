@@ -53,7 +53,7 @@ private:
     // Returns how many windows there are now.
     GPUALIGN_HD uint32_t add_windows(const MapRead* reads, const FoundRead* found, int mate) {
         const MapRead& read = reads[mate];
-        if (read.length && limit_beside(read) >= 0) {
+        if (read.length && limit_near(read) >= 0) {
             const PackedLoci anchors = loci_of(reads[1 - mate], 1 - mate, found[1 - mate]), own = loci_of(read, mate, found[mate]);
             for_each_mate_window(group_, rules_.pairs, anchors, own, mate == 1, reads[0].draw,
                                  [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) { add(contig, reverse, begin, end); });
@@ -63,8 +63,8 @@ private:
     GPUALIGN_HD PackedLoci loci_of(const MapRead& read, int mate, const FoundRead& found) const {
         return {target_, rules_.scores, workspace_.loci[mate], found.loci, read.length, read.limit, read.unknown, found.hits_truncated};
     }
-    GPUALIGN_HD int32_t limit_beside(const MapRead& read) const {
-        return limit_beside_mate(read.length, read.limit, rules_.pairs.max);
+    GPUALIGN_HD int32_t limit_near(const MapRead& read) const {
+        return limit_near_mate(read.length, read.limit, rules_.pairs.max);
     }
     GPUALIGN_HD void add(uint32_t contig, bool reverse, int64_t begin, int64_t end) {
         if (group_.lane() == 0)
@@ -77,11 +77,11 @@ private:
         return all;
     }
 
-    // The windows [from, to) of a mate, and what a short one finds beside their best loci.
+    // The windows [from, to) of a mate, and what a short one finds near their best loci.
     GPUALIGN_HD_CALL void search(const MapRead& read, uint64_t* loci, FoundRead& found, uint32_t from, uint32_t to) {
         if (from == to) return;
         const bool is_short = read.length < kShortMate;
-        const int32_t limit = limit_beside(read);
+        const int32_t limit = limit_near(read);
         search_windows(group_, read, target_, workspace_, shared_, from, to, limit, loci, found, is_short ? workspace_.hits : nullptr);
         found.loci = settle_loci(group_, read.limit, loci, found.loci);
         if (!is_short) return;

@@ -36,13 +36,13 @@ GPUALIGN_HD MateWindow mate_window(const PairLibrary& pairs, int64_t start, int6
 // Score units that an insert size costs against the most likely one: half its squared deviation in standard deviations, in units of
 // log 4, one match of a base that would fit by chance one time in four. `mean`, `sd`: 16 bits after the point, sd at least 1.
 GPUALIGN_HD int32_t insert_penalty(int64_t insert, int64_t mean, int64_t sd) {
-    constexpr int64_t kMost = 1000, kFarthest = 53;  // beyond so many deviations
+    constexpr int64_t kMaxPenalty = 1000, kFarthest = 53;  // beyond so many deviations
     constexpr int64_t kUnit = 189097;                // 1 / (2 log 4), 19 bits after the point
     const int64_t away = (insert << 16) - mean, deviation = away < 0 ? -away : away;
-    if (deviation / sd >= kFarthest) return kMost;
+    if (deviation / sd >= kFarthest) return kMaxPenalty;
     const int64_t z = (deviation / sd << 16) + (deviation % sd << 16) / sd;
     const int64_t penalty = ((z * z * kUnit >> 50) + 1) >> 1;
-    return int32_t(penalty < kMost ? penalty : kMost);
+    return int32_t(penalty < kMaxPenalty ? penalty : kMaxPenalty);
 }
 
 }  // namespace gpualign

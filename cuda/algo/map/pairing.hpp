@@ -10,11 +10,11 @@ namespace gpualign {
 template <class Group>
 GPUALIGN_HD Suboptimal together(const Group& group, const Suboptimal& mine) {
     const int32_t far = 1 << 30;
-    const int32_t least = -group.largest(mine.least < 0 ? -far : -mine.least);
+    const int32_t minimum = -group.largest(mine.minimum < 0 ? -far : -mine.minimum);
     Suboptimal all;
-    if (least == far) return all;
-    all.least = least;
-    all.count = group.sum(mine.least == least ? mine.count : 0);
+    if (minimum == far) return all;
+    all.minimum = minimum;
+    all.count = group.sum(mine.minimum == minimum ? mine.count : 0);
     return all;
 }
 
@@ -53,8 +53,9 @@ template <class Group, class Loci>
 class Pairing {
 public:
     GPUALIGN_HD Pairing(const Group& group, const MapRules& rules, const Loci& first, const Loci& second, uint32_t draw)
-        : group_(group), rules_(rules), first_(first), second_(second), draw_(drawn(draw, DrawFor::pair)), rows_(most(first.count)),
-          columns_(most(second.count)) {}
+        : group_(group), rules_(rules), first_(first), second_(second), draw_(drawn(draw, DrawFor::pair)),
+            rows_(at_most(first.count)),
+          columns_(at_most(second.count)) {}
 
     // Both mates: as a proper pair where that is worth as much as each mate's best locus without. There are loci of both.
     GPUALIGN_HD bool choose(MapChoice& first, MapChoice& second) const {
@@ -71,7 +72,7 @@ public:
 private:
     static constexpr uint32_t kCombinations = kMaxPairedLoci * kMaxPairedLoci - 1;  // a mask
 
-    static GPUALIGN_HD uint32_t most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
+    static GPUALIGN_HD uint32_t at_most(uint32_t n) { return n < kMaxPairedLoci ? n : kMaxPairedLoci; }
 
     // visit(i, j, score) for the proper pairs of this lane.
     template <class Visit>
@@ -107,20 +108,20 @@ private:
         for_each_pair([&](uint32_t i, uint32_t j, int32_t score) {
             if (own(i, j) != chosen) suboptimal.add(best - score);
         });
-        for (uint32_t i = group_.lane(); i < most(mine.count); i += Group::kLanes)
+        for (uint32_t i = group_.lane(); i < at_most(mine.count); i += Group::kLanes)
             if (i != chosen) suboptimal.add(best - (apart() - (mine.score(0) - mine.score(i))));
         suboptimal = together(group_, suboptimal);
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
-        const Evidence evident = beside(evidence(mine, chosen), evidence(others, other));
+        const Evidence evident = with_mate(evidence(mine, chosen), evidence(others, other));
         return {chosen, true, MappingQuality(rules_).paired(evident, chosen == 0 ? &alone : nullptr, suboptimal, bits)};
     }
 
     // What a pair says beyond what it takes to find the mate that says least: by chance it is near any locus of the other one.
-    GPUALIGN_HD int64_t bits_of(const Loci& mate, uint32_t i, int64_t most) const {
-        if (mate.length >= kShortMate || mate.local(i)) return most;
-        const int64_t bits = bits_beside_mate(mate.length, mate.limit, mate.distance(i), rules_.pairs.max);
-        return bits < most ? bits : most;
+    GPUALIGN_HD int64_t bits_of(const Loci& mate, uint32_t i, int64_t maximum) const {
+        if (mate.length >= kShortMate || mate.local(i)) return maximum;
+        const int64_t bits = bits_near_mate(mate.length, mate.limit, mate.distance(i), rules_.pairs.max);
+        return bits < maximum ? bits : maximum;
     }
 
     const Group& group_;
@@ -138,7 +139,7 @@ GPUALIGN_HD void choose_pair(const Group& group, const MapRules& rules, const Lo
     choices[1] = choose_single(group, rules, second, draw);
 }
 
-// The first locus from `from` on that is reported as a secondary alignment beside the chosen one; the number of loci where none is.
+// The first locus from `from` on that is reported as a secondary alignment of the chosen one; the number of loci where none is.
 template <class Loci>
 GPUALIGN_HD uint32_t next_secondary(const MapRules& rules, const Loci& loci, uint32_t chosen, uint32_t from) {
     while (from < loci.count && (from == chosen || loci.distance(from) - loci.distance(chosen) > rules.strata)) from++;

@@ -147,14 +147,15 @@ GPUALIGN_HD uint32_t count_hits(const Group& group, const uint32_t* counts, uint
     return total;
 }
 
-// The repeat rule: seeds are followed from the rarest to the most frequent, of equally frequent ones the first, until `most` hits have
-// been followed. The rarest is always followed, up to that number of its hits, so that a read made of repeats alone is mapped.
+// The repeat rule: seeds are followed from the rarest to the most frequent, of equally frequent ones the first, until
+// `maximum` hits have been followed. The rarest is always followed, up to that number of its hits, so that a read made
+// of repeats alone is mapped.
 GPUALIGN_HD bool rarer(uint32_t count, uint32_t seed, uint32_t other_count, uint32_t other_seed) {
     return count < other_count || (count == other_count && seed < other_seed);
 }
 // Hits of the seed of that rank; it is not followed, nor are those after it, where these and the ones before are more than most.
-GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t most) {
-    return count <= most ? count : rank == 0 ? most : most + 1;
+GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t maximum) {
+    return count <= maximum ? count : rank == 0 ? maximum : maximum + 1;
 }
 
 // Where the followed hits of a seed begin: those of one that has too many are neighbours somewhere among its hits.
@@ -165,7 +166,8 @@ GPUALIGN_HD uint32_t first_followed(uint32_t draw, uint32_t count, uint32_t foll
 // Seeds from the rarest to the most frequent where hits must be left out, otherwise as they are; sets seed_order and
 // their starts, the number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
 template <int Words, class Group>
-GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t most, bool hits_truncated, MapShared<Words>& shared,
+GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated,
+                                  MapShared<Words>& shared,
                                   uint32_t& hits) {
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
@@ -180,10 +182,10 @@ GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t m
     hits = 0;
     for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
         const uint32_t rank = base + group.lane();
-        const uint32_t count = rank < seeds ? hits_to_follow(rank, counts[shared.seed_order[rank]], most) : 0;
+        const uint32_t count = rank < seeds ? hits_to_follow(rank, counts[shared.seed_order[rank]], maximum) : 0;
         uint32_t total;
         const uint32_t start = hits + group.sum_before(count, total);
-        const uint32_t beyond = group.ballot(rank < seeds && start + count > most);
+        const uint32_t beyond = group.ballot(rank < seeds && start + count > maximum);
         if (rank < seeds) shared.seeds.start[rank] = start;
         if (beyond) {
             uint32_t within = 0;

@@ -6,14 +6,14 @@ namespace gpualign {
 
 // In score units: the least, and how many lose that little.
 struct Suboptimal {
-    int32_t least = -1;  // there are none
+    int32_t minimum = -1;  // there are none
     uint32_t count = 0;
 
     GPUALIGN_HD void add(int32_t loss) {
-        if (least < 0 || loss < least) {
-            least = loss;
+        if (minimum < 0 || loss < minimum) {
+            minimum = loss;
             count = 1;
-        } else if (loss == least) {
+        } else if (loss == minimum) {
             count++;
         }
     }

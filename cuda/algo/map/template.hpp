@@ -27,7 +27,7 @@ public:
         } else if (here) {
             choices[0] = choose_single(group_, batch_.rules, loci(0), reads_[0].draw);
         }
-        if (here) left = MapRecord::kNoRoom;
+        if (here) left = MapRecord::kNoSpace;
         for (int mate = 0; mate < mates && here; mate++) here = report(first + uint32_t(mate), mate, choices[mate]);
         if (here) return;
         for (int mate = 0; mate < mates; mate++) leave(first + uint32_t(mate), left);
@@ -38,7 +38,7 @@ private:
         return {batch_.target, batch_.rules.scores, workspace_.loci[mate], found_[mate].loci, reads_[mate].length, reads_[mate].limit,
                 reads_[mate].unknown, found_[mate].hits_truncated};
     }
-    // False where the read is longer than there is room for, or any locus would do.
+    // False where the read is longer than there is space for, or any locus would do.
     GPUALIGN_HD bool load(uint32_t r, int mate) {
         const int64_t from = batch_.offsets[r], length = batch_.offsets[r + 1] - from;
         if (length > MapShared<Words>::kRows) return false;
@@ -74,7 +74,7 @@ private:
         if (!batch_.rules.local || (found_[0].loci == 0) == (found_[1].loci == 0)) return false;
         const MapRead& read = reads_[found_[0].loci == 0 ? 0 : 1];
         return read.length * batch_.rules.scores.match >= kMinLocalScore &&
-               limit_beside_mate(read.length, read.limit, batch_.rules.pairs.max) >= 0;
+               limit_near_mate(read.length, read.limit, batch_.rules.pairs.max) >= 0;
     }
 
     // False where there are not enough further records.
@@ -100,9 +100,9 @@ private:
     }
 
     GPUALIGN_HD uint32_t count_secondary(const PackedLoci& list, uint32_t chosen) const {
-        const uint32_t most = uint32_t(batch_.rules.max_secondary);
+        const uint32_t maximum = uint32_t(batch_.rules.max_secondary);
         uint32_t count = 0;
-        for (uint32_t p = 0; count < most; p++, count++) {
+        for (uint32_t p = 0; count < maximum; p++, count++) {
             p = next_secondary(batch_.rules, list, chosen, p);
             if (p == list.count) break;
         }
@@ -118,8 +118,8 @@ private:
         record.flag = uint16_t(flag | (locus_reverse(locus) ? kFlagReverse : 0));
         const auto longer = [&](uint32_t operations) {
             const uint32_t bytes = operations * uint32_t(sizeof(uint16_t));
-            const bool room = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
-            return room ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
+            const bool capacity = take_further((bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar);
+            return capacity ? reinterpret_cast<uint16_t*>(batch_.further + record.long_cigar) : nullptr;
         };
         if (!align_locus<Words>(group_, reads_[mate], locus, batch_.target, batch_.rules, workspace_, shared_, record, longer))
             return false;

@@ -16,7 +16,7 @@ constexpr uint64_t kLongGap = 64;           // diagonals between the two sides o
 constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is looked for
 constexpr int32_t kShortMate = 32;          // bases; shorter mates may fit by chance: it is weighed what they say
 constexpr int32_t kMinLocalScore = 30;      // of a local alignment
-constexpr int32_t kMinMateScore = 20;       // of one beside the other mate, where fewer bases say as much
+constexpr int32_t kMinMateScore = 20;       // of side by side mate, where fewer bases say as much
 constexpr int32_t kSpareBits = 8;           // that such a mate must say beyond what names its locus near the other
 
 // Bases that are not A, C, G or T are no edits, unless they are many: none of them counts then.

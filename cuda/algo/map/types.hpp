@@ -31,7 +31,7 @@ GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
 template <int Words>
 struct MapShared {
     static constexpr int kRows = 32 * Words;              // the longest read
-    static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is room for
+    static constexpr int kMaxLimit = (kRows - 3) / 3;    // edits allowed, as far as there is space for
 
     uint64_t read_words[2][Words + 2];
     union {
@@ -59,7 +59,7 @@ struct MapWorkspace {
     uint64_t* candidates;
     uint32_t* window_begin;
     uint32_t* window_columns;
-    uint64_t* loci[2];       // most_places each
+    uint64_t* loci[2];       // max_loci each
     uint8_t* trace;            // trace_bytes
     uint32_t max_hits, max_loci, trace_bytes;
 

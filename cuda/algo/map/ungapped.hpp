@@ -34,7 +34,7 @@ GPUALIGN_HD int32_t follow_diagonal(const MapRead& read, bool reverse, const Map
 template <class Group>
 class OtherAlignments {
 public:
-    // `memory` has room for kNumbers for each of `band` diagonals and one more.
+    // `memory` has space for kNumbers for each of `band` diagonals and one more.
     GPUALIGN_HD OtherAlignments(const Group& group, const MapRead& read, bool reverse, const MapTarget& target, int64_t begin,
                                 const AffineScores& scores, int16_t* memory)
         : group_(group), read_(read), reverse_(reverse), target_(target), first_(begin - read.limit), scores_(scores),
@@ -77,7 +77,7 @@ private:
     GPUALIGN_HD int16_t& insertion(int32_t b, int32_t loss) const { return insertion_[(loss % kGapLevels) * (band_ + 1) + b]; }
     GPUALIGN_HD int16_t& deletion(int32_t b, int32_t loss) const { return deletion_[(loss % kGapLevels) * (band_ + 1) + b]; }
 
-    // The alignment without gaps, of which others may branch off, lies behind the last diagonal.
+    // The alignment without gaps, of which others may branch off, lies after the last diagonal.
     GPUALIGN_HD bool set_own(int32_t row, int32_t loss) const {
         reached(band_, loss) = int16_t(row);
         return false;

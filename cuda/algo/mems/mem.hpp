@@ -8,7 +8,7 @@
 // canonical for the starts s = q - e with
 //     e <= most  = bases to the left until a k-mer of smaller or equal hash (or none), less one, below w
 //     e >= least = w - bases to the right until a k-mer of smaller hash (or none), at least 0
-// Hence a hit is extended to the left by at most `most` + 1 bases: one or two words tell nearly every hit that
+// Hence a hit is extended to the left by at most `maximum` + 1 bases: one or two words tell nearly every hit that
 // another seed reports from the one that does, and no table of what has been reported is needed. Canonical seeds
 // never go back as s grows, so matches in order of seeds are in order of starts up to the sorting of each seed's own.
 #pragma once
@@ -17,7 +17,7 @@
 namespace gpualign {
 
 // The query side: strand sequences one after the other. A set bit in `breaks` (one bit a position) marks what is no
-// base: the borders of records and letters other than A, C, G, T. Position 0 and the position after the last base are
+// base: the borders of records and anything but A, C, G, T. Position 0 and the position after the last base are
 // breaks; both arrays carry two words of padding.
 struct TextView {
     const uint64_t* words;
@@ -45,7 +45,7 @@ struct Mem {
 
 struct MemSeed {
     uint32_t position;
-    uint16_t least, most;
+    uint16_t minimum, maximum;
 };
 
 // The 64 break bits from position i on.
@@ -76,7 +76,7 @@ GPUALIGN_HD uint64_t spread_breaks(uint64_t breaks, int k) {
     return breaks;
 }
 
-// A k-mer's place in the order of minimizers: its hash + 1, so that 0 is left for "no k-mer starts here". The k-mer is
+// A k-mer's rank in the order of minimizers: its hash + 1, so that 0 is left for "no k-mer starts here". The k-mer is
 // the head of `window`; no branch, so that loops over positions vectorise.
 GPUALIGN_HD uint64_t seed_key(uint64_t window, int k) {
     const uint64_t forward = window & kmer_mask(k);
@@ -93,16 +93,16 @@ GPUALIGN_HD bool seed_on_reverse(uint64_t window, int k) {
 // The starts for which position p is the canonical seed, as distances to its left; false when there are none.
 // keys[p - w + 1 .. p + w - 1] must be readable.
 template <class Position>
-GPUALIGN_HD bool canonical_range(const uint64_t* keys, Position p, int w, int& least, int& most) {
+GPUALIGN_HD bool canonical_range(const uint64_t* keys, Position p, int w, int& minimum, int& maximum) {
     const uint64_t key = keys[p];
     if (key == 0) return false;
     int left = 1, right = 1;
     while (left < w && keys[p - left] > key) left++;
-    most = left - 1;
+    maximum = left - 1;
     // a smaller key before w - most positions to the right leaves no start
     while (right < w && keys[p + right] >= key) right++;
-    least = w - right;
-    return least <= most;
+    minimum = w - right;
+    return minimum <= maximum;
 }
 
 // Equal bases from (q, r) on, at most `limit`; stops at a break of the text.
@@ -157,30 +157,31 @@ constexpr uint32_t kMaxTestedBases = 8u << kBreakBlockShift;
 // How far a match may run to the right of r when it has run `length` without regard to segments.
 GPUALIGN_HD uint32_t clip_right(const SegmentedReference& reference, uint32_t r, uint32_t length) {
     if (length <= kMaxTestedBases && !may_break(reference, r, r + length)) return length;
-    const uint32_t room = reference.segment_ends[segment_of(reference, r - 1)] - r;
-    return length < room ? length : room;
+    const uint32_t available = reference.segment_ends[segment_of(reference, r - 1)] - r;
+    return length < available ? length : available;
 }
 
 // Extends the left side of a hit and applies the rule. On true, `extent` is how far the match begins before the seed.
 GPUALIGN_HD bool canonical_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed, uint32_t r,
                                int k, uint32_t& extent) {
-    uint32_t most = uint32_t(seed.most) + 1;
-    if (r < most || may_break(reference, r - most, r)) {
-        const uint32_t room = r - reference.segment_starts[segment_of(reference, r)];
-        if (room < most) most = room;
+    uint32_t maximum = uint32_t(seed.maximum) + 1;
+    if (r < maximum || may_break(reference, r - maximum, r)) {
+        const uint32_t available = r - reference.segment_starts[segment_of(reference, r)];
+        if (available < maximum) maximum = available;
     }
     // from the seed's end, so that the seed itself is compared: a fingerprint need not be the whole k-mer
-    const uint32_t same = extend_left(text, uint64_t(seed.position) + k, reference.words, uint64_t(r) + k, most + k);
+    const uint32_t same = extend_left(text, uint64_t(seed.position) + k, reference.words, uint64_t(r) + k, maximum + k);
     extent = same - uint32_t(k);
-    return same >= uint32_t(k) + seed.least && same <= uint32_t(k) + seed.most;
+    return same >= uint32_t(k) + seed.minimum && same <= uint32_t(k) + seed.maximum;
 }
 
 // The match of a canonical hit whose left extent is known, its right side extended by at most `limit` bases.
 GPUALIGN_HD Mem extend_hit(const TextView& text, const SegmentedReference& reference, const MemSeed& seed, uint32_t r, int k,
                            uint32_t extent, uint32_t limit) {
-    const uint32_t behind = r + uint32_t(k), room = reference.bases - behind;
-    uint32_t right = extend_right(text, uint64_t(seed.position) + k, reference.words, behind, room < limit ? room : limit);
-    right = clip_right(reference, behind, right);
+    const uint32_t after = r + uint32_t(k), available = reference.bases - after;
+    uint32_t right = extend_right(text, uint64_t(seed.position) + k, reference.words, after,
+                                  available < limit ? available : limit);
+    right = clip_right(reference, after, right);
     return {seed.position - extent, r - extent, extent + uint32_t(k) + right};
 }
 

@@ -1,7 +1,7 @@
 // Matches whose string occurs once in the reference, from the reference's positions in order of what follows them.
 //
 // At most one such match starts at a query position s: the longest one that starts there, where just one reference position
-// has it. Of all positions, those whose following bases agree the longest with the query's lie side by side around the place
+// has it. Of all positions, those whose following bases agree the longest with the query's lie side by side around the position
 // where the query itself would stand in the order (Manber and Myers 1993). So a binary search finds the longest match, and one
 // neighbour more tells whether it is unique: the work does not depend on how often anything is repeated.
 //
@@ -30,22 +30,23 @@ struct UniqueMemTask {
     uint32_t min_length;
 };
 
-// Equal bases from (s, r) on, at most `most`, of which `have`, at least 1, are known.
-GPUALIGN_HD uint32_t common_bases(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t have, uint32_t most) {
-    const uint32_t behind = r + have, room = task.reference.bases - behind, limit = most - have < room ? most - have : room;
-    return have + clip_right(task.reference, behind, extend_right(task.text, s + have, task.reference.words, behind, limit));
+// Equal bases from (s, r) on, at most `maximum`, of which `have`, at least 1, are known.
+GPUALIGN_HD uint32_t common_bases(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t have, uint32_t maximum) {
+    const uint32_t after = r + have, available = task.reference.bases - after, wanted = maximum - have;
+    const uint32_t limit = wanted < available ? wanted : available;
+    return have + clip_right(task.reference, after, extend_right(task.text, s + have, task.reference.words, after, limit));
 }
 
 // Whether, `n` bases being equal and no more, the query at s stands before the position r.
 GPUALIGN_HD bool stands_before(const UniqueMemTask& task, uint64_t s, uint32_t r, uint32_t n) {
     const uint64_t q = s + n;
     if (task.text.breaks[q >> 6] >> (q & 63) & 1) return true;
-    const uint32_t behind = r + n;
-    if (behind == task.reference.bases) return false;
-    if (may_break(task.reference, behind, behind) &&
-        task.reference.segment_ends[segment_of(task.reference, behind - 1)] == behind)
+    const uint32_t after = r + n;
+    if (after == task.reference.bases) return false;
+    if (may_break(task.reference, after, after) &&
+        task.reference.segment_ends[segment_of(task.reference, after - 1)] == after)
         return false;
-    return packed_base(task.text.words, q) > packed_base(task.reference.words, behind);
+    return packed_base(task.text.words, q) > packed_base(task.reference.words, after);
 }
 
 // The longest match at a query position: its length, a reference position that has it, whether that is the only one.
@@ -100,9 +101,9 @@ GPUALIGN_HD LongestMem longest_of_alike(const UniqueMemTask& task, uint64_t s, u
     return longest;
 }
 
-// The longest match at s, where it has at least `least` bases, k or more; otherwise a length below that. With `only_begins`
+// The longest match at s, where it has at least `minimum` bases, k or more; otherwise a length below that. With `only_begins`
 // also where it begins before s.
-GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t least, bool only_begins = false) {
+GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32_t minimum, bool only_begins = false) {
     const SortedPositions& sorted = task.sorted;
     const uint32_t k = uint32_t(sorted.k), depth = k + kSortedBases;
     const uint64_t group = packed_window(task.text.words, s) & kmer_mask(sorted.k);
@@ -110,7 +111,7 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
     const uint32_t begin = sorted.offsets[group], end = sorted.offsets[group + 1];
     const uint64_t next_word = packed_window(task.text.words, s + k);
     const int bases_in_word = trailing_zeros(break_window(task.text.breaks, s + k));
-    uint32_t low = begin, high = end, before = k, behind = k;  // bases that the positions low - 1 and high share with the query
+    uint32_t low = begin, high = end, before = k, after = k;  // bases that the positions low - 1 and high share with the query
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2, r = sorted.positions[middle];
         // nearly always the next word decides
@@ -121,13 +122,13 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
         if (same < kBasesPerWord && same < bases_in_word && !may_break(task.reference, r + k, r + n)) {
             is_before = (next_word >> (2 * same) & 3) > (word >> (2 * same) & 3);
         } else {
-            n = common_bases(task, s, r, before < behind ? before : behind, depth);
+            n = common_bases(task, s, r, before < after ? before : after, depth);
             if (n == depth) return longest_of_alike(task, s, begin, end, middle, depth, only_begins);
             is_before = stands_before(task, s, r, n);
         }
         if (is_before) {
             high = middle;
-            behind = n;
+            after = n;
         } else {
             low = middle + 1;
             before = n;
@@ -135,8 +136,8 @@ GPUALIGN_HD LongestMem longest_mem(const UniqueMemTask& task, uint64_t s, uint32
     }
     LongestMem longest{0, 0, false};
     if (low > begin) longest.take(before, sorted.positions[low - 1]);
-    if (low < end) longest.take(behind, sorted.positions[low]);
-    if (longest.length < least || !longest.unique) return longest;
+    if (low < end) longest.take(after, sorted.positions[low]);
+    if (longest.length < minimum || !longest.unique) return longest;
     // the next position on the same side
     const bool on_left = low > begin && longest.reference == sorted.positions[low - 1];
     if (on_left ? low - begin > 1 : end - low > 1) {

@@ -20,7 +20,7 @@ GPUALIGN_HD int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
 struct ReadsView : ReadColumns {
     static constexpr uint64_t kNone = ~uint64_t(0);
 
-    GPUALIGN_HD const char* letters(uint64_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
+    GPUALIGN_HD const char* bases_of(uint64_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
     GPUALIGN_HD int64_t length(uint64_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
     GPUALIGN_HD const char* quality(uint64_t read) const { return reinterpret_cast<const char*>(qualities + base_offsets[read]); }
     GPUALIGN_HD const char* comment(uint64_t read) const { return reinterpret_cast<const char*>(comments + comment_offsets[read]); }
@@ -30,7 +30,7 @@ struct ReadsView : ReadColumns {
     GPUALIGN_HD bool paired(uint64_t read) const { return mates && mates[read] != kSingle; }
     GPUALIGN_HD uint64_t mate_of(uint64_t read) const { return !paired(read) ? kNone : mates[read] == kFirstMate ? read + 1 : read - 1; }
 
-    // The name in SAM's letters, "*" where there is none.
+    // The name in SAM's characters, "*" where there is none.
     template <class Out>
     GPUALIGN_HD void put_name(uint64_t read, Out& out) const {
         const uint8_t* p = names + name_offsets[read];
@@ -39,7 +39,7 @@ struct ReadsView : ReadColumns {
         if (n == 0) return out.put("*");
         out.fill(n, [p](int64_t c) { return p[c] > ' ' && p[c] < 127 && p[c] != '@' ? char(p[c]) : '_'; });
     }
-    // Letters of that.
+    // Bases of that.
     GPUALIGN_HD int64_t shown_name_size(uint64_t read) const { return name_size(read) ? name_size(read) : 1; }
 };
 

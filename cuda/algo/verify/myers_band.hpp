@@ -7,7 +7,7 @@
 // neighbour inside, which only makes them too large, so that any distance within the limit comes out exact.
 //
 // The first block is shorter, so that the window comes to rest with the pattern's last row as its own last row; there
-// it stays for the columns that are left. Rows above the pattern's first (i <= 0) match every letter and stay level.
+// it stays for the columns that are left. Rows above the pattern's first (i <= 0) match every base and stay level.
 #pragma once
 #include "algo/common/myers_striped.hpp"
 

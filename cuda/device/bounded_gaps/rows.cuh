@@ -215,11 +215,11 @@ private:
             }
         }
         // the neighbour's last column: the lane to the left, or the group's last lane one pass earlier
-        const uint32_t* beside = rank > 0 ? saved + lane - 1 : strip_state(first, max(pass - 1, 0)) + lane + lanes - 1;
+        const uint32_t* neighbor_state = rank > 0 ? saved + lane - 1 : strip_state(first, max(pass - 1, 0)) + lane + lanes - 1;
         GPUALIGN_UNROLL
         for (int q = 0; q <= K; q++) {
             above_left[q] = Pairs::both(model.border(q, first));
-            if (before > 0) from_raw(above_left[q], beside[((width - 1) * state + q) * 32]);
+            if (before > 0) from_raw(above_left[q], neighbor_state[((width - 1) * state + q) * 32]);
         }
     }
 
@@ -244,11 +244,11 @@ private:
             left_g[q] = ahead[q];
             if (q < K) left_d[q] = ahead[K + 1 + q];
             if (lanes > 1) {
-                const uint32_t beside_g = __shfl_up_sync(~0u, raw(right_g[q]), 1);
-                const uint32_t beside_d = q < K ? __shfl_up_sync(~0u, raw(right_d[q]), 1) : 0;
+                const uint32_t neighbor_g = __shfl_up_sync(~0u, raw(right_g[q]), 1);
+                const uint32_t neighbor_d = q < K ? __shfl_up_sync(~0u, raw(right_d[q]), 1) : 0;
                 if (rank > 0) {
-                    from_raw(left_g[q], beside_g);
-                    if (q < K) from_raw(left_d[q], beside_d);
+                    from_raw(left_g[q], neighbor_g);
+                    if (q < K) from_raw(left_d[q], neighbor_d);
                 }
             }
         }

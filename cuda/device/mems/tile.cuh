@@ -15,8 +15,8 @@ constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 constexpr uint32_t kLaneBases = 512;      // a lane extends so far alone, then the warp extends for it
 constexpr int kGroup = 32;                // seeds that are looked up together
 constexpr int kChunks = (TILE + MAX_WINDOW - 1 + 31) / 32;  // of 32 text positions, one a lane
-constexpr uint32_t kNoPlace = 0xFFFF;
-static_assert(TILE % 32 == 0 && 32 * kChunks < int(kNoPlace), "");
+constexpr uint32_t kNoOffset = 0xFFFF;
+static_assert(TILE % 32 == 0 && 32 * kChunks < int(kNoOffset), "");
 
 struct Task {
     TextView text;
@@ -28,10 +28,10 @@ struct Task {
     uint32_t min_length;
 };
 
-// A warp's share of shared memory. Places are distances from the tile's first start.
+// A warp's share of shared memory. Offsets count from the tile's first start.
 struct WarpSpace {
     uint64_t hash[TILE];
-    uint16_t place[TILE], first_start[TILE + 1];  // of the seeds in order; kNoPlace for starts that have none
+    uint16_t offset[TILE], first_start[TILE + 1];  // of the seeds in order; kNoOffset for starts that have none
     uint64_t before[kGroup];  // of the group's seeds: hits of the seeds before,
     uint32_t first[kGroup];   // first index entry
     uint8_t on_reverse[kGroup];
@@ -43,10 +43,10 @@ __device__ __forceinline__ int lane_number() { return int(threadIdx.x & 31); }
 __device__ __forceinline__ int rank_among(unsigned mask) { return __popc(mask & ((1u << lane_number()) - 1)); }
 
 // A lane's every 32nd text position of the tile: the smallest key from there on, as far as the minimum has slid, and the
-// leftmost place that has it.
+// leftmost offset that has it.
 struct Minima {
     uint64_t key[kChunks];
-    uint32_t place[kChunks];
+    uint32_t offset[kChunks];
 };
 
 // All lanes: the keys of the tile's positions and of w - 1 after them.
@@ -60,7 +60,7 @@ __device__ __forceinline__ void warp_fill_keys(const Task& task, Minima& minima,
             key = seed_key(packed_window(task.text.words, p), task.k);
         }
         minima.key[j] = key;
-        minima.place[j] = uint32_t(32 * j + lane_number());
+        minima.offset[j] = uint32_t(32 * j + lane_number());
     }
 }
 
@@ -73,10 +73,10 @@ __device__ __forceinline__ void warp_slide(Minima& minima, int rest) {
     for (int j = 0; j + kWhole < kChunks; j++) {
         const int here = j + kWhole, next = here + 1 < kChunks ? here + 1 : here;
         const uint64_t key = __shfl_sync(kAllLanes, next_chunk ? minima.key[next] : minima.key[here], source);
-        const uint32_t place = __shfl_sync(kAllLanes, next_chunk ? minima.place[next] : minima.place[here], source);
+        const uint32_t offset = __shfl_sync(kAllLanes, next_chunk ? minima.offset[next] : minima.offset[here], source);
         if (key < minima.key[j]) {
             minima.key[j] = key;
-            minima.place[j] = place;
+            minima.offset[j] = offset;
         }
     }
 }
@@ -97,21 +97,21 @@ __device__ __forceinline__ int warp_pick_seeds(const Task& task, WarpSpace& spac
     for (; 2 * span <= task.w; span *= 2) warp_slide_by(minima, span);
     if (span < task.w) warp_slide_by(minima, task.w - span);
     int seeds = 0;
-    uint32_t last = kNoPlace;
+    uint32_t last = kNoOffset;
 #pragma unroll
     for (int j = 0; j < TILE / 32; j++) {
-        const uint32_t place = minima.key[j] ? minima.place[j] : kNoPlace;  // a window that holds a break has no seed
-        const uint32_t before = __shfl_up_sync(kAllLanes, place, 1);
-        const bool changes = place != (lane_number() ? before : last);
+        const uint32_t offset = minima.key[j] ? minima.offset[j] : kNoOffset;  // a window that holds a break has no seed
+        const uint32_t before = __shfl_up_sync(kAllLanes, offset, 1);
+        const bool changes = offset != (lane_number() ? before : last);
         const unsigned mask = __ballot_sync(kAllLanes, changes);
         if (changes) {
             const int at = seeds + rank_among(mask);
             space.hash[at] = minima.key[j] - 1;
-            space.place[at] = uint16_t(place);
+            space.offset[at] = uint16_t(offset);
             space.first_start[at] = uint16_t(32 * j + lane_number());
         }
         seeds += __popc(mask);
-        last = __shfl_sync(kAllLanes, place, 31);
+        last = __shfl_sync(kAllLanes, offset, 31);
     }
     if (lane_number() == 0) space.first_start[seeds] = TILE;
     __syncwarp();
@@ -123,8 +123,8 @@ __device__ uint64_t warp_look_up(const Task& task, WarpSpace& space, uint64_t be
     const int lane = lane_number();
     uint32_t first = 0, last = 0;
     bool on_reverse = false;
-    if (lane < count && space.place[from + lane] != kNoPlace) {
-        on_reverse = seed_on_reverse(packed_window(task.text.words, begin + space.place[from + lane]), task.k);
+    if (lane < count && space.offset[from + lane] != kNoOffset) {
+        on_reverse = seed_on_reverse(packed_window(task.text.words, begin + space.offset[from + lane]), task.k);
         task.index.find(space.hash[from + lane], first, last);
     }
     uint64_t sum = last - first;
@@ -169,11 +169,11 @@ __device__ void warp_extend_open(const Task& task, Mem& mem, bool open) {
         const int owner = __ffs(int(mask)) - 1;
         const uint64_t q = __shfl_sync(kAllLanes, mem.start + mem.length, owner);
         const uint64_t r = __shfl_sync(kAllLanes, mem.reference + mem.length, owner);
-        const uint32_t room = task.reference.bases - uint32_t(r);
+        const uint32_t available = task.reference.bases - uint32_t(r);
         uint32_t n = 0;
-        while (n < room) {
+        while (n < available) {
             const uint32_t at = n + uint32_t(lane_number()) * kBasesPerWord;
-            const uint32_t limit = at < room ? (room - at < kBasesPerWord ? room - at : kBasesPerWord) : 0;
+            const uint32_t limit = at < available ? (available - at < kBasesPerWord ? available - at : kBasesPerWord) : 0;
             // text and reference end alike in breaks, so positions after them are never read for lanes after the first
             const uint32_t same =
                 limit && q + at < task.text_length ? extend_right(task.text, q + at, task.reference.words, r + at, limit) : 0;
@@ -197,9 +197,9 @@ __device__ bool warp_test_hits(const Task& task, const WarpSpace& space, uint64_
     bool found = false, open = false;
     if (lane_number() < waiting) {
         const int at = space.waiting_seed[lane_number()];
-        const uint32_t r = space.waiting_reference[lane_number()], place = space.place[at];
-        const MemSeed seed{uint32_t(begin) + place, uint16_t(place - (space.first_start[at + 1] - 1)),
-                           uint16_t(place - space.first_start[at])};
+        const uint32_t r = space.waiting_reference[lane_number()], offset = space.offset[at];
+        const MemSeed seed{uint32_t(begin) + offset, uint16_t(offset - (space.first_start[at + 1] - 1)),
+                           uint16_t(offset - space.first_start[at])};
         uint32_t extent;
         if (canonical_hit(task.text, task.reference, seed, r, task.k, extent)) {
             const uint32_t have = extent + uint32_t(task.k);
@@ -244,7 +244,7 @@ __device__ uint64_t warp_match_tile(const Task& task, WarpSpace& space, uint64_t
     uint64_t before = 0;  // hits of the groups before
     for (int from = 0; from < seeds && more; from += kGroup) {
         const uint64_t hits = warp_look_up(task, space, begin, from, min(kGroup, seeds - from));
-        const uint64_t room = last_hit > before ? last_hit - before : 0, stop = hits < room ? hits : room;
+        const uint64_t available = last_hit > before ? last_hit - before : 0, stop = hits < available ? hits : available;
         for (uint64_t hit = first_hit > before ? first_hit - before : 0; hit < stop && more; hit += 32) {
             waiting = warp_gather_hits(task, space, from, hit, stop, waiting);
             if (waiting >= 32) test();

@@ -3,7 +3,7 @@
 // The warp's lanes own K columns each and stand one row apart, so that the whole warp moves along an anti-diagonal: in
 // a step every lane computes one row of its columns and hands its right border to the next lane by a shuffle. The right
 // border of the last lane goes to global memory, where the warp with the pair's next strip waits for it, some rows
-// behind. Warps take strips in order (pair by pair, from left to right) and each waits only for the one before, which
+// later. Warps take strips in order (pair by pair, from left to right) and each waits only for the one before, which
 // has already begun, so there is always one that can go on. One long pair keeps the whole device busy, and so does a
 // list of shorter ones. DScan keeps four bits a cell, 256 bytes a step and warp, for the traceback; TiledDScan scores
 // only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/table_part.cuh.

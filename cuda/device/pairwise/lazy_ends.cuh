@@ -67,11 +67,11 @@ template <class Word, int K>
 struct Anywhere {
     static constexpr bool local = true;
     using W = WordOf<Word>;
-    Word most;       // of the cells that both targets have
+    Word maximum;       // of the cells that both targets have
     bool all_count;  // of the strip's cells, on all lanes
     int32_t best[W::lanes] = {};
 
-    __device__ __forceinline__ Anywhere(const LazyScheme&, const Targets<Word, K>&, int) : most(Word(0)), all_count(false) {}
+    __device__ __forceinline__ Anywhere(const LazyScheme&, const Targets<Word, K>&, int) : maximum(Word(0)), all_count(false) {}
     __device__ __forceinline__ Word top(int) const { return Word(0); }
     __device__ __forceinline__ Word left(int) const { return Word(0); }
     __device__ __forceinline__ void begin_strip(const Targets<Word, K>& targets, int c0) {
@@ -83,7 +83,7 @@ struct Anywhere {
     __device__ __forceinline__ void after_row(const Word* h, const LazyScheme&, const Targets<Word, K>& targets, int c0, int) {
         if (all_count) {
 #pragma unroll
-            for (int k = 0; k < K; k++) most = max(most, h[k]);
+            for (int k = 0; k < K; k++) maximum = max(maximum, h[k]);
             return;
         }
         each_cell(targets, c0, [&](int half, int k, int last) {
@@ -92,7 +92,7 @@ struct Anywhere {
     }
     __device__ __forceinline__ void after_strip(const Word*, const LazyScheme&, const Targets<Word, K>&, int, int) {
 #pragma unroll
-        for (int half = 0; half < W::lanes; half++) best[half] = max(best[half], W::lane(most, half));
+        for (int half = 0; half < W::lanes; half++) best[half] = max(best[half], W::lane(maximum, half));
     }
 };
 

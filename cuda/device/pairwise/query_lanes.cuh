@@ -141,14 +141,14 @@ template <int G, int K, bool Local, int Open, int Extend, class Enter, class Top
 __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>& rows, const uint4* profile, const TwoTargets& two,
                                              int symbols, uint32_t above, const Enter& enter, const Top& top, const Leave& leave) {
     const int lane = threadIdx.x % G;
-    uint32_t down = rows.h[K - 1], letters = uint32_t(symbols) * 0x10001u;
+    uint32_t down = rows.h[K - 1], bases = uint32_t(symbols) * 0x10001u;
     for (int j0 = 0; j0 < two.longest + G - 1; j0 += G) {
         const uint32_t convert = enter(j0, above, down);
         const uint32_t coming = two.symbols(j0 + lane, symbols);
         const int steps = min(G, (two.longest + G - j0) & ~1);  // one more column changes nothing
         const auto step = [&](int r) {
             const uint32_t fed = __shfl_sync(0xffffffffu, coming, r, G);
-            letters = __shfl_up_sync(0xffffffffu, letters, 1, G);
+            bases = __shfl_up_sync(0xffffffffu, bases, 1, G);
             uint32_t from_h = __shfl_up_sync(0xffffffffu, rows.h[K - 1], 1, G);
             uint32_t from_down = __shfl_up_sync(0xffffffffu, down, 1, G);
             if (!Local) {
@@ -157,10 +157,11 @@ __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>
             }
             const int column = j0 + r - lane;
             top(r, column, from_h, from_down);
-            if (lane == 0) letters = fed;
+            if (lane == 0) bases = fed;
             if (Local || column >= 0) {
                 down = from_down;
-                const uint4 *low = profile + (letters & 0xffffu) * (G * K / 8) + lane, *high = profile + (letters >> 16) * (G * K / 8) + lane;
+                const uint4 *low = profile + (bases & 0xffffu) * (G * K / 8) + lane,
+                    *high = profile + (bases >> 16) * (G * K / 8) + lane;
                 rows.column(low, high, above, down);
                 above = from_h;
             }

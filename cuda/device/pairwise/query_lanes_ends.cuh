@@ -164,16 +164,16 @@ private:
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
     __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
-        constexpr uint32_t least = 0xc000c000u;  // below all that counts, and the sums below still within a half
+        constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and the sums below still within a half
         if (mine + K <= 0) return;
-        uint32_t most = least;
+        uint32_t maximum = minimum;
 #pragma unroll
-        for (int k = K - 1; k >= 0; k--) most = __viaddmax_s16x2(most, minus_shift, mine + k >= 0 ? rows.h[k] : least);
+        for (int k = K - 1; k >= 0; k--) maximum = __viaddmax_s16x2(maximum, minus_shift, mine + k >= 0 ? rows.h[k] : minimum);
         // the rest of the query beyond row mine + 1, were that a row of it
         const int32_t rest = scheme.ends.query_end.open + (n - mine - 2) * scheme.ends.query_end.extend;
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            if (column == two.length[half] - 1) offer(half, half_of(most, half), mine + 1 + column + 1, rest);
+            if (column == two.length[half] - 1) offer(half, half_of(maximum, half), mine + 1 + column + 1, rest);
     }
 };
 

@@ -145,12 +145,12 @@ class DistanceKernel(MatrixKernel[Distances]):
             )
         return matrix
 
-    def find(self, slot: Slot, item: Task[Distances], room: int) -> None:
+    def find(self, slot: Slot, item: Task[Distances], capacity: int) -> None:
         """The pairs within the limit: in a band where it is narrow, else out of a matrix."""
         problem, sets = item.problem, self._on(slot)
         band = band_of(problem)
         if band is None:
-            super().find(slot, item, room)
+            super().find(slot, item, capacity)
             return
         rows, (wide, shared) = item.shape[0], band
         function = self.device.function("distances_within", "distances_within", {"WIDE": str(int(wide))})
@@ -164,7 +164,7 @@ class DistanceKernel(MatrixKernel[Distances]):
             *sets.both,
             slot.upload("from", spans[0]),
             slot.upload("to", spans[1]),
-            *places_for_found(slot, room),
+            *places_for_found(slot, capacity),
             np.int32(item.first),
             np.int32(sets.codes),
             np.int32(problem.queries.sorted_lengths[item.last - 1] + problem.limits[-1]),
@@ -191,20 +191,20 @@ def band_of(problem: Distances) -> tuple[bool, int] | None:
     """Whether a problem's bands are wide, and their shared memory in bytes; None where they suit no kernel."""
     if problem.params.mode != "global" or not problem.params.limited:
         return None
-    most, longest = int(problem.limits[-1]), problem.queries.longest
-    wide = most > tuning.MOST_IN_BAND
-    shared = (longest + most) * problem.code_table[1] * (8 if wide else 4)
-    if most > tuning.MOST_IN_WIDE_BAND or shared > tuning.SHARED_BYTES or most >= longest:
+    maximum, longest = int(problem.limits[-1]), problem.queries.longest
+    wide = maximum > tuning.MAX_IN_BAND
+    shared = (longest + maximum) * problem.code_table[1] * (8 if wide else 4)
+    if maximum > tuning.MAX_IN_WIDE_BAND or shared > tuning.SHARED_BYTES or maximum >= longest:
         return None
     return wide, shared
 
 
 def _spans(problem: Distances, first: int, last: int) -> NDArray[np.int32]:
-    """int32 (2, queries): places of the targets that are within the limit by their lengths, half-open."""
-    lengths, most = problem.queries.sorted_lengths[first:last], int(problem.limits[-1])
+    """int32 (2, queries): indices of the targets that their lengths allow within the limit, half-open."""
+    lengths, maximum = problem.queries.sorted_lengths[first:last], int(problem.limits[-1])
     sorted_targets = problem.targets.sorted_lengths
-    begin = np.searchsorted(sorted_targets, lengths - most, side="left")
-    end = np.searchsorted(sorted_targets, lengths + most, side="right")
+    begin = np.searchsorted(sorted_targets, lengths - maximum, side="left")
+    end = np.searchsorted(sorted_targets, lengths + maximum, side="right")
     if problem.half:
         begin = np.maximum(begin, np.arange(first + 1, last + 1))
     return np.stack([begin, np.maximum(begin, end)]).astype(np.int32)

@@ -59,8 +59,8 @@ class OnDevices(Generic[Problem]):
         for _ in self._each(out.address):
             pass
 
-    def nearest(self, most: int) -> NearestPairs:
-        shape = len(self.problem.queries), most
+    def nearest(self, maximum: int) -> NearestPairs:
+        shape = len(self.problem.queries), maximum
         target, value = np.empty(shape, np.int32), np.empty(shape, np.int32)
         order = self.problem.queries.order
         for task, (targets, values) in self._each():

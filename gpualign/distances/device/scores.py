@@ -24,7 +24,7 @@ _UNEVEN = 0.05
 #: codes that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 #: rows of a launch's grid
-_MOST_ROWS = 65535
+_MAX_ROWS = 65535
 
 
 class _Launcher(PairwiseLauncher):
@@ -65,7 +65,7 @@ class ScoreKernel(MatrixKernel[Scores]):
 
     @staticmethod
     def rows_at_once(problem: Scores) -> int:
-        return min(_MOST_ROWS, MatrixKernel.rows_at_once(problem))
+        return min(_MAX_ROWS, MatrixKernel.rows_at_once(problem))
 
     def free(self) -> None:
         self.launcher.table.free()
@@ -112,10 +112,10 @@ class ScoreKernel(MatrixKernel[Scores]):
         if not placed:
             return scores
         matrix = slot.device_array("matrix", 4 * rows * columns)
-        place = self.device.function("distances_scores", "place_scores")
+        scatter = self.device.function("distances_scores", "scatter_scores")
         alone = sets.alone or (np.uint64(0), np.uint64(0))
         offsets = (sets.query_order, sets.query_offsets, sets.target_order, sets.target_offsets)
-        slot.launch(place, grid, 256, scores, *offsets, *alone, matrix, *numbers)
+        slot.launch(scatter, grid, 256, scores, *offsets, *alone, matrix, *numbers)
         return matrix
 
     def _on(self, slot: Slot) -> _Sets:

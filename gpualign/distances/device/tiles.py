@@ -44,13 +44,13 @@ class MatrixKernel(ABC, Generic[Problem]):
     a list of pairs, as the problem's parameters say.
     """
 
-    holds_memory = False  # beside its slots
+    holds_memory = False  # besides its slots
 
     def __init__(self, device: Device, problem: Problem) -> None:
         self.device, self.problem = device, problem
 
     def free(self) -> None:
-        """Give back what the kernel holds beside its slots; in the device's thread."""
+        """Give back what the kernel holds besides its slots; in the device's thread."""
 
     @abstractmethod
     def query_order(self, slot: Slot) -> Any:
@@ -119,26 +119,26 @@ class MatrixKernel(ABC, Generic[Problem]):
 
     def _nearest(self, slot: Slot, item: Task[Problem], matrix: Any) -> None:
         problem, (rows, columns) = item.problem, item.shape
-        most = problem.params.nearest or 0
+        maximum = problem.params.nearest or 0
         slot.launch(
             self.device.function("distances_within", "nearest", {"WIDE": "0"}),
             rows,
             tuning.BAND_THREADS,
             matrix,
             self.query_order(slot),
-            slot.device_array("nearest", 4 * rows * most),
-            slot.device_array("nearest values", 4 * rows * most),
+            slot.device_array("nearest", 4 * rows * maximum),
+            slot.device_array("nearest values", 4 * rows * maximum),
             np.int64(columns),
             np.int32(item.first),
-            np.int32(most),
+            np.int32(maximum),
             np.int32(problem.with_itself),
-            np.int32(problem.least),
+            np.int32(problem.minimum),
             np.int32(problem.largest),
         )
         for key in ("nearest", "nearest values"):
-            slot.download(key, (rows, most), np.int32)
+            slot.download(key, (rows, maximum), np.int32)
 
-    def find(self, slot: Slot, item: Task[Problem], room: int) -> None:
+    def find(self, slot: Slot, item: Task[Problem], capacity: int) -> None:
         """The pairs whose values are at least the problem's least, out of a matrix."""
         problem, (rows, columns) = item.problem, item.shape
         matrix = self.fill(slot, item)
@@ -148,12 +148,12 @@ class MatrixKernel(ABC, Generic[Problem]):
             1024,
             matrix,
             self.query_order(slot),
-            *places_for_found(slot, room),
+            *places_for_found(slot, capacity),
             np.int64(columns),
             np.int32(item.first),
             np.int32(problem.with_itself),
             np.int32(problem.half),
-            np.int32(problem.least),
+            np.int32(problem.minimum),
         )
         slot.download("found count", 1, np.uint64)
 
@@ -173,13 +173,13 @@ class MatrixKernel(ABC, Generic[Problem]):
             function.set_attribute(attribute, shared)
 
 
-def places_for_found(slot: Slot, room: int) -> tuple[Any, ...]:
+def places_for_found(slot: Slot, capacity: int) -> tuple[Any, ...]:
     """Addresses of keys, values and their count, and how many there may be."""
     return (
-        slot.device_array("found", 8 * room),
-        slot.device_array("found values", 4 * room),
+        slot.device_array("found", 8 * capacity),
+        slot.device_array("found values", 4 * capacity),
         slot.clear("found count", 8),
-        np.uint64(room),
+        np.uint64(capacity),
     )
 
 

@@ -157,7 +157,7 @@ class _Run:
         self._pending: deque[_Task] = deque()
         self._keeping: dict[str, list[Any]] = {}  # by worker
         self._direct = True
-        self._room = self._task_items = 1
+        self._max_pending = self._task_items = 1
         self._task_text = _TASK_BYTES
         self._start = time.monotonic()
         self._next_look = 0.0
@@ -169,7 +169,7 @@ class _Run:
             self._watch()
             self._pending.append(self._new_task(some))
             self._forget_old()
-            while len(self._pending) >= self._room:
+            while len(self._pending) >= self._max_pending:
                 yield from self._fetch()
         while self._pending:
             yield from self._fetch()
@@ -263,8 +263,8 @@ class _Run:
         self._backend.gpu_batches += results * answer.on_gpu
         seconds = float(np.clip(_TASK_SHARE * (time.monotonic() - self._start), *_TASK_S))
         share = seconds / (answer.seconds + 1e-6)
-        most = min(max(self._task_items, 2 * task.count), _TASK_ITEMS)
-        self._task_items = max(1, min(int(share * task.count), most))
+        maximum = min(max(self._task_items, 2 * task.count), _TASK_ITEMS)
+        self._task_items = max(1, min(int(share * task.count), maximum))
         if task.text:  # items may grow in the course of a run
             self._task_text = max(1, min(int(share * task.text), _TASK_BYTES))
         self._carry(max(task.items.nbytes + task.items.read, answer.results.nbytes), task.count)
@@ -302,7 +302,7 @@ class _Run:
         if time.monotonic() < self._next_look:
             return
         threads = self._backend.threads()
-        self._room = _PER_THREAD * max(1, sum(threads.values()))
+        self._max_pending = _PER_THREAD * max(1, sum(threads.values()))
         new = set(threads) - set(self._keeping)
         self._direct = self._direct and all(reachable(worker) for worker in new)
         if not threads and not self._backend.options.quiet:

@@ -159,15 +159,15 @@ def _wait_for_worker(client: Any, cluster: str) -> None:
 def _check_versions(client: Any) -> None:
     """Ask what is there by a function that is everywhere; of workers that come later their shards ask."""
     wanted = (pkgutil.resolve_name, "gpualign:__version__")
-    answers = {f"worker {place}": answer for place, answer in client.run(*wanted, on_error="return").items()}
+    answers = {f"worker {member}": answer for member, answer in client.run(*wanted, on_error="return").items()}
     try:
         answers["scheduler"] = client.run_on_scheduler(*wanted)
     except (ImportError, AttributeError) as error:
         answers["scheduler"] = error
-    for place, answer in answers.items():
+    for member, answer in answers.items():
         if answer != __version__ and not isinstance(answer, OSError):  # the worker is lost meanwhile
             found = "no gpualign" if isinstance(answer, Exception) else f"gpualign {answer}"
-            raise GpualignError(f"the {place} has {found}, this is {__version__} (install the same)")
+            raise GpualignError(f"the {member} has {found}, this is {__version__} (install the same)")
 
 
 def _dashboard(client: Any) -> str | None:

@@ -154,7 +154,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self.read = 0
 
     def _is_small(self, array: pickle.PickleBuffer) -> bool:
-        """Pickle calls this for each array; what is no part of the pickle is kept here."""
+        """Pickle calls this for each array; what is not part of the pickle is kept here."""
         content = array.raw()
         if content.nbytes < _LARGE:
             return True

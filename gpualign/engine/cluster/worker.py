@@ -54,7 +54,7 @@ def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, 
     """
     clocks = time.thread_time(), time.perf_counter()
     others = {number: shard.open() for number, shard in zip(items.shared, shared, strict=True)}
-    place = _place()
+    address = _address()
     results: list[Any] = []
     on_gpu = False
     try:
@@ -63,11 +63,11 @@ def run_items(stage: Shard, items: Shard, device: str, max_gpu_mem: int | None, 
             for item in items.load(others):
                 results.append(engine.run(item))
     except (DeviceError, OutOfMemoryError) as error:  # this worker's trouble: another may do better
-        raise type(error)(f"worker {place}: {error}") from None
+        raise type(error)(f"worker {address}: {error}") from None
     except GpualignError as error:
-        return Answer(pack(results), error, place, on_gpu, 0.0)
+        return Answer(pack(results), error, address, on_gpu, 0.0)
     seconds = time.perf_counter() - clocks[1] if on_gpu else time.thread_time() - clocks[0]
-    return Answer(pack(results), None, place, on_gpu, seconds)
+    return Answer(pack(results), None, address, on_gpu, seconds)
 
 
 def keep(*shards: Shard) -> None:
@@ -81,7 +81,7 @@ def sees(path: str, expected: str) -> bool:
     return fingerprint(path) == expected
 
 
-def _place() -> str:
+def _address() -> str:
     from distributed import get_worker
 
     try:

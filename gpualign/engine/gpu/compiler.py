@@ -1,7 +1,7 @@
 """From ``cuda/<name>.cu`` to machine code for one architecture: prebuilt, cached, or compiled now.
 
 The sources are hashed here, headers included, because PyCUDA's own cache runs the preprocessor at every start to
-learn the same. A kernel is looked for in three places: the package's prebuilt fat binaries (``make kernels``), the
+learn the same. A kernel is looked for in three locations: the package's prebuilt fat binaries (``make kernels``), the
 user's cache, and last the compiler, so nvcc is needed only when the first two do not have it.
 """
 
@@ -165,7 +165,7 @@ def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
 
 
 def find_nvcc() -> str | None:
-    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual place; None where there is none."""
+    """Path of nvcc: on PATH, under CUDA_HOME or CUDA_PATH, or in the usual location; None where there is none."""
     found = shutil.which("nvcc")
     if found:
         return found
@@ -265,8 +265,8 @@ def _sources(path: Path) -> dict[str, bytes]:
         except OSError as error:
             raise DeviceError(f"the kernel source {current} is missing (install gpualign again)") from error
         for include in _INCLUDE.findall(found[name]):
-            beside, below = current.parent / include.decode(), root / include.decode()
-            pending.append(beside if beside.is_file() else below)
+            sibling, below = current.parent / include.decode(), root / include.decode()
+            pending.append(sibling if sibling.is_file() else below)
     return found
 
 

@@ -1,7 +1,7 @@
-"""The host's cores next to the devices: they take an item of the queue where that makes the run shorter.
+"""CPU threads along with the devices: they take an item of the queue where that makes the run shorter.
 
 Devices differ by up to a hundred times from all cores together. A pull model alone would let slow cores hold an item,
-and with it all results after it, long after the devices have done the others. So the cores work on one item at a time,
+and with it all results after it, long after the devices have done the others. So the CPU works on one item at a time,
 in parts, and begin one only where the devices have more to do meanwhile.
 """
 
@@ -22,15 +22,15 @@ Result = TypeVar("Result")
 
 #: parts of an item for each core, so that they end together
 _PARTS = 4
-#: items the devices may be ahead: results are held in memory until the cores' item is done. Cores that are slower
+#: items the devices may be ahead: results are held in memory until the CPU's item is done. A CPU that is slower
 #: would not add much
 _MAX_AHEAD = 8
-#: how much longer than expected an item may take the cores
+#: how much longer than expected an item may take the CPU
 _MARGIN = 1.25
 #: seconds between looks at the queue
 _LOOK_S = 0.005
 #: halvings of an item for a trial, at least and at most; what it should take, seconds; and how long what is known
-#: of the cores holds, seconds at least and in times of what a trial took
+#: of the CPU holds, seconds at least and in times of what a trial took
 _TRIAL_HALVINGS, _TRIAL_S, _HOLDS_S, _HOLDS_TIMES = (6, 10), 0.02, 1.0, 50
 
 
@@ -52,7 +52,7 @@ class Cores(Generic[Item, Result]):
         self.items = 0
 
     def ahead(self, queue: WorkQueue[Item, Result]) -> int:
-        """Items the devices do while the cores do one; 0 where they would be too many, or it is not known."""
+        """Items the devices do while the CPU does one; 0 where they would be too many, or it is not known."""
         many = self._items_meanwhile(queue)
         return math.ceil(many) if many <= _MAX_AHEAD else 0
 
@@ -69,7 +69,7 @@ class Cores(Generic[Item, Result]):
                 self._do(*task, queue.kernel, pool)
 
     def _worth_it(self, queue: WorkQueue[Item, Result]) -> bool:
-        """Whether the devices would not have done all that waits before the cores have done the first of it."""
+        """Whether the devices would not have done all that waits before the CPU has done the first of it."""
         if queue.device_seconds() is None:
             return False
         if queue.waiting() >= max(1, self._items_meanwhile(queue)):
@@ -85,14 +85,14 @@ class Cores(Generic[Item, Result]):
         return _MARGIN * self._seconds / device_seconds
 
     def _try(self, item: Item, kernel: Any) -> None:
-        """See how long the cores would take, by a small part whose result is not used: the devices do all of it."""
+        """Measure how long the CPU would take on a small part whose result is not used: the devices do all of it."""
         begun = time.perf_counter()
         self._seconds, halves = math.inf, [item]
         while len(halves) <= _TRIAL_HALVINGS[1] and len(parts := _split(kernel, halves[-1])) > 1:
             halves.append(parts[0])
         for depth in range(len(halves) - 1, 0, -1) if len(halves) > _TRIAL_HALVINGS[0] else ():
             start = time.perf_counter()
-            with contextlib.suppress(Exception):  # whatever it is, the devices meet it at its place
+            with contextlib.suppress(Exception):  # whatever it is, the devices meet it in order
                 self._work(halves[depth])
                 self._seconds = (time.perf_counter() - start) * 2**depth / self._threads
             if time.perf_counter() - start > _TRIAL_S:

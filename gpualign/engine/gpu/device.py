@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 #: oldest compute capability the kernels are compiled for
 OLDEST_CAPABILITY = (7, 0)
 #: device memory left to the driver and to other processes
-HEAD_ROOM_BYTES = 512 << 20
+HEADROOM_BYTES = 512 << 20
 #: share of the free memory taken when no limit is given
 FREE_SHARE = 0.8
 
@@ -127,13 +127,13 @@ class Device:
                 f"{self.info.capability[1]}; gpualign needs {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer"
             )
         try:
-            # a waiting host thread sleeps: the cores belong to parsing and writing
+            # a waiting host thread sleeps: CPU time belongs to parsing and writing
             flags = self.driver.ctx_flags.SCHED_BLOCKING_SYNC
             self._context = self.driver.Device(self.info.index).make_context(flags)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
         free, _ = self.driver.mem_get_info()
-        usable = max(int(free * FREE_SHARE), free - 8 * HEAD_ROOM_BYTES)
+        usable = max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
         self.budget = min(usable, max_memory) if max_memory is not None else usable
         self.host_memory = HostMemory(self.driver)
         HOST.listen(self._host_waited)

@@ -16,7 +16,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
-#: zero words before and after packed text: the kernels read up to 32 letters beyond a window
+#: zero words before and after packed text: the kernels read up to 32 bases beyond a window
 PAD_WORDS = 4
 #: of the device's budget for arrays that may stay on the host; batches need the rest
 _RESIDENT_SHARE = 0.7
@@ -151,7 +151,7 @@ class DeviceText(DeviceArrays):
     """A packed reference, padded at both ends.
 
     Attributes:
-        text, known: addresses of the first base's word and of its known bit's.
+        text, known: addresses of the first base's word and of its word of the ACGT mask.
     """
 
     def __init__(self, device: Device, reference: Reference, beyond: bool = False) -> None:

@@ -57,16 +57,16 @@ class Nvcomp:
         self._options, self._inflate_options = _Options(algorithm=_ALGORITHM), _InflateOptions()
 
     def sizes(self, count: int, largest: int) -> tuple[int, int]:
-        """Bytes of scratch memory to deflate ``count`` texts of up to ``largest`` bytes, and of room for each."""
-        scratch, room = _SIZE(), _SIZE()
+        """Bytes of scratch memory to deflate ``count`` texts of up to ``largest`` bytes, and of space for each."""
+        scratch, capacity = _SIZE(), _SIZE()
         self._call(
             "nvcompBatchedDeflateCompressGetTempSize",
             *(_SIZE(count), _SIZE(largest), self._options, ctypes.byref(scratch), _SIZE(count * largest), None),
         )
         self._call(
-            "nvcompBatchedDeflateCompressGetMaxOutputChunkSize", _SIZE(largest), self._options, ctypes.byref(room)
+            "nvcompBatchedDeflateCompressGetMaxOutputChunkSize", _SIZE(largest), self._options, ctypes.byref(capacity)
         )
-        return int(scratch.value), int(room.value)
+        return int(scratch.value), int(capacity.value)
 
     def deflate(
         self,
@@ -83,7 +83,7 @@ class Nvcomp:
         Args:
             texts: of the arrays of addresses and of sizes.
             scratch: memory and its bytes.
-            deflated: of the arrays of the addresses of room and of the sizes that will be.
+            deflated: of the arrays of the addresses of space and of the sizes that will be.
             status: of the array that will hold a number for each, 0 where it was deflated.
         """
         self._call(
@@ -116,7 +116,7 @@ class Nvcomp:
 
         Args:
             deflated: of the arrays of addresses, multiples of 4, and of sizes.
-            texts: of the arrays of the addresses of room and of its sizes.
+            texts: of the arrays of the addresses of space and of its sizes.
             scratch: memory and its bytes.
             inflated_bytes: of the array that will hold the size of each text.
             status: of the array that will hold a number for each, 0 where it was inflated.

@@ -50,7 +50,7 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
 
 
 class _Loops(Generic[Item, Result]):
-    """A run's queue and all that take from it: each device in its own thread, and the cores."""
+    """A run's queue and all that take from it: each device in its own thread, and the CPU."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class _Loops(Generic[Item, Result]):
         thread.shutdown(wait=False)
 
     def _leave(self, loop: Future[None]) -> None:
-        """The cores wait for what devices show of their speed: without any device they end as well."""
+        """The CPU waits until the devices show their speed: without any device it ends as well."""
         self._devices -= 1
         if self._devices == 0:
             self.queue.closed.set()
@@ -124,19 +124,19 @@ def run_on_devices(
 
     Raises:
         OutOfMemoryError: an item fits no device even when halved as far as it goes.
-        whatever ``items`` or a kernel raises, at its place in the order.
+        whatever ``items`` or a kernel raises, in the order of the items.
     """
     loops = _Loops(make_kernel, devices, slots, cores)
     queue = loops.queue
-    least = len(devices) * (slots + 1)
+    minimum = len(devices) * (slots + 1)
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
             pending.append(queue.put(item))
             # a slow device must not hold up the results of faster ones
-            most = min(max(least, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MAX_HELD * least)
-            most += cores.ahead(queue) if cores is not None else 0
-            while pending and (len(pending) >= most or pending[0].done()):
+            maximum = min(max(minimum, len(devices) + math.ceil(queue.items_meanwhile(slots))), _MAX_HELD * minimum)
+            maximum += cores.ahead(queue) if cores is not None else 0
+            while pending and (len(pending) >= maximum or pending[0].done()):
                 yield loops.next_result(pending)
         queue.end()
         while pending:
@@ -165,7 +165,7 @@ class DevicePool(Generic[Item, Result]):
         self._loops = _Loops(make_kernel, devices, slots, cores)
 
     def run(self, item: Item) -> Result:
-        """The item's result, whenever a device or the cores have computed it."""
+        """The item's result, whenever a device or the CPU has computed it."""
         return self._loops.next_result(deque([self._loops.queue.put(item)]))
 
     def close(self) -> None:

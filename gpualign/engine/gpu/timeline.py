@@ -8,7 +8,7 @@ from typing import Any
 
 Interval = tuple[float, float]
 #: intervals that may be kept without summing up
-_MOST_KEPT = 1024
+_MAX_KEPT = 1024
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Timeline:
         load_s: time in which what stays on the device was copied there, before the first kernel needs it.
         wait_s: time in which the device's thread had nothing to do but wait for the device.
         items: batches done.
-        steps: seconds of kernels and copies by what they were for, one beside the other as often as they ran so.
+        steps: seconds of kernels and copies by what they were for, side by side as often as they ran so.
     """
 
     bytes_to_device: int = 0
@@ -42,7 +42,7 @@ class Timeline:
     first: float | None = None
     last: float = 0.0
     items: int = 0
-    _room: int = _MOST_KEPT
+    _room: int = _MAX_KEPT
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
     _waits: list[Interval] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Timeline:
         if len(self._kernels) + len(self._copies) > self._room:
             self.fold(until=self.last - 2.0)
             # many short batches: to sum up takes as long as there are intervals, so not with each of them
-            self._room = _MOST_KEPT + 2 * (len(self._kernels) + len(self._copies))
+            self._room = _MAX_KEPT + 2 * (len(self._kernels) + len(self._copies))
 
     def host_waited(self, start: float, end: float) -> None:
         """Note an interval, on the host's clock, in which all of its threads waited. From any thread."""

@@ -99,7 +99,7 @@ class Classes:
 
     Attributes:
         shape: how the threads work on them.
-        order: uint32 (n,): place in the batch of each sorted subject.
+        order: uint32 (n,): index in the batch of each sorted subject.
         warp_start: uint32 (warps,): first chunk of each warp's text.
         warp_chunks: uint32 (warps,): chunks of each warp's longest subject.
         chunks: chunks of the whole text.
@@ -112,15 +112,15 @@ class Classes:
     chunks: int
 
 
-def sort_into_classes(lengths: NDArray[np.int64], places: NDArray[np.int64], shape: LcsShape) -> Classes:
+def sort_into_classes(lengths: NDArray[np.int64], indices: NDArray[np.int64], shape: LcsShape) -> Classes:
     """Put subjects of like length into the same warp, so that its threads finish together.
 
     Args:
         lengths: int64, of the whole batch.
-        places: int64 (n,): which of them, in input order.
+        indices: int64 (n,): which of them, in input order.
     """
     width = _WARP // shape.lanes
-    order = places[np.argsort(-lengths[places], kind="stable")]
+    order = indices[np.argsort(-lengths[indices], kind="stable")]
     warp_chunks = -(-lengths[order[::width]] // _CHUNK)
     starts = offsets_of(warp_chunks * width)
     warp_start = starts[:-1].astype(np.uint32)
@@ -165,20 +165,20 @@ class LcsKernel:
         slot.upload("offsets", batch.base_offsets)
         classes: dict[tuple[LcsShape, bool], Classes] = {}
         for q in wanted:
-            for long, places in self._parts(batch):
+            for long, indices in self._parts(batch):
                 shape = self.shape_for(q, 1 if long else len(batch), long)
                 if (shape, long) not in classes:
-                    classes[shape, long] = self.upload_classes(slot, batch, places, shape, long)
+                    classes[shape, long] = self.upload_classes(slot, batch, indices, shape, long)
                 self.encode(slot, q, classes[shape, long], long)
                 self.score(slot, q, classes[shape, long], len(batch), long)
             slot.download(f"lengths {q}", len(batch), np.int32)
 
     @staticmethod
     def _parts(batch: SequenceBatch) -> list[tuple[bool, NDArray[np.int64]]]:
-        """(are they outliers of length, their places): the outliers first, as they take longest."""
+        """(are they outliers of length, their indices): the outliers first, as they take longest."""
         long = much_longer(batch.lengths)
         parts = [(True, np.flatnonzero(long)), (False, np.flatnonzero(~long))]
-        return [(is_long, places) for is_long, places in parts if len(places)]
+        return [(is_long, indices) for is_long, indices in parts if len(indices)]
 
     def collect(self, slot: Slot, item: Any) -> ScoredBatch:
         """The lengths of a batch, (queries, n)."""
@@ -207,10 +207,10 @@ class LcsKernel:
         return self._shapes[q, long]
 
     def upload_classes(
-        self, slot: Slot, batch: SequenceBatch, places: NDArray[np.int64], shape: LcsShape, long: bool = False
+        self, slot: Slot, batch: SequenceBatch, indices: NDArray[np.int64], shape: LcsShape, long: bool = False
     ) -> Classes:
         """Sort some of the batch for ``shape`` and copy the order."""
-        classes = sort_into_classes(batch.lengths, places, shape)
+        classes = sort_into_classes(batch.lengths, indices, shape)
         key = _key(shape, long)
         slot.upload(f"order {key}", classes.order)
         slot.upload(f"warp_start {key}", classes.warp_start)

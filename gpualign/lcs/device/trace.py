@@ -43,8 +43,8 @@ class LcsTraceKernel:
         tiles = _WARP * -(-len(query) // (_WARP * _TILE_COLUMNS))
         bases, offsets = join_bytes(item.subjects)
         blocks, ends = offsets_of(-(-np.diff(offsets) // _TILE_SYMBOLS)), offsets_of(item.lengths)
-        masks, letters = query_masks(query, _TILE_COLUMNS // 32 * tiles), np.frombuffer(query.text, np.uint8)
-        sections = self._upload(slot, masks, query.table.astype(np.uint8), letters, bases, offsets, blocks, ends)
+        masks, query_text = query_masks(query, _TILE_COLUMNS // 32 * tiles), np.frombuffer(query.text, np.uint8)
+        sections = self._upload(slot, masks, query.table.astype(np.uint8), query_text, bases, offsets, blocks, ends)
         traced = int(slot.device_array("traced", 4 * count + int(ends[-1])))
         shared = _WARP * _ROW_BYTES * max(query.symbols + 1, _TILE_SYMBOLS)
         function = self.device.function("lcs_trace", "lcs_trace")
@@ -68,10 +68,10 @@ class LcsTraceKernel:
         slot.download("traced", 4 * count + int(ends[-1]), np.uint8)
 
     def collect(self, slot: Slot, item: Winners) -> list[bytes]:
-        count, letters = len(item.subjects), sum(item.lengths)
+        count, total = len(item.subjects), sum(item.lengths)
         if not count:
             return []
-        traced = slot.pinned("traced", 4 * count + letters, np.uint8)
+        traced = slot.pinned("traced", 4 * count + total, np.uint8)
         return cut_subsequences(item.query, item.lengths, traced[: 4 * count].view(np.int32), traced[4 * count :])
 
     @staticmethod

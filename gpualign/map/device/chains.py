@@ -21,7 +21,7 @@ from gpualign.map.params import MapParams
 from gpualign.map.records import Alignments
 
 #: items of each arena that a batch begins with: by its bases, and by its reads. Where one does not suffice it grows.
-_ROOM: Mapping[str, tuple[float, int]] = {
+_ARENA_ITEMS: Mapping[str, tuple[float, int]] = {
     "hashes": (1.5, 768),
     "seeds": (0.3, 8),
     "anchors": (3.0, 64),
@@ -37,8 +37,8 @@ _ROOM: Mapping[str, tuple[float, int]] = {
     "output_cigars": (0.3, 32),
 }
 #: the arenas of a batch and, for each, which counter says how much of it is used
-_ARENAS = (*(name for name in _ROOM if name != "tasks"), "tasks", "tasks")
-#: counters of what warps take by turns: reads, then each pass over each round's tasks
+_ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
+#: counters of what warps take in turn: reads, then each pass over each round's tasks
 _TURNS = 1 + 2 * len(tuning.ALIGN_PASSES)
 _COUNTERS = len(_ARENAS) + _TURNS
 #: of the device's budget for the dynamic programs of one pass
@@ -58,21 +58,21 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
     )
 
 
-class _Room:
+class _ArenaSizes:
     """How many items the arenas of a batch have; grows with what batches turn out to need."""
 
     def __init__(self) -> None:
-        self._factor = dict.fromkeys(_ROOM, 1.0)
+        self._factor = dict.fromkeys(_ARENA_ITEMS, 1.0)
 
     def items(self, bases: int, reads: int) -> dict[str, int]:
         return {
             name: min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
-            for name, (per_base, per_read) in _ROOM.items()
+            for name, (per_base, per_read) in _ARENA_ITEMS.items()
         }
 
     def lacking(self, used: Mapping[str, int], capacity: Mapping[str, int]) -> list[str]:
-        """Names of arenas that were too small; the next batch has room for as much again and more."""
-        lacking = [name for name in _ROOM if used[name] > capacity[name]]
+        """Names of arenas that were too small; the next batch has space for more than twice as much."""
+        lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
         for name in lacking:
             self._factor[name] *= 1.5 * used[name] / capacity[name]
         return lacking
@@ -80,7 +80,7 @@ class _Room:
 
 def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
     """{arena: items that a batch asked for}, of its rounds of tasks the larger number."""
-    used = dict.fromkeys(_ROOM, 0)
+    used = dict.fromkeys(_ARENA_ITEMS, 0)
     for name, count in zip(_ARENAS, counters.tolist(), strict=False):
         used[name] = max(used[name], count)
     return used
@@ -150,7 +150,7 @@ class LongReadKernel:
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
         self.device, self.index, self.params = device, index, params
-        self._rules, self._room = chain_rules(index, params), _Room()
+        self._rules, self._arena_sizes = chain_rules(index, params), _ArenaSizes()
         self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
         self._variant = tuning.chain_defines(params.scoring.long_gap_extend > 0 or params.scoring.long_gap_open > 0)
         card = device.driver.Device(device.info.index)
@@ -160,7 +160,7 @@ class LongReadKernel:
         if not len(item.batch):
             return
         target = resident_target(self.device, self.index)
-        capacity = self._capacity[id(slot)] = self._room.items(len(item.batch.bases), len(item.batch))
+        capacity = self._capacity[id(slot)] = self._arena_sizes.items(len(item.batch.bases), len(item.batch))
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * _COUNTERS))
         launch = launch_of(
@@ -189,9 +189,9 @@ class LongReadKernel:
         counters = slot.pinned("counters", _COUNTERS if reads else 0, np.uint32)
         used = used_items(counters)
         if reads:
-            lacking = self._room.lacking(used, self._capacity.pop(id(slot)))
+            lacking = self._arena_sizes.lacking(used, self._capacity.pop(id(slot)))
             if lacking:
-                raise DeviceMemoryExceeded(f"chains need more room for {', '.join(lacking)}")
+                raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
         of_item = _native.chain_item_bytes()
 
         def copied(name: str) -> NDArray[np.uint8]:
@@ -223,8 +223,8 @@ class LongReadKernel:
             values = {
                 "workspace": int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory)),
                 "workspace_bytes": step.memory,
-                "least_bytes": step.least,
-                "most_bytes": step.most,
+                "min_bytes": step.minimum,
+                "max_bytes": step.maximum,
                 "next": turn,
                 "round": number,
             }
@@ -240,17 +240,17 @@ class LongReadKernel:
         slot.launch(function, blocks, 32 * warps, launch)
 
 
-def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
-    """What the kernels compute, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) -> Alignments:
+    """What the kernels compute, by the same code on one CPU thread: the test of the algorithm without a GPU."""
     arrays: dict[str, NDArray[np.uint8]] = {}
 
     def array(name: str, nbytes: int) -> int:
         arrays[name] = np.zeros(nbytes + 8, np.uint8)
         return int(arrays[name].ctypes.data)
 
-    room, (target, _held) = _Room(), host_target(index)
+    arena_sizes, (target, _held) = _ArenaSizes(), host_target(index)
     while True:
-        capacity, counters = room.items(len(item.batch.bases), len(item.batch)), np.zeros(_COUNTERS, np.uint32)
+        capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(_COUNTERS, np.uint32)
         launch = launch_of(
             item,
             int(item.block.ctypes.data),
@@ -261,9 +261,9 @@ def map_chains_on_one_lane(index: MinimizerIndex, item: MapBatch, params: MapPar
             array,
             int(counters.ctypes.data),
         )
-        _native.map_chains_on_one_lane(launch.tobytes())
+        _native.map_chains_scalar(launch.tobytes())
         used = used_items(counters)
-        if not room.lacking(used, capacity):
+        if not arena_sizes.lacking(used, capacity):
             break
     of_item = _native.chain_item_bytes()
     outputs = arrays["outputs"][: used["outputs"] * of_item["outputs"]]

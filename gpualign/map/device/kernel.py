@@ -20,7 +20,7 @@ from gpualign.errors import DeviceError
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import LongReadKernel, map_chains_on_one_lane
+from gpualign.map.device.chains import LongReadKernel, map_chains_scalar
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.device.target import host_target, resident_target
 from gpualign.map.pairs import PairModel
@@ -32,9 +32,9 @@ from gpualign.sequences.batch import SequenceBatch
 _MAX_HITS = 1 << 14
 #: windows next to a mate's loci, of a short one on both sides of what is found there, too
 _MATE_WINDOWS = 12
-#: least hits that there is room for: windows for both mates
+#: hits that there is space for, at least: windows for both mates
 _MIN_HITS = 32
-#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is room for
+#: reads for each further record that holds a long CIGAR, and secondary alignments of a read that there is space for
 _READS_A_LONG_CIGAR = 64
 _USUAL_SECONDARY = 2
 #: shared memory that the driver keeps of each block
@@ -188,7 +188,7 @@ class MapKernel:
     def collect(self, slot: Slot, item: MapBatch) -> DeviceRecords:
         """
         Raises:
-            DeviceMemoryExceeded: the reads have more records than there was room for.
+            DeviceMemoryExceeded: the reads have more records than there was space for.
         """
         if item.templates == 0:
             return DeviceRecords(((np.zeros(0, np.uint8), 0),))
@@ -199,7 +199,7 @@ class MapKernel:
         found = DeviceRecords(((records if self._lent else records.copy(), len(item.batch)),))
         if not found.complete:
             self._further *= 2  # of the batches to come
-            raise DeviceMemoryExceeded("the reads have more records than there was room for")
+            raise DeviceMemoryExceeded("the reads have more records than there was space for")
         return found
 
     def split(self, item: MapBatch) -> list[MapBatch]:
@@ -253,10 +253,10 @@ def make_kernel(
     return MapKernel(device, index, params, pairs, lent)
 
 
-def map_on_one_lane(
+def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
 ) -> DeviceRecords:
-    """What the kernel computes, by the same code on one lane of the CPU: the test of the algorithm without a GPU."""
+    """What the kernel computes, by the same code on one CPU thread: the test of the algorithm without a GPU."""
     model = pairs or PairModel()
     workspace = Workspace.of(params, MapBatch.of(batch, pairs is not None).longest)
     limits = _limits(params, tuning.MAP_LONGEST)
@@ -271,7 +271,7 @@ def map_on_one_lane(
         packed = batch_of(
             item, at[0], workspace, len(records), target=target, rules=rules, records=at[1], workspace=at[2]
         )
-        _native.map_on_one_lane(packed.tobytes(), workspace.words)
+        _native.map_scalar(packed.tobytes(), workspace.words)
         found = DeviceRecords(((records, len(batch)),))
         if found.complete:
             return found
@@ -301,27 +301,27 @@ def self_test(device: Device) -> None:
     from gpualign.sequences.reference import Reference
 
     rng = np.random.default_rng(2)
-    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
-    letters[20_000:30_000] = np.tile(letters[:500], 20)
+    sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    sequence[20_000:30_000] = np.tile(sequence[:500], 20)
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    packer.append(sequence)
+    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
     index, params = build_index(reference, IndexParams(15, 8)), MapParams.of_preset(secondary=2)
 
     def reads(count: int, length: int) -> SequenceBatch:
-        starts = rng.integers(0, len(letters) - length, count)
-        bases = np.concatenate([letters[at : at + length] for at in starts])
+        starts = rng.integers(0, len(sequence) - length, count)
+        bases = np.concatenate([sequence[at : at + length] for at in starts])
         bases[rng.random(len(bases)) < 0.02] = ord("C")
         offsets = np.arange(0, len(bases) + 1, length, dtype=np.int64)
         return SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
     batch = reads(1000, _TESTED_LENGTH)
     found = run_alone(device, lambda device: MapKernel(device, index, params, None), MapBatch.of(batch, paired=False))
-    if not same_records(found, map_on_one_lane(index, batch, params)):
+    if not same_records(found, map_scalar(index, batch, params)):
         raise DeviceError(f"{device.name}: map's records differ from the CPU's")
     item, params = MapBatch.of(reads(50, 3000), paired=False), MapParams.of_preset("ont", secondary=2)
     chained = run_alone(device, lambda device: LongReadKernel(device, index, params), item)
-    expected = map_chains_on_one_lane(index, item, params)
+    expected = map_chains_scalar(index, item, params)
     if not all(
         np.array_equal(getattr(chained.found, part.name), getattr(expected, part.name)) for part in fields(expected)
     ):

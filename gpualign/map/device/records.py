@@ -37,7 +37,7 @@ class DeviceRecords:
 
     @property
     def complete(self) -> bool:
-        """There was room for all records."""
+        """There was space for all records."""
         return all(_native.records_complete(*part) for part in self.parts)
 
     def alignments(self, batch: SequenceBatch, params: MapParams, paired: bool, on_cpu: Any) -> Alignments:

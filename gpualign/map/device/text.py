@@ -27,10 +27,10 @@ from gpualign.sequences.reference import Reference
 
 #: where the arrays begin in a block is a multiple of it
 _ALIGNMENT = 16
-#: bytes of a record besides letters, qualities and names: a first guess; and the room for texts in times of the largest
+#: bytes of a record besides bases, qualities and names: a first guess; and the space for texts in times of the largest
 _USUAL_FIELDS = 192
 _GROWTH = 1.25
-_LEAST_BYTES = 1 << 12
+_MIN_BYTES = 1 << 12
 #: warps of the blocks of ``cuda/map_text.cu``, each for a read
 _WARPS = 4
 
@@ -43,7 +43,7 @@ class TextBatch:
         wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
         options: as :meth:`RecordOptions.native` gives them.
         block: uint8, all arrays.
-        places: of each array its first byte in the block; what there is not is not named.
+        offsets: of each array its first byte in the block; what there is not is not named.
     """
 
     batch: SequenceBatch
@@ -51,7 +51,7 @@ class TextBatch:
     wanted: NDArray[np.uint8] | None
     options: Mapping[str, Any]
     block: NDArray[np.uint8]
-    places: Mapping[str, int]
+    offsets: Mapping[str, int]
 
     @classmethod
     def of(
@@ -61,7 +61,7 @@ class TextBatch:
         wanted: NDArray[np.uint8] | None,
         options: Mapping[str, Any],
         lend: Lend = nothing_lent,
-        least: int = 0,
+        minimum: int = 0,
     ) -> TextBatch:
         """Copies the arrays.
 
@@ -73,17 +73,17 @@ class TextBatch:
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
         arrays |= {"wanted": wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
         held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
-        places, nbytes = {}, 0
+        offsets, nbytes = {}, 0
         for name, array in held.items():
-            places[name] = nbytes
+            offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        nbytes = max(nbytes, least)
+        nbytes = max(nbytes, minimum)
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
-            np.copyto(block[places[name] : places[name] + array.nbytes], array.view(np.uint8))
-        return cls(batch, alignments, wanted, options, block, places)
+            np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
+        return cls(batch, alignments, wanted, options, block, offsets)
 
     def usual_bytes(self, bam: bool) -> int:
         """Of the text, about."""
@@ -91,7 +91,7 @@ class TextBatch:
 
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
-        at = {name: block + place for name, place in self.places.items()}
+        at = {name: block + offset for name, offset in self.offsets.items()}
         options = {name: self.options[name] for name in _fields("SamOptions") if name in self.options}
         options |= {"read_group": at["read_group"], "read_group_size": len(self.options["read_group"].encode())}
         del options["alt_contigs"]  # of batches that are not for a device
@@ -168,7 +168,7 @@ class TextKernel:
         nvcomp = load_nvcomp() if bam and deflate else None
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._room = 1.0  # times the usual bytes
-        self._in_flight: dict[int, tuple[int, bool]] = {}  # room of each batch, and whether it is deflated
+        self._in_flight: dict[int, tuple[int, bool]] = {}  # space of each batch, and whether it is deflated
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """
@@ -181,7 +181,7 @@ class TextKernel:
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block))
-        capacity = int(self._room * item.usual_bytes(self._bam)) + _LEAST_BYTES
+        capacity = int(self._room * item.usual_bytes(self._bam)) + _MIN_BYTES
         self._in_flight[id(slot)] = capacity, self._deflater is not None
         scanned = -(-reads // int(_native.TEXT_READS_SCANNED))
         totals = int(slot.clear("totals", 24))
@@ -216,7 +216,7 @@ class TextKernel:
     def collect(self, slot: Slot, item: TextBatch) -> DeviceRecordsText:
         """
         Raises:
-            DeviceMemoryExceeded: the text is longer than there was room for.
+            DeviceMemoryExceeded: the text is longer than there was space for.
         """
         if len(item.batch) == 0:
             return DeviceRecordsText((), False, 0)
@@ -225,7 +225,7 @@ class TextKernel:
         staged = slot.part_with("text block")  # where the block had to be staged here
         if size > capacity:
             self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
-            raise DeviceMemoryExceeded("the records are longer than there was room for")
+            raise DeviceMemoryExceeded("the records are longer than there was space for")
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         memory = item.block if is_lent(item.block) else staged
         if memory is None or len(memory) < nbytes:
@@ -281,7 +281,7 @@ def resident_text_target(device: Device, reference: Reference) -> np.void:
     """``TextTarget`` of cuda/abi/text.hpp with the arrays on the device, where they stay."""
     text = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
     arrays = device.resident(
-        f"letters {id(reference)}",
+        f"bases {id(reference)}",
         lambda: DeviceArrays(device, *letter_arrays(reference), beyond=True, owner=reference),
     )
     return text_target(reference, text.text, text.known, *arrays.addresses)

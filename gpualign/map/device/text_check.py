@@ -20,8 +20,8 @@ from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 
 
-def text_on_one_lane(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
-    """What the kernels write, and the number of records, by the same code on one lane of the CPU: a test."""
+def text_in_scalar_code(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
+    """What the kernels write, and the number of records, by the same code on one CPU thread: a test."""
     known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
     arrays = (reference.words, known, *letter_arrays(reference))
     held = tuple(np.ascontiguousarray(array) for array in arrays)
@@ -38,7 +38,7 @@ def text_on_one_lane(reference: Reference, item: TextBatch, bam: bool) -> tuple[
             out=int(out.ctypes.data),
             capacity=len(out),
         )
-        _native.write_records_on_one_lane(batch.tobytes(), bam)
+        _native.write_records_in_scalar_code(batch.tobytes(), bam)
         if int(totals[0]) <= len(out):
             return out[: int(totals[0])].tobytes(), int(totals[1])
         out = np.zeros(int(totals[0]), np.uint8)
@@ -89,5 +89,5 @@ def self_test(device: Device) -> None:
         text = found.joined().tobytes()
         if found.deflated:
             text = gzip.decompress(text)
-        if (text, found.records) != text_on_one_lane(reference, item, bam):
+        if (text, found.records) != text_in_scalar_code(reference, item, bam):
             raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")

@@ -1,4 +1,4 @@
-// The structs of all rooms for gpualign/engine/gpu/abi.py, which makes NumPy types of them.
+// The structs of all commands for gpualign/engine/gpu/abi.py, which makes NumPy types of them.
 #include <nanobind/stl/string.h>
 
 #include <stdexcept>
@@ -13,8 +13,9 @@ namespace gpualign {
 // {name: (size, [(field, offset, type, count of an array or 0), ...])}
 static nb::dict abi_structs() {
     nb::dict structs;
-    for (const auto& room : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(), verify_abi()})
-        for (const AbiStruct& entry : room) {
+    for (const auto& command : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), text_abi(),
+        verify_abi()})
+        for (const AbiStruct& entry : command) {
             nb::list fields;
             size_t covered = 0;
             for (const AbiField& field : entry.fields) {

@@ -41,7 +41,7 @@ AbiField abi_field(const char* name, Value Struct::*member, const char* type = n
 
 #define GPUALIGN_FIELD(Struct, field) gpualign::abi_field(#field, &Struct::field)
 
-// Each room's structs (native/<room>/abi.cpp).
+// Each command's structs (native/<command>/abi.cpp).
 std::vector<AbiStruct> bounded_gaps_abi();
 std::vector<AbiStruct> chains_abi();
 std::vector<AbiStruct> map_abi();

@@ -43,7 +43,7 @@ struct IsalLibrary {
     }
 };
 
-// Bytes of the whole blocks that a text begins with, and whether what follows is no block.
+// Bytes of the whole blocks that a text begins with, and whether what follows is not a block.
 nb::tuple whole_blocks(const nb::bytes& data) {
     const auto *begin = reinterpret_cast<const uint8_t*>(data.c_str()), *at = begin, *end = begin + data.size();
     const auto is_block = [&] { return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0; };
@@ -76,7 +76,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
         const bgzf::Block block = bgzf::Block::at(at, end);
         at += block.bytes;
         if (block.content == 0) continue;
-        if (i >= places.size() || place + block.payload_bytes > payloads.size()) throw std::invalid_argument("no room for a block");
+        if (i >= places.size() || place + block.payload_bytes > payloads.size()) throw std::invalid_argument("no space "
+        "for a block");
         std::memcpy(payloads.data() + place, block.payload, block.payload_bytes);
         places.data()[i] = place, bytes.data()[i] = block.payload_bytes;
         text_places.data()[i] = text, text_bytes.data()[i] = block.content, checksums.data()[i] = block.crc;
@@ -88,7 +89,7 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 
 void bind_bgzf(nb::module_& m) {
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
-          "(bytes of the whole blocks that it begins with, whether what follows is no block)");
+          "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
     m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"), "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"), nb::arg("bytes"),
           nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"), "Fills what a device takes of blocks (InflateBatch).");

@@ -28,7 +28,7 @@ Output<uint8_t> finish(CoverageCounter& counter) {
 nb::list contigs(const CoverageCounter& counter) {
     nb::list rows;
     for (const ContigCoverage& contig : counter.contigs())
-        rows.append(nb::make_tuple(contig.contig, contig.bases, contig.most, to_numpy(std::vector<int64_t>(contig.depths))));
+        rows.append(nb::make_tuple(contig.contig, contig.bases, contig.maximum, to_numpy(std::vector<int64_t>(contig.depths))));
     return rows;
 }
 

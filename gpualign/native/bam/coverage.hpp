@@ -17,7 +17,7 @@ namespace gpualign {
 struct ContigCoverage {
     int32_t contig;
     int64_t bases;                // sum of depths
-    int64_t most;                 // depth
+    int64_t maximum;                 // depth
     std::vector<int64_t> depths;  // positions of each depth
 };
 
@@ -54,7 +54,7 @@ private:
     // Unmapped, secondary, not passing filters, duplicates.
     static constexpr uint16_t kSkipped = kFlagUnmapped | kFlagSecondary | 0x200 | 0x400;
     static constexpr size_t kFirstWindow = 1 << 14;
-    static constexpr int64_t kMostDepth = 400000;  // what is deeper counts as this in the distribution, about as mosdepth has it
+    static constexpr int64_t kMaxDepth = 400000;  // what is deeper counts as this in the distribution, about as mosdepth has it
 
     // Aligned bases; an insertion does not end a segment.
     void find_segments(const BamRecord& record) {
@@ -152,12 +152,12 @@ private:
 
     void end_run(int64_t end) {
         if (end <= run_) return;
-        const auto bin = size_t(std::min(depth_, kMostDepth));
+        const auto bin = size_t(std::min(depth_, kMaxDepth));
         ContigCoverage& contig = contigs_.back();
         if (bin >= contig.depths.size()) contig.depths.resize(std::max(bin + 1, 2 * contig.depths.size()));
         contig.depths[bin] += end - run_;
         contig.bases += depth_ * (end - run_);
-        contig.most = std::max(contig.most, depth_);
+        contig.maximum = std::max(contig.maximum, depth_);
         if (!names_.empty()) line(contig_, run_, end, depth_);
         run_ = end;
     }

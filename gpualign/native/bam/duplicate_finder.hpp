@@ -117,20 +117,20 @@ private:
 
     // A bit for the hash of each single read, 16 bits a read, so that few of the pairs' ends need to be compared.
     void fill_filter(int threads) {
-        size_t most = 0;
-        for (const EndsList& list : singles_) most = std::max(most, list.size());
-        if (most == 0) return;
+        size_t maximum = 0;
+        for (const EndsList& list : singles_) maximum = std::max(maximum, list.size());
+        if (maximum == 0) return;
         filter_bits_ = 64;
-        while (filter_bits_ < 16 * most) filter_bits_ *= 2;
+        while (filter_bits_ < 16 * maximum) filter_bits_ *= 2;
         filter_.assign(kParts * filter_bits_ / 64, 0);
         parallel_for(threads, kParts, [&](size_t part, int) {
             singles_[part].each([&](const TemplateEnds& single) {
-                const auto [word, bit] = filter_place(single_hash(single.first, single.group));
+                const auto [word, bit] = filter_bit(single_hash(single.first, single.group));
                 filter_[word] |= bit;
             });
         });
     }
-    std::pair<size_t, uint64_t> filter_place(uint64_t hash) const {
+    std::pair<size_t, uint64_t> filter_bit(uint64_t hash) const {
         const size_t at = part_of(hash) * filter_bits_ + (hash & (filter_bits_ - 1));
         return {at / 64, uint64_t(1) << at % 64};
     }
@@ -196,7 +196,7 @@ private:
         for (const TemplateEnds& pair : pairs) {
             for (const uint64_t end : {pair.first, pair.second}) {
                 const uint64_t hash = single_hash(end, pair.group);
-                const auto [word, bit] = filter_place(hash);
+                const auto [word, bit] = filter_bit(hash);
                 if (!(filter_[word] & bit)) continue;
                 const std::lock_guard lock(locks_[part_of(hash)]);
                 singles_[part_of(hash)].push({end, kEndOfPair, pair.group, kNowhere, 0, 0});

@@ -12,7 +12,7 @@ namespace gpualign {
 namespace {
 
 constexpr size_t kWords = sizeof(TemplateEnds) / sizeof(uint64_t), kCounts = sizeof(LibraryCounts) / sizeof(int64_t);
-constexpr size_t kTagLetters = 2;
+constexpr size_t kTagLength = 2;
 
 // (ends, counts, templates): kWords numbers for each template with a mapped read; kCounts for each library.
 nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups, const std::vector<uint16_t>& libraries,
@@ -23,9 +23,9 @@ nb::tuple duplicate_ends(Input<uint8_t> records, const std::vector<std::string>&
     rules.no_library = no_library;
     rules.cells = cells;
     rules.barcode_in_name = barcode_in_name;
-    if (barcode_tags.size() % kTagLetters) throw nb::value_error("tags have two letters");
-    for (size_t i = 0; i < barcode_tags.size(); i += kTagLetters)
-        rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLetters));
+    if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
+    for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
+        rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
     EndCollector collector(rules);
     std::vector<uint64_t> ends;
     {

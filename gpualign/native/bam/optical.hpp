@@ -94,7 +94,7 @@ private:
 
     template <class Mark>
     size_t mark_clusters(const TemplateEnds* set, Mark&& mark) {
-        kept_.assign(points_.size(), kNone);  // at a cluster's root: the point that is no optical duplicate
+        kept_.assign(points_.size(), kNone);  // at a cluster's root: the point that is not an optical duplicate
         const auto better = [&](uint32_t a, uint32_t b) {
             const Point &p = points_[a], &q = points_[b];
             if (p.index == 0 || q.index == 0) return p.index == 0;

@@ -14,7 +14,7 @@ namespace {
 
 class BamReads {
 public:
-    // `dropped`: names of tags, two letters each.
+    // `dropped`: names of tags, two characters each.
     BamReads(size_t bytes, const std::string& dropped) : dropped_(dropped), lines_({nullptr, nullptr}, 0) {
         bases_.reserve(bytes);
         qualities_.reserve(bytes);
@@ -25,15 +25,15 @@ public:
         const std::string_view name = record.name();
         names_.insert(names_.end(), name.begin(), name.end());
         name_offsets_.push_back(int64_t(names_.size()));
-        letters_.resize(n);
-        for (size_t i = 0; i < n; i++) letters_[i] = SamLines::kBases[record.bases()[i / 2] >> (i % 2 ? 0 : 4) & 15];
+        unpacked_.resize(n);
+        for (size_t i = 0; i < n; i++) unpacked_[i] = SamLines::kBases[record.bases()[i / 2] >> (i % 2 ? 0 : 4) & 15];
         bases_.resize(from + n);
         qualities_.resize(from + n);
         const bool reverse = record.is(kFlagReverse), missing = n && record.qualities()[0] == 0xff;
         for (size_t i = 0; i < n; i++) {
             const size_t at = reverse ? n - 1 - i : i;
-            const char letter = letters_[at];
-            bases_[from + i] = uint8_t(!reverse || letter == '=' ? letter : complement_table.to[uint8_t(letter)]);
+            const char base = unpacked_[at];
+            bases_[from + i] = uint8_t(!reverse || base == '=' ? base : complement_table.to[uint8_t(base)]);
             qualities_[from + i] = missing ? uint8_t('!') : uint8_t(record.qualities()[at] + 33);
         }
         base_offsets_.push_back(int64_t(bases_.size()));
@@ -67,7 +67,7 @@ private:
     std::vector<uint8_t> names_, bases_, qualities_, tags_;
     std::vector<int64_t> name_offsets_{0}, base_offsets_{0}, tag_offsets_{0};
     std::vector<uint16_t> flags_;
-    std::vector<char> letters_;
+    std::vector<char> unpacked_;
     bool with_qualities_ = false;
 };
 

@@ -17,7 +17,7 @@ class SamLines {
 public:
     SamLines(const ContigNames& contigs, size_t count) : contigs_(contigs), count_(count) {}
 
-    // Room for about that many bytes.
+    // Space for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
     // Appends one line.
@@ -44,7 +44,7 @@ public:
 
     static constexpr char kBases[] = "=ACMGRSVTWYHKDBN";
 
-    // Appends the tags whose names `wanted` takes, each behind a tab.
+    // Appends the tags whose names `wanted` takes, each after a tab.
     template <class Wanted>
     void tags(const BamRecord& record, Wanted&& wanted) {
         for (const uint8_t* at = record.tags(); at < record.end();) {
@@ -105,16 +105,16 @@ private:
         out_.put('\t');
         if (n == 0) return out_.put('*');
         const uint8_t* packed = record.bases();
-        char* letters = out_.extend(n);
-        for (size_t i = 0; i < n; i++) letters[i] = kBases[packed[i / 2] >> (i % 2 ? 0 : 4) & 15];
+        char* characters = out_.extend(n);
+        for (size_t i = 0; i < n; i++) characters[i] = kBases[packed[i / 2] >> (i % 2 ? 0 : 4) & 15];
     }
     void qualities(const BamRecord& record) {
         const size_t n = record.length();
         const uint8_t* given = record.qualities();
         out_.put('\t');
         if (n == 0 || given[0] == 0xff) return out_.put('*');
-        char* letters = out_.extend(n);
-        for (size_t i = 0; i < n; i++) letters[i] = char(given[i] + 33);
+        char* characters = out_.extend(n);
+        for (size_t i = 0; i < n; i++) characters[i] = char(given[i] + 33);
     }
 
     // Prints a tag; returns where the next one begins.

@@ -43,10 +43,10 @@ inline uint64_t hash_text(std::string_view text, uint64_t seed = 0) {
     return hash;
 }
 
-// Illumina's names of reads: machine:run:flow cell:lane:tile:x:y, of late with :UMI behind, or machine:lane:tile:x:y.
+// Illumina's names of reads: machine:run:flow cell:lane:tile:x:y, of late with :UMI appended, or machine:lane:tile:x:y.
 struct ReadNames {
     static constexpr int kCoordinateBits = 20;
-    static constexpr uint64_t kMostCoordinate = (uint64_t(1) << kCoordinateBits) - 2;
+    static constexpr uint64_t kMaxCoordinate = (uint64_t(1) << kCoordinateBits) - 2;
 
     // Hash of read group, flow cell, lane and tile (23 bits), one bit left free, x and y (20 bits each); kNowhere where the
     // name tells no coordinates, or larger ones.
@@ -60,12 +60,12 @@ struct ReadNames {
         if (count != 4 && count != 6 && count != 7) return kNowhere;
         const size_t x_begin = colons[count == 4 ? 2 : 4] + 1, y_begin = colons[count == 4 ? 3 : 5] + 1;
         const uint64_t x = number(name.substr(x_begin)), y = number(name.substr(y_begin));
-        if (x > kMostCoordinate || y > kMostCoordinate) return kNowhere;
+        if (x > kMaxCoordinate || y > kMaxCoordinate) return kNowhere;
         const uint64_t tile = hash_text(name.substr(0, x_begin), hash_text(read_group)) >> 41;
         return tile << 41 | x << kCoordinateBits | y;
     }
 
-    // The part behind the last colon or underscore if it can be a UMI, or nothing.
+    // The part after the last colon or underscore if it can be a UMI, or nothing.
     static std::string_view barcode(std::string_view name) {
         const size_t at = name.find_last_of(":_");
         if (at == std::string_view::npos) return {};
@@ -135,7 +135,7 @@ public:
     int64_t templates() const { return templates_.count(); }
 
 private:
-    static constexpr uint8_t kLeastQuality = 15;
+    static constexpr uint8_t kMinQuality = 15;
     static constexpr uint16_t kFlagFailed = 0x200;
     static constexpr uint32_t kPassed = uint32_t(1) << 31;
 
@@ -213,7 +213,7 @@ private:
         const size_t length = record.length();
         if (length == 0 || qualities[0] == 0xff) return 0;
         uint32_t sum = 0;
-        for (size_t i = 0; i < length; i++) sum += qualities[i] >= kLeastQuality ? qualities[i] : 0;
+        for (size_t i = 0; i < length; i++) sum += qualities[i] >= kMinQuality ? qualities[i] : 0;
         return sum;
     }
 

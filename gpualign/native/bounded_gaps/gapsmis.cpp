@@ -137,19 +137,19 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
 // Sorts by a 32-bit key, the largest first, keeping the order of equal ones; 16 bits at a time, and not where they agree.
 void sort_descending(std::vector<int32_t>& order, const std::vector<int32_t>& keys) {
     std::vector<int32_t> sorted(order.size());
-    std::vector<int32_t> places(1 << 16);
+    std::vector<int32_t> offsets(1 << 16);
     for (const int shift : {0, 16}) {
-        std::fill(places.begin(), places.end(), 0);
+        std::fill(offsets.begin(), offsets.end(), 0);
         const auto digit = [&](int32_t pair) { return 0xffff - (uint32_t(keys[size_t(pair)]) >> shift & 0xffff); };
-        for (const int32_t pair : order) places[digit(pair)]++;
-        if (order.empty() || places[digit(order[0])] == int32_t(order.size())) continue;
-        int32_t place = 0;
-        for (int32_t& count : places) {
+        for (const int32_t pair : order) offsets[digit(pair)]++;
+        if (order.empty() || offsets[digit(order[0])] == int32_t(order.size())) continue;
+        int32_t offset = 0;
+        for (int32_t& count : offsets) {
             const int32_t here = count;
-            count = place;
-            place += here;
+            count = offset;
+            offset += here;
         }
-        for (const int32_t pair : order) sorted[size_t(places[digit(pair)]++)] = pair;
+        for (const int32_t pair : order) sorted[size_t(offsets[digit(pair)]++)] = pair;
         order.swap(sorted);
     }
 }
@@ -176,9 +176,9 @@ auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, 
             sort_descending(*order, columns);
             sort_descending(*order, rows);
             for (const int32_t pair : *order) {
-                int32_t* most = longest.data() + (order == &by_thread ? 2 : 0);
-                most[0] = std::max(most[0], rows[size_t(pair)]);
-                most[1] = std::max(most[1], columns[size_t(pair)]);
+                int32_t* maximum = longest.data() + (order == &by_thread ? 2 : 0);
+                maximum[0] = std::max(maximum[0], rows[size_t(pair)]);
+                maximum[1] = std::max(maximum[1], columns[size_t(pair)]);
             }
         }
     }

@@ -168,9 +168,9 @@ private:
     Word* column(int j) { return state_.data() + size_t(j) * size_t(width()); }
 
     static int longest(const Pair* pairs, int used, int32_t Pair::*length) {
-        int most = 0;
-        for (int lane = 0; lane < used; lane++) most = std::max(most, pairs[lane].*length);
-        return most;
+        int maximum = 0;
+        for (int lane = 0; lane < used; lane++) maximum = std::max(maximum, pairs[lane].*length);
+        return maximum;
     }
 
     void fill_top() {

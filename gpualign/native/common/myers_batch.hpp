@@ -14,7 +14,7 @@
 
 namespace gpualign {
 
-// Best distance (exact when at most the limit) and the text letters used when it is first, or last, reached.
+// Best distance (exact when at most the limit) and the text columns used when it is first, or last, reached.
 struct VerifyBest {
     int32_t distance, end;
 };
@@ -25,7 +25,7 @@ public:
 
     // results[i] belongs to tasks[i]; the order in which tasks are taken does not show. `backward`: the text is read
     // from its end, complemented, and of equal ends the last counts (this finds starts). Patterns and texts hold at
-    // least one letter.
+    // least one base.
     void run(const std::vector<VerifyTask>& tasks, VerifyMode mode, bool backward, std::vector<VerifyBest>& results) {
         mode_ = mode;
         backward_ = backward;
@@ -185,7 +185,7 @@ private:
         return b;
     }
 
-    // The last row's difference of the column that brings the text to `columns` letters.
+    // The last row's difference in column `columns` of the text.
     GPUALIGN_HD void note(Best& b, const Lanes& lanes, int64_t columns, Word up, Word down) const {
         const Score change = (up >> 63).template as<int64_t>() - (down >> 63).template as<int64_t>();
         b.score = b.score + (change << 32) + b.column_step;
@@ -198,10 +198,10 @@ private:
         }
     }
 
-    // Rows that match the letter in the two low bits of `letters`.
+    // Rows that match the base in the two low bits of `codes`.
     template <int W, bool Runs>
-    static GPUALIGN_HD void match(const Pattern<W>& p, Word letters, Word bases, Word* eq) {
-        const Word low = Word(0) - (letters & Word(1)), high = Word(0) - (letters >> 1 & Word(1));
+    static GPUALIGN_HD void match(const Pattern<W>& p, Word codes, Word bases, Word* eq) {
+        const Word low = Word(0) - (codes & Word(1)), high = Word(0) - (codes >> 1 & Word(1));
         const Word known = Runs ? Word(0) - (bases & Word(1)) : Word(0);
         for (int w = 0; w < W; w++) {
             const Word rows = Runs ? p.known[w] & known : p.known[w];
@@ -219,14 +219,14 @@ private:
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < lanes.longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word letters = Word::load(&texts_[0].letters[word]), bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
+            Word codes = Word::load(&texts_[0].codes[word]), bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
             const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
             for (; j < stop; j++) {
                 Word eq[W], up, down;
-                match<W, Runs>(p, letters, bases, eq);
+                match<W, Runs>(p, codes, bases, eq);
                 column.step(eq, above, Word(0), up, down);
                 note(b, lanes, j + 1, up, down);
-                letters = letters >> 2;
+                codes = codes >> 2;
                 if (Runs) bases = bases >> 2;
             }
         }
@@ -249,19 +249,19 @@ private:
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word letters[2], bases[2];
+            Word codes[2], bases[2];
             for (int g = 0; g < 2; g++) {
-                letters[g] = Word::load(&texts_[g].letters[word]);
+                codes[g] = Word::load(&texts_[g].codes[word]);
                 bases[g] = Runs ? Word::load(&texts_[g].known[word]) : Word(0);
             }
             const int64_t stop = std::min<int64_t>(longest, j + kBasesPerWord);
             for (; j < stop; j++) {
                 for (int g = 0; g < 2; g++) {
                     Word eq[W], up, down;
-                    match<W, Runs>(p[g], letters[g], bases[g], eq);
+                    match<W, Runs>(p[g], codes[g], bases[g], eq);
                     column[g].step(eq, above, Word(0), up, down);
                     note(b[g], lanes[g], j + 1, up, down);
-                    letters[g] = letters[g] >> 2;
+                    codes[g] = codes[g] >> 2;
                     if (Runs) bases[g] = bases[g] >> 2;
                 }
             }
@@ -315,7 +315,8 @@ private:
             const int shift = 2 * int(j % kBasesPerWord);
             const size_t word = size_t(j / kBasesPerWord) * kLanes, at = size_t(j) * kLanes;
             Word eq[kTile], up, down;
-            match<kTile, Runs>(p, Word::load(&texts_[0].letters[word]) >> shift, Runs ? Word::load(&texts_[0].known[word]) >> shift : Word(0), eq);
+            match<kTile, Runs>(p, Word::load(&texts_[0].codes[word]) >> shift,
+                               Runs ? Word::load(&texts_[0].known[word]) >> shift : Word(0), eq);
             column.step(eq, Word::load(&ups_[at]), Word::load(&downs_[at]), up, down);
             if (Last) {
                 note(b, lanes, j + 1, up, down);

@@ -51,7 +51,7 @@ private:
     static constexpr size_t kNone = ~size_t(0);
 
     void make(uint32_t profile) {
-        const uint8_t* letters = bases_ + offsets_[profile / 2];
+        const uint8_t* sequence = bases_ + offsets_[profile / 2];
         const int64_t length = this->length(profile);
         const int words = this->words(length), tile_words = std::min(words, kTileWords);
         // the codes in the order of the planes' bits: word after word, row r of a tile at byte r / W of word r % W
@@ -60,7 +60,7 @@ private:
         int64_t row = pad % tile_rows, at = pad / tile_rows * tile_rows + row % tile_words * 64 + row / tile_words;
         int word = int(row % tile_words);
         for (int64_t i = 0; i < length; i++) {
-            codes_[size_t(at)] = profile & 1 ? kCodes.reverse[letters[length - 1 - i]] : kCodes.forward[letters[i]];
+            codes_[size_t(at)] = profile & 1 ? kCodes.reverse[sequence[length - 1 - i]] : kCodes.forward[sequence[i]];
             at += 64;
             if (++word == tile_words) {  // to the next byte of the first word, or to the next tile
                 word = 0;

@@ -9,19 +9,19 @@
 
 namespace gpualign {
 
-// Word t of lane l, 32 letters, at t * Lanes + l; a backward window is read from its end, complemented.
+// Word t of lane l, 32 bases, at t * Lanes + l; a backward window is read from its end, complemented.
 template <int Lanes>
 struct WindowTexts {
-    std::vector<uint64_t> letters;
-    std::vector<uint64_t> known;  // the low bit of each letter: whether it is a base; only where windows touch a run
+    std::vector<uint64_t> codes;
+    std::vector<uint64_t> known;  // the low bit of each code: whether it is A, C, G or T; only where windows touch a run
 
     void load(const ReferenceView& reference, const VerifyTask* const* tasks, int count, int64_t longest, bool runs,
               bool backward) {
         const size_t words = size_t(longest / kBasesPerWord + 1);
-        letters.assign(words * Lanes, 0);
+        codes.assign(words * Lanes, 0);
         for (int lane = 0; lane < count; lane++)
             for (size_t i = 0; i * kBasesPerWord < tasks[lane]->columns; i++)
-                letters[i * Lanes + size_t(lane)] = letters_at(reference, *tasks[lane], int64_t(i * kBasesPerWord), backward);
+                codes[i * Lanes + size_t(lane)] = codes_at(reference, *tasks[lane], int64_t(i * kBasesPerWord), backward);
         if (!runs) return;
         known.assign(words * Lanes, ~uint64_t(0));
         for (int lane = 0; lane < count; lane++) mark_runs(reference, *tasks[lane], size_t(lane), backward);
@@ -30,13 +30,13 @@ struct WindowTexts {
     // As if the longest window had so many columns.
     void extend(int64_t longest, bool runs) {
         const size_t words = size_t(longest / kBasesPerWord + 1) * Lanes;
-        letters.resize(words);
+        codes.resize(words);
         if (runs) known.resize(words);
     }
 
 private:
-    // 32 letters of the text from column `column` on.
-    static uint64_t letters_at(const ReferenceView& reference, const VerifyTask& t, int64_t column, bool backward) {
+    // 32 bases of the text from column `column` on.
+    static uint64_t codes_at(const ReferenceView& reference, const VerifyTask& t, int64_t column, bool backward) {
         if (!backward) return packed_window(reference.words, t.begin + uint64_t(column));
         const int64_t first = int64_t(t.begin) + t.columns - column - kBasesPerWord;
         if (first >= 0) return reverse_complement(packed_window(reference.words, uint64_t(first)));

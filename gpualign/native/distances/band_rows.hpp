@@ -10,7 +10,7 @@
 namespace gpualign {
 namespace distances {
 
-constexpr int kMostBandWords = 4;
+constexpr int kMaxBandWords = 4;
 
 template <class Symbol>
 class BandRows {
@@ -19,7 +19,7 @@ public:
 
     explicit BandRows(size_t symbols) : codes_(symbols) {}
 
-    static bool suits(int64_t limit) { return limit <= (64 * kMostBandWords - 1) / 2; }
+    static bool suits(int64_t limit) { return limit <= (64 * kMaxBandWords - 1) / 2; }
 
     // `limit`: the largest of any pair of these queries.
     void take(const SymbolSet<Symbol>& queries, const int32_t* members, int count, int64_t limit) {
@@ -74,19 +74,19 @@ private:
         while (at < count) {
             Text texts[N];
             int taken = 0;
-            int64_t places[N];
+            int64_t indices[N];
             for (; at < count && taken < N; at++) {
                 const int64_t length = targets.length(order[at]);
                 if (length < shortest_ - k_ || length > longest_ + k_) {
                     std::fill_n(out + at * kLanes, kLanes, kBeyond);
                     continue;
                 }
-                places[taken] = at;
+                indices[taken] = at;
                 texts[taken++] = {targets.begin(order[at]), length};
             }
-            if (taken == N) run_together<W, N>(texts, places, limits, out);
+            if (taken == N) run_together<W, N>(texts, indices, limits, out);
             else
-                for (int i = 0; i < taken; i++) run_together<W, 1>(texts + i, places + i, limits, out);
+                for (int i = 0; i < taken; i++) run_together<W, 1>(texts + i, indices + i, limits, out);
         }
     }
 
@@ -110,16 +110,16 @@ private:
     }
 
     template <int W, int N>
-    void run_together(const Text* texts, const int64_t* places, const int32_t* limits, int32_t* out) const {
+    void run_together(const Text* texts, const int64_t* indices, const int32_t* limits, int32_t* out) const {
         State<W> states[N];
-        Count most[N];  // of the lowest diagonal's value, where the distance can still be within the limit
+        Count maximum[N];  // of the lowest diagonal's value, where the distance can still be within the limit
         int64_t shared = texts[0].length;
         for (int i = 0; i < N; i++) {
             states[i].column.start(int32_t(k_));
-            states[i].followed = most[i] = Count(0);
+            states[i].followed = maximum[i] = Count(0);
             shared = std::min(shared, texts[i].length);
             for (int l = 0; l < kLanes; l++)
-                most[i].set(l, limits[std::max(lengths_[l], texts[i].length)] + k_ - (lengths_[l] - texts[i].length));
+                maximum[i].set(l, limits[std::max(lengths_[l], texts[i].length)] + k_ - (lengths_[l] - texts[i].length));
         }
         int64_t j = 0;
         while (j < shared) {
@@ -127,15 +127,15 @@ private:
             advance<W, N>(states, texts, j, stop);
             j = stop;
             bool hope = false;
-            for (int i = 0; i < N; i++) hope |= any(states[i].followed > Count(k_ + j) - most[i] - Count(1));
+            for (int i = 0; i < N; i++) hope |= any(states[i].followed > Count(k_ + j) - maximum[i] - Count(1));
             if (hope) continue;
-            for (int i = 0; i < N; i++) std::fill_n(out + places[i] * kLanes, kLanes, kBeyond);
+            for (int i = 0; i < N; i++) std::fill_n(out + indices[i] * kLanes, kLanes, kBeyond);
             return;
         }
         for (int i = 0; i < N; i++) {
             const int64_t length = texts[i].length;
             advance<W, 1>(states + i, texts + i, shared, length);
-            finish(states[i], length, limits, out + places[i] * kLanes);
+            finish(states[i], length, limits, out + indices[i] * kLanes);
         }
     }
 
@@ -144,14 +144,14 @@ private:
     void finish(const State<W>& state, int64_t length, const int32_t* limits, int32_t* out) const {
         Word up[W], down[W];
         for (int w = 0; w < W; w++) {
-            Word behind(uint64_t(0));  // bit b stands for row length + 1 - k + b, as in the next column
+            Word late(uint64_t(0));  // bit b stands for row length + 1 - k + b, as in the next column
             for (int l = 0; l < kLanes; l++) {
                 const int64_t first = std::max<int64_t>(0, lengths_[l] - (length - k_) - 64 * w), last = 2 * k_ - 1 - 64 * w;
                 const uint64_t from = first >= 64 ? 0 : ~uint64_t(0) << first;
-                behind.set(l, from & (last >= 63 ? ~uint64_t(0) : last < 0 ? 0 : (uint64_t(2) << last) - 1));
+                late.set(l, from & (last >= 63 ? ~uint64_t(0) : last < 0 ? 0 : (uint64_t(2) << last) - 1));
             }
-            up[w] = state.column.vp[w] & behind;
-            down[w] = state.column.vn[w] & behind;
+            up[w] = state.column.vp[w] & late;
+            down[w] = state.column.vn[w] & late;
         }
         const Count distance = Count(k_ + length) - state.followed - count_bits<W>(up) + count_bits<W>(down);
         for (int l = 0; l < kLanes; l++) {

@@ -14,7 +14,7 @@ namespace gpualign {
 namespace distances {
 namespace {
 
-constexpr int kIndel = 3;             // a mode beside those of VerifyMode: insertions and deletions alone
+constexpr int kIndel = 3;             // a mode besides those of VerifyMode: insertions and deletions alone
 constexpr int64_t kLong = 4096;       // symbols of queries that have all lanes for themselves
 constexpr int64_t kTargetsAtOnce = 2048;  // whose values stay in the cache until they are put away
 
@@ -65,11 +65,11 @@ private:
 
     static size_t symbols(const Set& queries, const Set& targets) {
         if (sizeof(Symbol) == 1) return 256;
-        Symbol most = 0;
+        Symbol maximum = 0;
         for (const Set* set : {&queries, &targets})
-            for (int64_t i = 0; i < set->total(); i++) most = std::max(most, set->symbols[i]);
-        if (most > 0x10FFFF) throw std::invalid_argument("symbols are numbers up to 0x10FFFF");
-        return size_t(most) + 1;
+            for (int64_t i = 0; i < set->total(); i++) maximum = std::max(maximum, set->symbols[i]);
+        if (maximum > 0x10FFFF) throw std::invalid_argument("symbols are numbers up to 0x10FFFF");
+        return size_t(maximum) + 1;
     }
 
     Way take(const int32_t* members, int count) {
@@ -81,13 +81,14 @@ private:
         for (int l = 0; l < count; l++) longest = std::max(longest, queries_.length(members[l]));
         if (question_.limits && question_.mode == int(VerifyMode::global)) {
             // a target within the limit is not much longer
-            int64_t most = question_.limit(longest);
-            for (int64_t length = longest + 1; BandRows<Symbol>::suits(most) && length - longest <= question_.limit(length); length++) {
-                most = std::max(most, question_.limit(length));
+            int64_t maximum = question_.limit(longest);
+            for (int64_t length = longest + 1; BandRows<Symbol>::suits(maximum) &&
+                length - longest <= question_.limit(length); length++) {
+                maximum = std::max(maximum, question_.limit(length));
                 if (length >= int64_t(question_.known_limits)) break;
             }
-            if (BandRows<Symbol>::suits(most) && 2 * most + 1 < longest) {
-                band_.take(queries_, members, count, most);
+            if (BandRows<Symbol>::suits(maximum) && 2 * maximum + 1 < longest) {
+                band_.take(queries_, members, count, maximum);
                 return band;
             }
         }
@@ -213,20 +214,22 @@ void bind_of(nb::module_& m) {
         [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
            bool with_itself, Numbers limits, Matrix out_targets, Matrix out_values) {
             Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, false, limits);
-            const size_t most = out_targets.shape(1);
-            if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) || out_values.shape(1) != most)
+            const size_t maximum = out_targets.shape(1);
+            if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) ||
+                out_values.shape(1) != maximum)
                 throw nb::value_error("out has another shape");
             Best best[kLanes];
             int64_t seen[kLanes];
             call.run(
                 [&](const int32_t*, int count) {
-                    for (int l = 0; l < count; l++) best[l].start(int64_t(most)), seen[l] = 0;
+                    for (int l = 0; l < count; l++) best[l].start(int64_t(maximum)), seen[l] = 0;
                 },
                 [&](int l, int32_t query, const Block& block) {
                     best[l].take(l, with_itself ? query : -1, block, false);
                     seen[l] += block.count;
                     if (seen[l] == call.targets.count)
-                        best[l].write(out_targets.data() + size_t(query) * most, out_values.data() + size_t(query) * most, false);
+                        best[l].write(out_targets.data() + size_t(query) * maximum, out_values.data() + size_t(query) * maximum,
+                                      false);
                 });
         },
         nb::arg("out_targets"), nb::arg("out_values"));

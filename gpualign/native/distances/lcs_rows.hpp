@@ -80,14 +80,14 @@ private:
         for (int i = 0; i < N; i++) store_counts(total[i], out + i * kLanes);
     }
 
-    // Columns [from, to) of one block; the carries of text i stand at place + i.
+    // Columns [from, to) of one block; the carries of text i stand at index + i.
     template <int W, int N>
-    void advance(State<W>* states, const Word* profile, const Text* texts, int64_t from, int64_t to, int64_t place) {
+    void advance(State<W>* states, const Word* profile, const Text* texts, int64_t from, int64_t to, int64_t index) {
         State<W> state[N];
         Word in[N], out[N];
         for (int i = 0; i < N; i++) {
             state[i] = states[i];
-            in[i] = carries_[size_t(place + i)];
+            in[i] = carries_[size_t(index + i)];
             out[i] = Word(0);
         }
         for (int64_t j = from; j < to; j++)
@@ -98,7 +98,7 @@ private:
             }
         for (int i = 0; i < N; i++) {
             states[i] = state[i];
-            carries_[size_t(place + i)] = out[i] << int(64 - (to - from)) % 64;
+            carries_[size_t(index + i)] = out[i] << int(64 - (to - from)) % 64;
         }
     }
 

@@ -96,9 +96,9 @@ private:
     bool few_errors(int64_t limit) const {
         constexpr double kRow = 1.5, kColumn = 6;
         const double strip = 64.0 * kLanes, errors = double(limit);
-        return limit <= kMostReached && kRow / 2 * errors * errors < kColumn * double(size_.n) / strip * (0.75 * errors + strip);
+        return limit <= kMaxReached && kRow / 2 * errors * errors < kColumn * double(size_.n) / strip * (0.75 * errors + strip);
     }
-    static constexpr int64_t kMostReached = 1 << 12;  // errors for which the rows stay in the cache
+    static constexpr int64_t kMaxReached = 1 << 12;  // errors for which the rows stay in the cache
 
     template <class Pass>
     int64_t with_planes(Pass&& pass) {
@@ -116,16 +116,16 @@ private:
         query_.resize(size_t(n));
         for (int64_t i = 0; i < n; i++) codes_.add(query[i]);
         for (int64_t i = 0; i < n; i++) query_[size_t(i)] = codes_[query[i]] - 1;
-        uint32_t most = uint32_t(codes_.count()) - 2;
+        uint32_t maximum = uint32_t(codes_.count()) - 2;
         texts_.clear();
         target_.resize(size_t(m));
         for (int64_t j = 0; j < m; j++) {
             const uint32_t code = codes_[target[j]];
             target_[size_t(j)] = code ? code - 1 : uint32_t(codes_.count()) - 1;
-            most = std::max(most, target_[size_t(j)]);
+            maximum = std::max(maximum, target_[size_t(j)]);
         }
         planes_ = 1;
-        while (most >> planes_) planes_++;
+        while (maximum >> planes_) planes_++;
         planes_ = planes_ <= 2 ? 2 : planes_ <= 3 ? 3 : planes_ <= 5 ? 5 : planes_ <= 8 ? 8 : 21;
         // lanes look back by as many columns, and ahead at the end
         for (int p = 0; p < planes_; p++) {
@@ -182,8 +182,8 @@ private:
             distance += 1 - int64_t(d0 >> (below + above) & 1);
         }
         // from the lowest diagonal up to the last row; bit b stands for row m + 1 - below + b
-        const uint64_t behind = ((uint64_t(1) << (below + above)) - 1) & ~((uint64_t(1) << (n - m + below)) - 1);
-        return distance - __builtin_popcountll(column.vp[0] & behind) + __builtin_popcountll(column.vn[0] & behind);
+        const uint64_t after = ((uint64_t(1) << (below + above)) - 1) & ~((uint64_t(1) << (n - m + below)) - 1);
+        return distance - __builtin_popcountll(column.vp[0] & after) + __builtin_popcountll(column.vn[0] & after);
     }
 
     // The cost of the best alignment on diagonals -margin to (m - n) + margin (or the other way round).
@@ -216,8 +216,8 @@ private:
         std::fill(downs_.begin(), downs_.end(), 0);
         int64_t reached = size_.m;
         // in row 0 the distance is the column
-        const int64_t ahead = size_.m - size_.n, most = std::min(size_.m, (limit + ahead) / 2);
-        Entries entries{0, most, most};
+        const int64_t ahead = size_.m - size_.n, maximum = std::min(size_.m, (limit + ahead) / 2);
+        Entries entries{0, maximum, maximum};
         int64_t distance = 0;  // in column entries.first
         for (int64_t s = 0;; s++) {
             const int64_t top = top_of(s), bottom = (s + 1) * strip_rows() - pad_;
@@ -274,8 +274,8 @@ private:
             Word eq[W];
             for (int w = 0; w < W; w++) eq[w] = rows[Planes * W + w];
             for (int p = 0; p < Planes; p++) {
-                const Word letter = load_mask(texts[p] + j);
-                for (int w = 0; w < W; w++) eq[w] = and_equal(eq[w], rows[p * W + w], letter);
+                const Word symbol = load_mask(texts[p] + j);
+                for (int w = 0; w < W; w++) eq[w] = and_equal(eq[w], rows[p * W + w], symbol);
             }
             const Word above_up = from_above(up, Word::load(&ups_[size_t(j)])), above_down = from_above(down, Word::load(&downs_[size_t(j)]));
             column.step(eq, above_up, above_down, up, down);

@@ -48,13 +48,13 @@ private:
     // Equal symbols from a row of a diagonal on.
     int32_t equal(int32_t row, int32_t k) const {
         const Symbol *q = query_.data() + row, *t = target_.data() + (row + k);
-        const int32_t most = std::min(n_ - row, m_ - k - row);
+        const int32_t maximum = std::min(n_ - row, m_ - k - row);
         for (int32_t run = 0;; run += kAtOnce) {
             uint64_t a, b;
             std::memcpy(&a, q + run, sizeof a);
             std::memcpy(&b, t + run, sizeof b);
-            if (a != b) return std::min(most, run + int32_t(__builtin_ctzll(a ^ b) / (8 * sizeof(Symbol))));
-            if (run + kAtOnce >= most) return most;
+            if (a != b) return std::min(maximum, run + int32_t(__builtin_ctzll(a ^ b) / (8 * sizeof(Symbol))));
+            if (run + kAtOnce >= maximum) return maximum;
         }
     }
 

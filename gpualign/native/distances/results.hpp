@@ -35,11 +35,11 @@ struct Dense {
     }
 };
 
-// The best `most` of a query, by value and then by number; `largest`: large values are better.
+// The best `maximum` of a query, by value and then by number; `largest`: large values are better.
 class Best {
 public:
-    void start(int64_t most) {
-        most_ = size_t(most);
+    void start(int64_t maximum) {
+        max_ = size_t(maximum);
         kept_.clear();
     }
     void take(int64_t lane, int32_t self, const Block& block, bool largest) {
@@ -47,8 +47,8 @@ public:
             const int32_t value = block.values[i * block.lanes + lane];
             if (value == kBeyond || block.targets[i] == self) continue;
             const std::pair<int32_t, int32_t> one(largest ? -value : value, block.targets[i]);
-            if (kept_.size() == most_) {
-                if (most_ == 0 || !(one < kept_.front())) continue;
+            if (kept_.size() == max_) {
+                if (max_ == 0 || !(one < kept_.front())) continue;
                 std::pop_heap(kept_.begin(), kept_.end());
                 kept_.back() = one;
             } else {
@@ -60,7 +60,7 @@ public:
     // target and value of each, -1 where there are fewer.
     void write(int32_t* targets, int32_t* values, bool largest) {
         std::sort_heap(kept_.begin(), kept_.end());
-        for (size_t i = 0; i < most_; i++) {
+        for (size_t i = 0; i < max_; i++) {
             const bool there = i < kept_.size();
             targets[i] = there ? kept_[i].second : -1;
             values[i] = there ? (largest ? -kept_[i].first : kept_[i].first) : -1;
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    size_t most_ = 0;
+    size_t max_ = 0;
     std::vector<std::pair<int32_t, int32_t>> kept_;  // a heap with the worst in front
 };
 

@@ -14,8 +14,8 @@ constexpr int64_t kScoresAtOnce = 1 << 18;  // of queries and targets, which sta
 
 class ScoreRows {
 public:
-    ScoreRows(const nw::Scheme& scheme, const nw::Sequences& queries, const nw::Sequences& targets, int32_t least)
-        : scheme_(scheme), queries_(queries), targets_(targets), least_(least) {}
+    ScoreRows(const nw::Scheme& scheme, const nw::Sequences& queries, const nw::Sequences& targets, int32_t minimum)
+        : scheme_(scheme), queries_(queries), targets_(targets), least_(minimum) {}
 
     // The queries order[0, rows) and all targets, both in the order of their lengths; put(query, block) gets the scores of
     // each, kBeyond where they are less than the least.
@@ -123,10 +123,10 @@ struct ScoreCall {
     }
 
     template <class Put>
-    void run(int32_t least, Put&& put) const {
+    void run(int32_t minimum, Put&& put) const {
         try {
             nb::gil_scoped_release release;
-            ScoreRows(scheme, queries, targets, least).run(order, rows, target_order, put);
+            ScoreRows(scheme, queries, targets, minimum).run(order, rows, target_order, put);
         } catch (const Stopped&) {
             if (PyErr_Occurred()) throw nb::python_error();
             throw;
@@ -148,25 +148,28 @@ void dense_scores(const ScoreCall& call, const Matrix& out) {
     call.run(INT32_MIN, [&](int32_t query, const Block& block) { dense.take(0, query, block); });
 }
 
-void nearest_scores(const ScoreCall& call, int32_t least, bool with_itself, const Matrix& out_targets, const Matrix& out_values) {
-    const size_t most = out_targets.shape(1);
-    if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) || out_values.shape(1) != most)
+void nearest_scores(const ScoreCall& call, int32_t minimum, bool with_itself, const Matrix& out_targets,
+    const Matrix& out_values) {
+    const size_t maximum = out_targets.shape(1);
+    if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) ||
+        out_values.shape(1) != maximum)
         throw nb::value_error("out has another shape");
     std::vector<Best> best(size_t(call.queries.count));
     std::vector<int64_t> seen(best.size(), 0);
-    call.run(least, [&](int32_t query, const Block& block) {
+    call.run(minimum, [&](int32_t query, const Block& block) {
         Best& mine = best[size_t(query)];
         int64_t& count = seen[size_t(query)];
-        if (count == 0) mine.start(int64_t(most));
+        if (count == 0) mine.start(int64_t(maximum));
         mine.take(0, with_itself ? query : -1, block, true);
         count += block.count;
-        if (count == call.targets.count) mine.write(out_targets.data() + size_t(query) * most, out_values.data() + size_t(query) * most, true);
+        if (count == call.targets.count) mine.write(out_targets.data() + size_t(query) * maximum,
+            out_values.data() + size_t(query) * maximum, true);
     });
 }
 
-nb::tuple scores_from(const ScoreCall& call, int32_t least, bool with_itself) {
+nb::tuple scores_from(const ScoreCall& call, int32_t minimum, bool with_itself) {
     Pairs pairs;
-    call.run(least, [&](int32_t query, const Block& block) {
+    call.run(minimum, [&](int32_t query, const Block& block) {
         for (int64_t i = 0; i < block.count; i++) {
             if (block.values[i] == kBeyond || (with_itself && block.targets[i] <= query)) continue;
             pairs.query.push_back(query);
@@ -202,20 +205,22 @@ void bind_scores(nb::module_& m) {
     named(
         "nearest_scores",
         [](Codes q, Offsets qo, Numbers qr, Codes t, Offsets to, Numbers tr, int64_t first, int64_t last, Numbers s, int symbols,
-           bool mm, int open, int extend, bool local, int free, Numbers ends, int32_t least, bool with_itself, Matrix out_targets,
+           bool mm, int open, int extend, bool local, int free, Numbers ends, int32_t minimum, bool with_itself,
+               Matrix out_targets,
            Matrix out_values) {
-            nearest_scores(ScoreCall(q, qo, qr, t, to, tr, first, last, s, symbols, mm, open, extend, local, free, ends), least,
+            nearest_scores(ScoreCall(q, qo, qr, t, to, tr, first, last, s, symbols, mm, open, extend, local, free, ends), minimum,
                            with_itself, out_targets, out_values);
         },
-        nb::arg("least"), nb::arg("with_itself"), nb::arg("out_targets"), nb::arg("out_values"));
+        nb::arg("minimum"), nb::arg("with_itself"), nb::arg("out_targets"), nb::arg("out_values"));
     named(
         "scores_from",
         [](Codes q, Offsets qo, Numbers qr, Codes t, Offsets to, Numbers tr, int64_t first, int64_t last, Numbers s, int symbols,
-           bool mm, int open, int extend, bool local, int free, Numbers ends, int32_t least, bool with_itself) {
-            return scores_from(ScoreCall(q, qo, qr, t, to, tr, first, last, s, symbols, mm, open, extend, local, free, ends), least,
+           bool mm, int open, int extend, bool local, int free, Numbers ends, int32_t minimum, bool with_itself) {
+            return scores_from(ScoreCall(q, qo, qr, t, to, tr, first, last, s, symbols, mm, open, extend, local, free,
+                ends), minimum,
                                with_itself);
         },
-        nb::arg("least"), nb::arg("with_itself"));
+        nb::arg("minimum"), nb::arg("with_itself"));
 }
 
 }  // namespace gpualign

@@ -95,20 +95,20 @@ GPUALIGN_HD void store_counts(Count values, int32_t* out) {
     for (int l = 0; l < kLanes; l++) out[l] = int32_t(values[l]);
 }
 
-// The tiles of a pattern: as few as hold it, of equal size, of at most kMostWords words.
-constexpr int kMostWords = 8;
+// The tiles of a pattern: as few as hold it, of equal size, of at most kMaxWords words.
+constexpr int kMaxWords = 8;
 struct Tiles {
     int count, words;  // words of each
 
     explicit Tiles(int64_t length) {
         const int64_t all = std::max<int64_t>(1, (length + 63) / 64);
-        count = int((all + kMostWords - 1) / kMostWords);
+        count = int((all + kMaxWords - 1) / kMaxWords);
         words = int((all + count - 1) / count);
     }
     int64_t rows() const { return int64_t(count) * words * 64; }
 };
 
-// use(std::integral_constant) for words from 1 to kMostWords.
+// use(std::integral_constant) for words from 1 to kMaxWords.
 template <class Use>
 void with_words(int words, Use&& use) {
     switch (words) {

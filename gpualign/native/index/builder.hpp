@@ -1,5 +1,5 @@
 // Building the minimizer index: scan the reference, part the seeds by the top bits of their hash, sort each part into its
-// buckets. Beside the index itself a build holds its seeds once, and gives them up part by part as entries are written.
+// buckets. Besides the index itself a build holds its seeds once, and gives them up part by part as entries are written.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -55,11 +55,11 @@ struct ScanPiece {
     uint64_t contig_begin, contig_end;
 };
 
-inline std::vector<ScanPiece> cut(const ReferenceView& reference, uint64_t most) {
+inline std::vector<ScanPiece> cut(const ReferenceView& reference, uint64_t maximum) {
     std::vector<ScanPiece> pieces;
     for (size_t c = 0; c < reference.contigs; c++) {
         const uint64_t begin = uint64_t(reference.contig_offsets[c]), end = uint64_t(reference.contig_offsets[c + 1]);
-        for (uint64_t p = begin; p < end; p += most) pieces.push_back({p, std::min(p + most, end), begin, end});
+        for (uint64_t p = begin; p < end; p += maximum) pieces.push_back({p, std::min(p + maximum, end), begin, end});
     }
     return pieces;
 }

@@ -16,26 +16,26 @@ namespace {
 // Packs contigs as they are read, so that the text is never held whole.
 class ReferencePacker {
 public:
-    void append(Input<uint8_t> letters) {
-        const uint8_t* p = letters.data();
-        const size_t n = letters.size();
+    void append(Input<uint8_t> ascii) {
+        const uint8_t* p = ascii.data();
+        const size_t n = ascii.size();
         nb::gil_scoped_release release;
         if (bases_ + n > kMaxBases) throw nb::value_error("the reference has more than 4,294,967,294 bases");
         words_.resize((bases_ + n) / kBasesPerWord + 2);
         size_t i = 0;
         for (; i + kBasesPerWord <= n; i += kBasesPerWord) {
             uint32_t others;
-            const uint64_t codes = LetterPacker::word(p + i, others);
-            if (others) put_letters(p + i, kBasesPerWord);
+            const uint64_t codes = BasePacker::word(p + i, others);
+            if (others) put_bases(p + i, kBasesPerWord);
             else put_word(codes);
         }
-        put_letters(p + i, n - i);
+        put_bases(p + i, n - i);
     }
 
     nb::tuple finish() {
         words_.resize(bases_ / kBasesPerWord + 2);
         return nb::make_tuple(to_numpy(std::move(words_)), to_numpy(std::move(starts_)), to_numpy(std::move(ends_)),
-                              to_numpy(std::move(letters_)));
+                              to_numpy(std::move(run_bases_)));
     }
 
 private:
@@ -47,11 +47,11 @@ private:
         bases_ += kBasesPerWord;
     }
 
-    void put_letters(const uint8_t* letters, size_t count) {
+    void put_bases(const uint8_t* ascii, size_t count) {
         for (size_t i = 0; i < count; i++) {
-            const uint8_t code = base_code(letters[i]);
+            const uint8_t code = base_code(ascii[i]);
             if (code == kNoBase) {
-                extend_run(letters[i]);
+                extend_run(ascii[i]);
             } else {
                 words_[bases_ / kBasesPerWord] |= uint64_t(code) << (2 * (bases_ % kBasesPerWord));
             }
@@ -59,21 +59,21 @@ private:
         }
     }
 
-    void extend_run(uint8_t letter) {
+    void extend_run(uint8_t base) {
         const uint32_t at = uint32_t(bases_);
-        if (!ends_.empty() && ends_.back() == at && letters_.back() == letter) {
+        if (!ends_.empty() && ends_.back() == at && run_bases_.back() == base) {
             ends_.back() = at + 1;
         } else {
             starts_.push_back(at);
             ends_.push_back(at + 1);
-            letters_.push_back(letter);
+            run_bases_.push_back(base);
         }
     }
 
     uint64_t bases_ = 0;
     std::vector<uint64_t> words_;
     std::vector<uint32_t> starts_, ends_;
-    std::vector<uint8_t> letters_;
+    std::vector<uint8_t> run_bases_;
 };
 
 template <class Seed>
@@ -140,10 +140,10 @@ std::string check_index(const ReferenceArrays& reference, Input<uint32_t> offset
     return "";
 }
 
-nb::bytes reference_letters(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
+nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
     if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
     std::string text(end - begin, 'N');
-    reference.view().letters(begin, end, text.data());
+    reference.view().sequence(begin, end, text.data());
     return nb::bytes(text.data(), text.size());
 }
 
@@ -152,7 +152,7 @@ nb::bytes reference_letters(const ReferenceArrays& reference, uint64_t begin, ui
 void bind_index(nb::module_& m) {
     nb::class_<ReferencePacker>(m, "ReferencePacker", "Packs contigs as they are read.")
         .def(nb::init<>())
-        .def("append", &ReferencePacker::append, nb::arg("letters"), "Add letters (uint8 ASCII) of the current contig.")
+        .def("append", &ReferencePacker::append, nb::arg("ascii"), "Add bases (uint8 ASCII) of the current contig.")
         .def("finish", &ReferencePacker::finish, "(words, run_starts, run_ends, run_letters)");
     nb::class_<ReferenceArrays>(m, "ReferenceArrays", "A packed reference; keeps its arrays alive.")
         .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
@@ -164,7 +164,7 @@ void bind_index(nb::module_& m) {
           "(offsets, positions) in order of what follows them (position_sorter.hpp); k from 1 to 15.");
     m.def("check_index", &check_index, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
           nb::arg("bucket_bits"), nb::arg("threads"), "What is wrong with an index, or an empty string.");
-    m.def("reference_letters", &reference_letters, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
+    m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 
 }  // namespace gpualign

@@ -88,11 +88,11 @@ private:
     }
 
     void sort_groups() {
-        const size_t groups = offsets.size() - 1, most = std::max<size_t>(1, groups >> 10);
-        parallel_for(threads_, (groups + most - 1) / most, [&](size_t i, int) {
+        const size_t groups = offsets.size() - 1, maximum = std::max<size_t>(1, groups >> 10);
+        parallel_for(threads_, (groups + maximum - 1) / maximum, [&](size_t i, int) {
             std::vector<Key> keys;
             std::vector<Part> parts;
-            for (size_t g = i * most; g < std::min(groups, (i + 1) * most); g++) {
+            for (size_t g = i * maximum; g < std::min(groups, (i + 1) * maximum); g++) {
                 if (offsets[g + 1] - offsets[g] > 1) parts.push_back({offsets[g], offsets[g + 1], uint32_t(k_)});
                 while (!parts.empty()) {
                     const Part part = parts.back();

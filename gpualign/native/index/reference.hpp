@@ -1,4 +1,4 @@
-// The packed reference: contigs one after the other, two bits a base, everything else as runs of one letter.
+// The packed reference: contigs one after the other, two bits a base, everything else as runs of one base.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace gpualign {
 
-// The letters of four packed bases.
-struct FourLetters {
+// Four packed bases as characters.
+struct FourBases {
     char of[256][4] = {};
-    constexpr FourLetters() {
+    constexpr FourBases() {
         for (int bases = 0; bases < 256; bases++)
             for (int i = 0; i < 4; i++) of[bases][i] = "ACGT"[bases >> (2 * i) & 3];
     }
 };
-inline constexpr FourLetters kFourLetters;
+inline constexpr FourBases kFourBases;
 
 // A view of the reference's arrays; gpualign/sequences/reference.py owns them.
 struct ReferenceView {
@@ -25,7 +25,7 @@ struct ReferenceView {
     uint64_t bases;                   // over all contigs
     const int64_t* contig_offsets;    // contigs + 1
     size_t contigs;
-    const uint32_t* run_starts;       // runs of a letter other than A, C, G, T; packed as A
+    const uint32_t* run_starts;       // runs of a base other than A, C, G, T; packed as A
     const uint32_t* run_ends;
     const uint8_t* run_letters;
     size_t runs;
@@ -63,11 +63,12 @@ struct ReferenceView {
         }
     }
 
-    // The letters as in the file, upper-case.
-    void letters(uint64_t begin, uint64_t end, char* out) const {
+    // The bases as in the file, upper-case.
+    void sequence(uint64_t begin, uint64_t end, char* out) const {
         const auto unpack = [&](uint64_t from, char* to) {
             uint64_t bases = packed_window(words, from);
-            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8) std::memcpy(to + four, kFourLetters.of[bases & 255], 4);
+            for (int four = 0; four < kBasesPerWord; four += 4, bases >>= 8)
+                std::memcpy(to + four, kFourBases.of[bases & 255], 4);
         };
         uint64_t i = begin;
         for (; i + kBasesPerWord <= end; i += kBasesPerWord) unpack(i, out + (i - begin));

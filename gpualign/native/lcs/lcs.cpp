@@ -251,11 +251,11 @@ nb::tuple lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, In
     return nb::make_tuple(to_numpy(std::move(positions)), to_numpy(std::move(ends)));
 }
 
-// What cuda/lcs_trace.cu does, on one lane: so the device's algorithm is tested where there is no device.
-std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t> letters, Input<uint8_t> subject) {
+// What cuda/lcs_trace.cu does, in scalar code: so the device's algorithm is tested where there is no device.
+std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
     using Tracer = LcsTracer<OneLane>;
-    if (letters.size() != query.size() || symbols > 255)
-        throw nb::value_error("a letter for each symbol of the query, and at most 255 different symbols");
+    if (written.size() != query.size() || symbols > 255)
+        throw nb::value_error("a byte for each symbol of the query, and at most 255 different symbols");
     const auto tiles = uint32_t(query.size() / Tracer::kColumns + 1), blocks = uint32_t(subject.size() / Tracer::kSymbols + 1);
     std::vector<LcsFour> masks(size_t(symbols + 1) * tiles), kept(size_t(blocks) * tiles);
     for (size_t i = 0; i < query.size(); i++)
@@ -268,7 +268,7 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
     LcsTraceTask task{};
     task.masks = masks.data();
     task.code = code;
-    task.query = letters.data();
+    task.query = written.data();
     task.subject = subject.data();
     task.query_length = uint32_t(query.size());
     task.subject_length = uint32_t(subject.size());
@@ -299,13 +299,13 @@ void bind_lcs(nb::module_& m) {
           "subsequence. Memory is about row_bytes plus what is linear in the lengths.");
     m.def(
         "lcs_trace",
-        [](Input<uint16_t> query, int symbols, Input<uint8_t> letters, Input<uint8_t> subject) {
+        [](Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
             check_codes(query, symbols);
-            return to_numpy(lcs_trace(query, symbols, letters, subject));
+            return to_numpy(lcs_trace(query, symbols, written, subject));
         },
-        nb::arg("query"), nb::arg("symbols"), nb::arg("letters"), nb::arg("subject"),
-        "The device's way to one subsequence, on one lane: the letters of the matched query positions, uint8. query: "
-        "codes as for lcs_lengths; letters: what to write for each; subject: codes.");
+        nb::arg("query"), nb::arg("symbols"), nb::arg("written"), nb::arg("subject"),
+        "The device's way to one subsequence, in scalar code: the symbols of the matched query positions, uint8. query: "
+        "codes as for lcs_lengths; written: what to write for each; subject: codes.");
 }
 
 }  // namespace gpualign

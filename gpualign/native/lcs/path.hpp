@@ -113,13 +113,13 @@ private:
         return best;
     }
 
-    // A path that is no common subsequence is a defect of this file, and must not reach anybody's output.
+    // A path that is not a common subsequence is a defect of this file, and must not reach anybody's output.
     void check(const uint16_t* query, const uint16_t* subject) const {
         for (size_t k = 0; k < query_positions.size(); k++) {
             const int64_t i = query_positions[k], j = subject_positions[k];
             const bool ascends = k == 0 || (query_positions[k - 1] < i && subject_positions[k - 1] < j);
             if (!ascends || query[i] != subject[j] || query[i] >= symbols_)
-                throw std::logic_error("the path found is no common subsequence");
+                throw std::logic_error("the path found is not a common subsequence");
         }
     }
 

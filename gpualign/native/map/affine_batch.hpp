@@ -81,11 +81,11 @@ private:
     bool fits_16_bits(const AffineTask& task) const {
         const int64_t worst = std::max({scores_.match, scores_.mismatch, scores_.gap_open + scores_.gap_extend, scores_.long_gap_open + scores_.long_gap_extend,
                                         scores_.clip_penalty});
-        const int64_t most = (int64_t(task.length) + 1) * scores_.match;
+        const int64_t maximum = (int64_t(task.length) + 1) * scores_.match;
         const int64_t gaps = (int64_t(task.length) + task.band) * scores_.gap_extend;
         if (worst >= 1000 || int64_t(task.length) * task.band > kMaxCells) return false;
-        if (task.begin_pin >= 0) return most + gaps + 2 * scores_.gap_open < -kLowest16;
-        return most < -kLowest16 && gaps < -kLowest16;
+        if (task.begin_pin >= 0) return maximum + gaps + 2 * scores_.gap_open < -kLowest16;
+        return maximum < -kLowest16 && gaps < -kLowest16;
     }
     static constexpr int64_t kMaxCells = 1 << 20;
 
@@ -152,9 +152,9 @@ private:
     void load_codes(Group<Score, Lane>& group) {
         for (int lane = 0; lane < group.count; lane++) group.rows = std::max(group.rows, int(group[lane].length));
         group.columns = group.rows + group.band - 1;
-        std::vector<Lane>& letters = lane_buffer<Lane>();  // query rows, then text columns, then what these cost
-        letters.assign(size_t(group.rows + 2 * group.columns) * Lanes, Lane(kOutside));
-        group.query = letters.data();
+        std::vector<Lane>& symbols = lane_buffer<Lane>();  // query rows, then text columns, then what these cost
+        symbols.assign(size_t(group.rows + 2 * group.columns) * Lanes, Lane(kOutside));
+        group.query = symbols.data();
         group.text = group.query + size_t(group.rows) * Lanes;
         Lane* outside = group.text + size_t(group.columns) * Lanes;
         bool any_outside = false;
@@ -198,29 +198,29 @@ private:
         const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
         const GapPrices<Score> prices{Score(Lane(scores_.gap_open + scores_.gap_extend)), Score(Lane(scores_.gap_extend)),
                                       Score(Lane(scores_.long_gap_open + scores_.long_gap_extend)), Score(Lane(scores_.long_gap_extend))};
-        const Score least(lowest<Lane>());
-        const Score clipped = group.begin_pinned() ? least : Score(Lane(0)) - clip;
+        const Score minimum(lowest<Lane>());
+        const Score clipped = group.begin_pinned() ? minimum : Score(Lane(0)) - clip;
         Score last_row(Lane(0)), end_pin(Lane(0));
         for (int lane = 0; lane < group.count; lane++) {
             set_lane(last_row, lane, Lane(group[lane].length - 1));
             set_lane(end_pin, lane, Lane(group[lane].end_pin));
         }
-        Ends<Score> ends{least, Score(Lane(0)), Score(Lane(0))};
+        Ends<Score> ends{minimum, Score(Lane(0)), Score(Lane(0))};
         for (int i = 0; i < group.rows; i++) {
-            const Score letter = load<Score>(group.query + size_t(i) * Lanes);
+            const Score symbol = load<Score>(group.query + size_t(i) * Lanes);
             uint8_t* bytes = traceback_.data() + size_t(i) * size_t(group.band) * Lanes;
             const auto plain = [&](int b) {
-                return select(load<Score>(group.text + size_t(i + b) * Lanes) == letter, match, mismatch);
+                return select(load<Score>(group.text + size_t(i + b) * Lanes) == symbol, match, mismatch);
             };
             const auto within = [&](int b) { return plain(b) + load<Score>(group.outside + size_t(i + b) * Lanes); };
             const auto sweep = [&](auto&& store) {
                 const auto run = [&](const auto& score) {
-                    affine_row<LongGaps>(score, group.band, prices, clipped, least, group.best, group.insertion, store);
+                    affine_row<LongGaps>(score, group.band, prices, clipped, minimum, group.best, group.insertion, store);
                 };
                 if (group.outside) run(within);
                 else run(plain);
             };
-            Score row_best(least), row_diagonal(Lane(0));
+            Score row_best(minimum), row_diagonal(Lane(0));
             const Score row{Lane(i)};
             const auto is_last = row == last_row;
             if (group.end_pinned()) {

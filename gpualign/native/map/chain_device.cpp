@@ -57,7 +57,7 @@ template <bool LongGaps>
 void align_round(const ChainLaunch& launch, int round) {
     const Arena<BandTask>& tasks = launch.batch.tasks[round];
     std::vector<uint8_t> memory;
-    for (uint32_t t = 0; t < *tasks.used && !lacks_room(launch.batch); t++) {
+    for (uint32_t t = 0; t < *tasks.used && !overflowed(launch.batch); t++) {
         BandTask& task = tasks.items[t];
         bool aligned = false;
         for (const int32_t band : kNarrowBands) {
@@ -69,7 +69,7 @@ void align_round(const ChainLaunch& launch, int round) {
 }
 
 // What the kernels do, one after the other, on this thread and in this process's memory; for tests.
-void map_chains_on_one_lane(nb::bytes given) {
+void map_chains_scalar(nb::bytes given) {
     ChainLaunch launch;
     if (given.size() != sizeof launch) throw nb::value_error("not a ChainLaunch");
     std::memcpy(&launch, given.c_str(), sizeof launch);
@@ -77,13 +77,13 @@ void map_chains_on_one_lane(nb::bytes given) {
     const TargetText text{launch.target};
     nb::gil_scoped_release release;
     for (uint32_t r = 0; r < batch.reads; r++) chain_read(OneLane(), batch, launch.target.index, text, r);
-    for (int round = 0; round < 2 && !lacks_room(batch); round++) {
+    for (int round = 0; round < 2 && !overflowed(batch); round++) {
         if (has_long_gaps(batch.rules.scores)) align_round<true>(launch, round);
         else align_round<false>(launch, round);
-        for (uint32_t c = 0; round == 0 && !lacks_room(batch) && c < *batch.chains.used; c++) cut_chain(batch, c);
+        for (uint32_t c = 0; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++) cut_chain(batch, c);
     }
-    for (uint32_t c = 0; !lacks_room(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
-    for (uint32_t r = 0; !lacks_room(batch) && r < batch.reads; r++) {
+    for (uint32_t c = 0; !overflowed(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
+    for (uint32_t r = 0; !overflowed(batch) && r < batch.reads; r++) {
         report_read(batch, r);
         write_outputs(batch, text, r);
     }
@@ -120,7 +120,7 @@ nb::tuple chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<u
 
 void bind_chain_device(nb::module_& m) {
     m.def("chain_item_bytes", &chain_item_bytes, "{arena of ChainBatch: bytes of an item}");
-    m.def("map_chains_on_one_lane", &map_chains_on_one_lane, nb::arg("launch"),
+    m.def("map_chains_scalar", &map_chains_scalar, nb::arg("launch"),
           "What the kernels do, on this thread and in this process's memory; for tests.");
     m.def("chain_alignments", &chain_alignments, nb::arg("state"), nb::arg("outputs"), nb::arg("cigars"),
           "A device's records: the fields of records.Alignments.");

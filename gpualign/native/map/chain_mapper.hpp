@@ -90,7 +90,7 @@ private:
         Arena<Item> arena() { return {items.data(), &used, items.size()}; }
     };
 
-    // Room for so many items more.
+    // Space for so many items more.
     template <class Item>
     void reserve(Store<Item>& store, Arena<Item>& arena, size_t more) {
         if (store.used + more > store.items.size()) store.items.resize(std::max(store.used + more, 2 * store.items.size()));
@@ -144,9 +144,9 @@ private:
         for (uint32_t r = 0; r < batch_.reads; r++) chain(r);
         align(0);
         for (uint32_t c = 0; c < chains_.used; c++) {
-            const size_t most = 3 * size_t(chains_.items[c].points);  // runs: a whole one and two sides for each segment
-            reserve(runs_, batch_.runs, most);
-            reserve(tasks_[1], batch_.tasks[1], 2 * most);
+            const size_t maximum = 3 * size_t(chains_.items[c].points);  // runs: a whole one and two sides for each segment
+            reserve(runs_, batch_.runs, maximum);
+            reserve(tasks_[1], batch_.tasks[1], 2 * maximum);
             cut_chain(batch_, c);
         }
         align(1);

@@ -90,7 +90,7 @@ Output<int64_t> count_insert_sizes(Input<uint8_t> mates, const nb::tuple& alignm
 
 void bind_map_counts(nb::module_& m) {
     m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"), nb::arg("orientation"),
-          "int64: outer distances of pairs that lie so, whose ends are both placed with at least that quality on one contig.");
+          "int64: outer distances of pairs that lie so, whose mates are both mapped with at least that quality on one contig.");
     m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
           nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"), "int64: how many of them there are in bins, up to the longest.");
     m.def("count_records", &count_records, nb::arg("alignments"), nb::arg("read_offsets"), nb::arg("rate_bins"),

@@ -1,5 +1,5 @@
 // Bindings around the device's mapper (cuda/algo/map/template.hpp): its arguments, its records made whole, and, for the tests, the
-// same algorithm on one lane.
+// same algorithm in scalar code.
 #include <nanobind/stl/optional.h>
 
 #include <iterator>
@@ -36,7 +36,7 @@ size_t map_shared_bytes(int words) {
 size_t map_workspace_bytes(uint32_t hits, uint32_t loci, uint32_t trace) { return MapWorkspace::bytes(hits, loci, trace); }
 
 // A batch whose addresses are the host's.
-void map_on_one_lane(const nb::bytes& bytes, int words) {
+void map_scalar(const nb::bytes& bytes, int words) {
     MapBatch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
     std::memcpy(&batch, bytes.c_str(), sizeof batch);
@@ -130,14 +130,14 @@ bool records_complete(Input<uint8_t> bytes, size_t reads) {
     const DeviceRecords records(bytes, reads);
     bool complete = true;
     nb::gil_scoped_release release;
-    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoRoom);
+    for (size_t read = 0; read < reads; read++) complete = complete && !records.flagged(read, MapRecord::kNoSpace);
     return complete;
 }
 
 // Copies what the device wants of a batch to where that is staged: bases, offsets, draws, and the first read of each template, a read by
-// itself or a pair, and one past the last. Returns (templates, bases of the longest read that has at most `most`, or 1).
+// itself or a pair, and one past the last. Returns (templates, bases of the longest read that has at most `maximum`, or 1).
 nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_t> names, Input<int64_t> name_offsets,
-                      const std::optional<Input<uint8_t>>& mates, int64_t most, Mutable<uint8_t> to_bases,
+                      const std::optional<Input<uint8_t>>& mates, int64_t maximum, Mutable<uint8_t> to_bases,
                       Mutable<int64_t> to_offsets, Mutable<uint32_t> to_draws, Mutable<uint32_t> to_templates) {
     const size_t reads = offsets.size() - 1;
     if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
@@ -155,7 +155,7 @@ nb::tuple stage_reads(Input<uint8_t> bases, Input<int64_t> offsets, Input<uint8_
             to_draws.data()[read] = read_draw(of_names, of_bases, read);
             if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
             const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
-            if (length <= most) longest = std::max(longest, length);
+            if (length <= maximum) longest = std::max(longest, length);
         }
         to_templates.data()[templates] = uint32_t(reads);
     }
@@ -237,16 +237,18 @@ void bind_map_device(nb::module_& m) {
     m.attr("MAP_DEPTH") = kDepth;
     m.def("map_shared_bytes", &map_shared_bytes, nb::arg("words"), "Shared memory of one warp.");
     m.def("map_workspace_bytes", &map_workspace_bytes, nb::arg("hits"), nb::arg("loci"), nb::arg("trace"), "Memory of one warp.");
-    m.def("map_on_one_lane", &map_on_one_lane, nb::arg("batch"), nb::arg("words"),
+    m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"),
           "What the kernel does, on this thread and in this process's memory; for tests.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
           "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"), "uint8 (n,): 1 for reads that the device left.");
-    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was room for all.");
+    m.def("records_complete", &records_complete, nb::arg("records"), nb::arg("reads"), "Whether there was space for all.");
     m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
-          nb::arg("mates").none(), nb::arg("most"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"), nb::arg("to_templates"),
-          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each template, pairs being one, and their end (room for "
+          nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"), nb::arg("to_offsets"), nb::arg("to_draws"),
+              nb::arg("to_templates"),
+          "Copies a batch's bases and offsets (n + 1), a number drawn from each name (n), and the first read of each "
+          "template, pairs being one, and their end (space for "
           "n + 1): (templates, bases of the longest read of at most so many).");
     m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("offsets"), nb::arg("names"), nb::arg("name_offsets"),
           nb::arg("mates").none(), nb::arg("chosen"), "(bases, offsets, names, name offsets, mates) of the reads whose choice is not 0.");

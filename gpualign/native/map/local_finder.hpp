@@ -38,7 +38,7 @@ public:
 private:
     // Chains that are aligned next to the best one: of a read in a repeat the right one is often not among the first.
     static constexpr int32_t kMaxSuboptimal = 64, kFewSuboptimal = 10;
-    static constexpr int32_t kMaxHitsBeside = 4000;
+    static constexpr int32_t kMaxHitsNear = 4000;
     static constexpr uint8_t kSure = 30;
 
     static ChainRules chaining(const MapParams& params, int w) {
@@ -73,7 +73,7 @@ private:
     void ask(size_t r, std::vector<size_t>& asked) {
         const int32_t max_hits = kDepth * params_.seeding.max_hits;
         if (block_.loci(r).empty()) ask(r, max_hits, kMaxSuboptimal, asked);
-        else ask(r, std::min(max_hits, kMaxHitsBeside), kFewSuboptimal, asked);
+        else ask(r, std::min(max_hits, kMaxHitsNear), kFewSuboptimal, asked);
     }
 
     void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {

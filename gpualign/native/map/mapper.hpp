@@ -66,7 +66,7 @@ private:
         return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position, record.score, -1};
     }
 
-    // Reads with at most one edit that is no gap need no dynamic program.
+    // Reads with at most one edit, not a gap, need no dynamic programming.
     void prepare(size_t c, const Locus& locus) {
         const Read& read = finder_.read(choices_[c].read);
         if (locus.local >= 0) {

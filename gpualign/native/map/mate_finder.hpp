@@ -19,7 +19,7 @@ public:
     // Within the limit, near each best locus of the other mate that has none.
     void run() {
         search_.clear();
-        for_each_mate([&](size_t r, size_t mate) { look_beside(r, mate, limit_beside(block_.read(mate))); });
+        for_each_mate([&](size_t r, size_t mate) { look_near(r, mate, limit_near(block_.read(mate))); });
         if (!search_.size()) return;
         search_.run();
         search_.settle();
@@ -33,7 +33,7 @@ public:
         for_each_mate([&](size_t r, size_t mate) {
             const Read& read = block_.read(mate);
             if (!block_.loci(mate).empty() || read.length * params_.scores.match < kMinLocalScore) return;
-            if (limit_beside(read) >= 0) look_beside(r, mate, read.limit);
+            if (limit_near(read) >= 0) look_near(r, mate, read.limit);
         });
         if (!search_.size()) return;
         search_.measure_further();
@@ -56,10 +56,10 @@ private:
         }
     }
 
-    int32_t limit_beside(const Read& read) const { return limit_beside_mate(read.length, read.limit, params_.rules.pairs.max); }
+    int32_t limit_near(const Read& read) const { return limit_near_mate(read.length, read.limit, params_.rules.pairs.max); }
 
     // Windows for `mate`, seen from the best loci of read r.
-    void look_beside(size_t r, size_t mate, int32_t max_edits) {
+    void look_near(size_t r, size_t mate, int32_t max_edits) {
         if (max_edits < 0 || params_.is_long(block_.read(mate).length)) return;
         for_each_mate_window(OneLane(), params_.rules.pairs, block_.view(r), block_.view(mate), r < mate,
                              block_.read(std::min(r, mate)).draw,

@@ -99,7 +99,7 @@ public:
     // of its leftmost one.
     template <class Visit>
     void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {
-        const int32_t least = std::max(1, length / (params_.w + params_.k - 1) - limit);
+        const int32_t minimum = std::max(1, length / (params_.w + params_.k - 1) - limit);
         int64_t total = 0;
         for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += seeds_[s].last - seeds_[s].first;
         const uint64_t stretch = total > kHitsAtOnce ? kStretch : reference_.bases;
@@ -113,7 +113,7 @@ public:
             cluster(limit, [&](uint32_t from, uint32_t to) {
                 if (hit_diagonal(hits_[from]) >= done) {
                     kept_.insert(kept_.end(), hits_.begin() + int64_t(from), hits_.begin() + int64_t(to));
-                } else if (any_path(from, to, limit, size_t(least))) {
+                } else if (any_path(from, to, limit, size_t(minimum))) {
                     cluster_.clear();
                     add_candidates(length, limit, from, to, cluster_);
                     for (const Candidate& c : cluster_) visit(c);
@@ -199,9 +199,9 @@ private:
     }
 
     // Whether one of the hits [from, to) can be a path's leftmost one: so many lie within the limit to its right.
-    bool any_path(size_t from, size_t to, int32_t limit, size_t least) const {
-        for (size_t i = from; i < to && i + least <= hits_.size(); i++)
-            if (hit_line(hits_[i + least - 1]) <= hit_line(hits_[i]) + uint64_t(limit)) return true;
+    bool any_path(size_t from, size_t to, int32_t limit, size_t minimum) const {
+        for (size_t i = from; i < to && i + minimum <= hits_.size(); i++)
+            if (hit_line(hits_[i + minimum - 1]) <= hit_line(hits_[i]) + uint64_t(limit)) return true;
         return false;
     }
 
@@ -220,9 +220,10 @@ private:
     }
 
     static void drop_unlikely(std::vector<Candidate>& candidates) {
-        int32_t most = 0;
-        for (const Candidate& c : candidates) most = std::max(most, c.seed_hits);
-        const auto unlikely = [most](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits), uint32_t(most)); };
+        int32_t maximum = 0;
+        for (const Candidate& c : candidates) maximum = std::max(maximum, c.seed_hits);
+        const auto unlikely = [maximum](const Candidate& c) { return !worth_verifying(uint32_t(c.seed_hits),
+            uint32_t(maximum)); };
         candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
     }
 

@@ -16,12 +16,12 @@ struct Dot {
 
 class LongestDots {
 public:
-    size_t most = 0;     // to keep
+    size_t maximum = 0;     // to keep
     uint64_t total = 0;  // seen
 
     void add(const Dot& dot) {
         total++;
-        if (dots_.size() == most) {
+        if (dots_.size() == maximum) {
             if (!better(dot, dots_.front())) return;
             std::pop_heap(dots_.begin(), dots_.end(), better);
             dots_.pop_back();

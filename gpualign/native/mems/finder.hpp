@@ -91,7 +91,7 @@ private:
         return 0;
     }
 
-    static uint64_t next_start(const LookUp& look_up) { return uint64_t(look_up.seed.position) - look_up.seed.least + 1; }
+    static uint64_t next_start(const LookUp& look_up) { return uint64_t(look_up.seed.position) - look_up.seed.minimum + 1; }
 
     void prefetch_offsets(const LookUp& look_up) const {
         __builtin_prefetch(task_.index.offsets + task_.index.split.bucket(look_up.hash));
@@ -157,9 +157,9 @@ private:
 
     // Whether a hit's left side matches at least `before` bases.
     bool reaches(const MemSeed& seed, uint32_t r, uint32_t before) const {
-        const uint32_t room = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
+        const uint32_t available = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
         const uint32_t wanted = before + uint32_t(task_.k);
-        return room >= before && extend_left(task_.text, uint64_t(seed.position) + uint64_t(task_.k), task_.reference.words,
+        return available >= before && extend_left(task_.text, uint64_t(seed.position) + uint64_t(task_.k), task_.reference.words,
                                              uint64_t(r) + uint64_t(task_.k), wanted) == wanted;
     }
 

@@ -40,15 +40,15 @@ void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filt
         finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
 }
 
-// Searches [from, to) into a sink; with `most`, only for matches whose string occurs at most so often in the reference.
+// Searches [from, to) into a sink; with `maximum`, only for matches whose string occurs at most so often in the reference.
 // Returns where the search stopped.
 template <class Sink>
-uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length, size_t most,
+uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length, size_t maximum,
                 Sink& sink) {
     if (index.sorted()) return UniqueMemFinder(index.unique_task(text, min_length), text.length()).run(from, to, sink);
     MemFinder finder(index.task(text, min_length));
-    if (most == 0) return finder.run(from, to, sink);
-    RareInReference<Sink> filter(sink, most);
+    if (maximum == 0) return finder.run(from, to, sink);
+    RareInReference<Sink> filter(sink, maximum);
     add_ends_before(finder, text, from, filter);
     const uint64_t reached = finder.run(from, to, filter);
     filter.finish();
@@ -58,15 +58,15 @@ uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint6
 // The same as `search` of matches from `from` on that were found elsewhere (by a device, in pieces that were joined).
 template <class Sink>
 void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length, const FoundColumns& columns,
-            size_t most, Sink& sink) {
+            size_t maximum, Sink& sink) {
     const auto put_all = [&](auto& next) {
         for (size_t i = 0; i < columns.size(); i++) {
             const Mem mem = columns[i];
             next.put(&mem, 1);
         }
     };
-    if (most == 0) return put_all(sink);
-    RareInReference<Sink> filter(sink, most);
+    if (maximum == 0) return put_all(sink);
+    RareInReference<Sink> filter(sink, maximum);
     MemFinder finder(index.task(text, min_length));
     add_ends_before(finder, text, from, filter);
     put_all(filter);
@@ -79,14 +79,14 @@ nb::tuple to_python(MemColumns&& columns) {
 }
 
 nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
-                    size_t most, size_t limit) {
+                    size_t maximum, size_t limit) {
     check_range(text, from, to);
     MemColumns columns;
     columns.limit = limit;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(index, text, from, to, min_length, most, columns);
+        reached = search(index, text, from, to, min_length, maximum, columns);
     }
     return nb::make_tuple(to_python(std::move(columns)), reached);
 }
@@ -109,7 +109,7 @@ Output<uint8_t> text_to_numpy(TextBuffer& text) {
 }
 
 nb::object dots_to_numpy(const LongestDots& dots) {
-    if (dots.most == 0) return nb::none();
+    if (dots.maximum == 0) return nb::none();
     const size_t n = dots.kept().size();
     std::vector<uint64_t> queries(n);
     std::vector<uint32_t> references(n), lengths(n);
@@ -141,13 +141,13 @@ MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, cons
 }
 
 nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-                     uint64_t from, uint64_t to, size_t most, size_t limit) {
+                     uint64_t from, uint64_t to, size_t maximum, size_t limit) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     reporter.limit = limit;
     uint64_t reached;
     {
         nb::gil_scoped_release release;
-        reached = search(index, text, from, to, settings.min_length, most, reporter);
+        reached = search(index, text, from, to, settings.min_length, maximum, reporter);
         reporter.finish(reached);
     }
     return nb::make_tuple(printed_to_python(reporter), reached);
@@ -155,13 +155,13 @@ nb::tuple match_mems(const MemIndex& index, const MemSettings& settings, const M
 
 // Matches found elsewhere as text.
 nb::tuple report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-                      uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t most) {
+                      uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
     MemReporter reporter = reporter_of(index, settings, text, names, from, to);
     const FoundColumns columns(found);
     {
         nb::gil_scoped_release release;
         reporter.expect(columns.size());
-        replay(index, text, from, settings.min_length, columns, most, reporter);
+        replay(index, text, from, settings.min_length, columns, maximum, reporter);
         reporter.finish(to);
     }
     return printed_to_python(reporter);
@@ -223,13 +223,13 @@ void complete_mems(const MemIndex& index, const MemText& text, std::tuple<Column
 
 // Of all matches that start from `from` on, those whose string is rare in the reference.
 nb::tuple keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length,
-                    const FoundColumns::Tuple& found, size_t most) {
+                    const FoundColumns::Tuple& found, size_t maximum) {
     check_range(text, from, text.length());
     const FoundColumns columns(found);
     MemColumns kept;
     {
         nb::gil_scoped_release release;
-        replay(index, text, from, min_length, columns, most, kept);
+        replay(index, text, from, min_length, columns, maximum, kept);
     }
     return to_python(std::move(kept));
 }
@@ -258,9 +258,9 @@ MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands) {
     return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands));
 }
 
-void append_letters(MemTextBuilder& builder, Input<uint8_t> letters) {
+void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {
     nb::gil_scoped_release release;
-    builder.append(letters.data(), letters.size());
+    builder.append(sequence.data(), sequence.size());
 }
 
 MemText finish_text(MemTextBuilder& builder, int strands) {
@@ -276,7 +276,7 @@ nb::ndarray<nb::numpy, const T, nb::ndim<1>> borrowed(const std::vector<T>& valu
 nb::tuple text_state(nb::handle self) {
     const MemText& text = nb::cast<const MemText&>(self);
     return nb::make_tuple(borrowed(text.words(), self), borrowed(text.breaks(), self), to_numpy(text.lengths()),
-                          int(text.strands()), text.other_letters());
+                          int(text.strands()), text.non_acgt());
 }
 
 template <class T>
@@ -287,14 +287,14 @@ std::vector<T> copy_of(const Input<T>& values) {
 using TextState = std::tuple<Input<uint64_t>, Input<uint64_t>, Input<uint32_t>, int, uint64_t>;
 
 void restore_text(MemText& text, const TextState& state) {
-    const auto& [words, breaks, lengths, strands, other_letters] = state;
-    new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), other_letters);
+    const auto& [words, breaks, lengths, strands, non_acgt] = state;
+    new (&text) MemText(copy_of(words), copy_of(breaks), copy_of(lengths), Strands(strands), non_acgt);
 }
 
 void bind_mem_texts(nb::module_& m) {
     nb::class_<MemText>(m, "MemText", "Query records packed as strand sequences one after the other (mem_text.hpp).")
         .def_prop_ro("length", &MemText::length)
-        .def_prop_ro("other_letters", &MemText::other_letters)
+        .def_prop_ro("non_acgt", &MemText::non_acgt)
         .def_prop_ro("words", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).words(), self); })
         .def_prop_ro("breaks", [](nb::handle self) { return borrowed(nb::cast<const MemText&>(self).breaks(), self); })
         .def("lengths", [](const MemText& text) { return to_numpy(text.lengths()); }, "Of the records, uint32.")
@@ -303,7 +303,7 @@ void bind_mem_texts(nb::module_& m) {
     nb::class_<MemTextBuilder>(m, "MemTextBuilder", "Packs one record as it is read (mem_text.hpp).")
         .def(nb::init<>())
         .def_prop_ro("length", &MemTextBuilder::length, "Bases so far.")
-        .def("append", &append_letters, nb::arg("letters"), "Add letters (uint8 ASCII); ValueError when too many.")
+        .def("append", &append_bases, nb::arg("sequence"), "Add bases (uint8 ASCII); ValueError when too many.")
         .def("finish", &finish_text, nb::arg("strands"), "The MemText, once.");
     m.attr("LONGEST_MEM_QUERY") = MemTextBuilder::kLongest;
     m.def("pack_mem_text", &pack_text, nb::arg("bases"), nb::arg("offsets"), nb::arg("strands"),
@@ -342,23 +342,23 @@ void bind_mem_settings(nb::module_& m) {
 
 void bind_mem_search(nb::module_& m) {
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
-          nb::arg("min_length"), nb::arg("most"), nb::arg("limit"),
-          "Matches whose string occurs at most `most` times in the reference (0: any number): ((starts, references, "
+          nb::arg("min_length"), nb::arg("maximum"), nb::arg("limit"),
+          "Matches whose string occurs at most `maximum` times in the reference (0: any number): ((starts, references, "
           "lengths), uint32; the start where the search paused after `limit` matches).");
     m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
           nb::kw_only(), nb::arg("min_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-          nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("most"), nb::arg("limit"),
-          "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (letters, "
+          nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("maximum"), nb::arg("limit"),
+          "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (characters, "
           "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
           "lengths uint32, reverse uint8, number of all matches).");
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-          nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("most"),
+          nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("maximum"),
           "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs more "
-          "than `most` times (0: none).");
+          "than `maximum` times (0: none).");
     m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
-          nb::arg("min_length"), nb::arg("columns"), nb::arg("most"),
-          "Of all matches that start from `start` on, those whose string occurs at most `most` times in the reference.");
+          nb::arg("min_length"), nb::arg("columns"), nb::arg("maximum"),
+          "Of all matches that start from `start` on, those whose string occurs at most `maximum` times in the reference.");
     m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("columns"), nb::kw_only(), nb::arg("threads"),
           "(starts, references, lengths) of those that are unique in their strand of their record.");
     m.def("sort_mems", &sort_mems, nb::arg("columns"), nb::arg("bounds"),

@@ -1,4 +1,4 @@
-// A reference cut into segments of bases, for matches that must not cross a record border or another letter.
+// A reference cut into segments of bases, for matches that must not cross the end of a record or anything but A, C, G and T.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
             for (; run < reference.runs && reference.run_starts[run] < end; run++) {
                 add(begin, std::max<uint64_t>(begin, reference.run_starts[run]));
                 begin = reference.run_ends[run];
-                if (begin >= end) break;  // a run of one letter may continue in the next contig
+                if (begin >= end) break;  // a run of one base may continue in the next contig
             }
             if (begin < end) add(begin, end);
         }

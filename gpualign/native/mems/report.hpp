@@ -107,7 +107,7 @@ public:
                 NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t max_dots)
         : text_(text), reference_(reference), names_(reference_names), queries_(queries), style_(style),
           unique_in_query_(unique_in_query) {
-        dots.most = max_dots;
+        dots.maximum = max_dots;
         size_t longest = 0;
         for (const std::string& name : names_) longest = std::max(longest, name.size());
         width_ = longest;
@@ -166,7 +166,7 @@ private:
 
     void line(const Mem& mem) {
         const TextBlock& block = text_.blocks()[next_ ? next_ - 1 : 0];
-        if (dots.most) {
+        if (dots.maximum) {
             const uint64_t left = block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
             dots.add({text_.bases_before(block.record) + left, mem.reference, mem.length, block.reverse});
         }

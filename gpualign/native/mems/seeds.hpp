@@ -76,9 +76,9 @@ private:
             }
             size_t at = start;
             while (keys[at] != smallest) at++;
-            int least, most;
-            canonical_range(keys, int64_t(at), w_, least, most);
-            const size_t last = std::min(at - size_t(least), windows - 1);
+            int minimum, maximum;
+            canonical_range(keys, int64_t(at), w_, minimum, maximum);
+            const size_t last = std::min(at - size_t(minimum), windows - 1);
             const uint64_t position = from + at;
             const bool on_reverse = seed_on_reverse(packed_window(text_.words, position), k_);
             seeds_.push_back({{uint32_t(position), uint16_t(at - last), uint16_t(at - start)}, on_reverse, smallest - 1});

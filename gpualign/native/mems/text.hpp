@@ -1,5 +1,5 @@
 // Query records as a text to be matched: strand sequences one after the other, two bits a base, with a bit for every
-// position that is no base (cuda/algo/mems/mem.hpp, TextView).
+// position that is not a base (cuda/algo/mems/mem.hpp, TextView).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ class MemText {
 public:
     // Bases of `records` sequences, offsets[i] .. offsets[i + 1].
     MemText(const uint8_t* bases, const int64_t* offsets, size_t records, Strands strands) : strands_(strands) {
-        place(records, [&](size_t i) { return uint32_t(offsets[i + 1] - offsets[i]); });
+        lay_out(records, [&](size_t i) { return uint32_t(offsets[i + 1] - offsets[i]); });
         words_.assign(words_needed(), 0);
         breaks_.assign(breaks_needed(), 0);
         set_break(0);
@@ -36,9 +36,9 @@ public:
 
     // What another text holds.
     MemText(std::vector<uint64_t> words, std::vector<uint64_t> breaks, const std::vector<uint32_t>& lengths,
-            Strands strands, uint64_t other_letters)
-        : strands_(strands), other_letters_(other_letters), words_(std::move(words)), breaks_(std::move(breaks)) {
-        place(lengths.size(), [&](size_t i) { return lengths[i]; });
+            Strands strands, uint64_t non_acgt)
+        : strands_(strands), non_acgt_(non_acgt), words_(std::move(words)), breaks_(std::move(breaks)) {
+        lay_out(lengths.size(), [&](size_t i) { return lengths[i]; });
         if (words_.size() != words_needed() || breaks_.size() != breaks_needed())
             throw std::invalid_argument("the arrays are not of these records");
     }
@@ -48,7 +48,7 @@ public:
     const std::vector<uint64_t>& words() const { return words_; }
     const std::vector<uint64_t>& breaks() const { return breaks_; }
     uint64_t length() const { return length_; }  // with the breaks
-    uint64_t other_letters() const { return other_letters_; }  // letters of the records that are no bases
+    uint64_t non_acgt() const { return non_acgt_; }  // characters of the records that are not A, C, G or T
     Strands strands() const { return strands_; }
     std::vector<uint32_t> lengths() const {  // of the records
         std::vector<uint32_t> result;
@@ -75,7 +75,7 @@ private:
     explicit MemText(Strands strands) : strands_(strands) {}
 
     template <class LengthOf>
-    void place(size_t records, LengthOf&& length_of) {
+    void lay_out(size_t records, LengthOf&& length_of) {
         length_ = 1;
         for (size_t i = 0; i < records; i++) {
             const uint32_t length = length_of(i);
@@ -104,38 +104,38 @@ private:
         if (shift) breaks_[position / 64 + 1] |= bits >> (64 - shift);
     }
 
-    void fill(const TextBlock& block, const uint8_t* letters) {
+    void fill(const TextBlock& block, const uint8_t* sequence) {
         set_break(block.begin + block.length);
         if (!block.reverse) {
-            fill_forward(block.begin, letters, block.length);
+            fill_forward(block.begin, sequence, block.length);
         } else if (strands_ == Strands::both) {
             fill_reverse(block, *this, (&block)[-1].begin);
         } else {  // no packed forward strand to turn around
             const int64_t offsets[2] = {0, int64_t(block.length)};
-            const MemText forward(letters, offsets, 1, Strands::forward);
+            const MemText forward(sequence, offsets, 1, Strands::forward);
             fill_reverse(block, forward, 1);
-            other_letters_ += forward.other_letters_;
+            non_acgt_ += forward.non_acgt_;
         }
     }
 
-    void fill_forward(uint64_t begin, const uint8_t* letters, uint32_t count) {
-        for (uint32_t i = 0; i < count; i += kBasesPerWord) put_word(begin + i, letters + i, count - i);
+    void fill_forward(uint64_t begin, const uint8_t* sequence, uint32_t count) {
+        for (uint32_t i = 0; i < count; i += kBasesPerWord) put_word(begin + i, sequence + i, count - i);
     }
 
-    // Up to 32 letters.
-    void put_word(uint64_t position, const uint8_t* letters, uint32_t rest) {
+    // Up to 32 bases.
+    void put_word(uint64_t position, const uint8_t* sequence, uint32_t rest) {
         uint8_t padded[kBasesPerWord];
         if (rest < uint32_t(kBasesPerWord)) {
             std::memset(padded, 'A', sizeof padded);
-            std::memcpy(padded, letters, rest);
-            letters = padded;
+            std::memcpy(padded, sequence, rest);
+            sequence = padded;
         }
         uint32_t others;
-        const uint64_t codes = LetterPacker::word(letters, others);
+        const uint64_t codes = BasePacker::word(sequence, others);
         put_codes(position, codes);
         if (others) {
             put_breaks(position, others);
-            other_letters_ += uint64_t(__builtin_popcount(others));
+            non_acgt_ += uint64_t(__builtin_popcount(others));
         }
     }
 
@@ -151,39 +151,39 @@ private:
     }
 
     Strands strands_;
-    uint64_t length_ = 0, other_letters_ = 0;
+    uint64_t length_ = 0, non_acgt_ = 0;
     std::vector<TextBlock> blocks_;
     std::vector<uint64_t> words_, breaks_;
 };
 
-// Packs one record as its letters are read, so that they are never held whole.
+// Packs one record as its bases are read, so that they are never held whole.
 class MemTextBuilder {
 public:
     static constexpr uint64_t kLongest = (uint64_t(1) << 31) - 64;  // both strands are one text with 32-bit positions
 
-    MemTextBuilder() : forward_(Strands::forward) { forward_.place(1, [](size_t) { return 0u; }); }
+    MemTextBuilder() : forward_(Strands::forward) { forward_.lay_out(1, [](size_t) { return 0u; }); }
 
     uint64_t length() const { return record().length; }
 
-    void append(const uint8_t* letters, size_t count) {
+    void append(const uint8_t* sequence, size_t count) {
         if (length() + count > kLongest) throw std::length_error("the record is too long");
         const uint64_t begin = forward_.length_ - 1;
         forward_.length_ += count;
-        make_room();
-        forward_.fill_forward(begin, letters, uint32_t(count));
+        reserve_space();
+        forward_.fill_forward(begin, sequence, uint32_t(count));
         record().length += uint32_t(count);
     }
 
     // The text; the builder is done with.
     MemText finish(Strands strands) {
-        make_room();
+        reserve_space();
         const TextBlock source = record();
         forward_.set_break(0);
         forward_.set_break(forward_.length_ - 1);
         if (strands == Strands::forward) return std::move(forward_);
         MemText text(strands);
-        text.other_letters_ = forward_.other_letters_;
-        text.place(1, [&](size_t) { return source.length; });
+        text.non_acgt_ = forward_.non_acgt_;
+        text.lay_out(1, [&](size_t) { return source.length; });
         if (strands == Strands::both) {  // the forward strand is where it was
             text.words_ = std::move(forward_.words_);
             text.breaks_ = std::move(forward_.breaks_);
@@ -200,7 +200,7 @@ public:
 private:
     TextBlock& record() { return forward_.blocks_.front(); }
     const TextBlock& record() const { return forward_.blocks_.front(); }
-    void make_room() {
+    void reserve_space() {
         forward_.words_.resize(forward_.words_needed(), 0);
         forward_.breaks_.resize(forward_.breaks_needed(), 0);
     }

@@ -1,9 +1,9 @@
 // How often a match's string occurs, derived from the matches themselves.
 //
 // In the reference: let M be a match of query interval [s, e), both of one strand of one record. Every occurrence of its
-// string, lined up with [s, e) and extended while the letters agree, is a maximal match whose query interval holds [s, e),
+// string, lined up with [s, e) and extended while the bases agree, is a maximal match whose query interval holds [s, e),
 // on a diagonal of its own, of at least M's length, hence one that was found; and a match whose interval holds [s, e) shows
-// the string at its own place. So M's string occurs as often as there are matches whose query interval holds M's, M
+// the string at its own position. So M's string occurs as often as there are matches whose query interval holds M's, M
 // itself among them. In order of starts, the largest ends so far decide whether these are more than a given number.
 //
 // In the query: by the same argument with the sides exchanged, M is unique in the query when no other match's reference
@@ -21,13 +21,13 @@
 
 namespace gpualign {
 
-// The largest of the numbers given, at most `most` of them: a heap with the smallest of them on top.
+// The largest of the numbers given, at most `maximum` of them: a heap with the smallest of them on top.
 class Largest {
 public:
-    explicit Largest(size_t most) : most_(most) {}
+    explicit Largest(size_t maximum) : max_(maximum) {}
 
     void add(uint64_t value) {
-        if (values_.size() == most_) {
+        if (values_.size() == max_) {
             if (value <= values_.front()) return;
             std::pop_heap(values_.begin(), values_.end(), std::greater<>());
             values_.pop_back();
@@ -36,20 +36,20 @@ public:
         std::push_heap(values_.begin(), values_.end(), std::greater<>());
     }
 
-    // The `most`-th largest number, or 0 while there are fewer.
-    uint64_t last() const { return values_.size() == most_ ? values_.front() : 0; }
+    // The `maximum`-th largest number, or 0 while there are fewer.
+    uint64_t last() const { return values_.size() == max_ ? values_.front() : 0; }
 
 private:
-    size_t most_;
+    size_t max_;
     std::vector<uint64_t> values_;
 };
 
-// Passes on the matches whose string occurs at most `most` times in the reference. They must come in order of starts;
+// Passes on the matches whose string occurs at most `maximum` times in the reference. They must come in order of starts;
 // those of one start in any. Text positions grow from strand sequence to strand sequence, so one filter serves all.
 template <class Sink>
 class RareInReference {
 public:
-    RareInReference(Sink& next, size_t most) : next_(next), ends_(most + 1) {}
+    RareInReference(Sink& next, size_t maximum) : next_(next), ends_(maximum + 1) {}
 
     // The end of a match that begins before the first one given.
     void add_end(uint64_t end) { ends_.add(end); }

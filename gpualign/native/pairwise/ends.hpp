@@ -66,9 +66,9 @@ public:
     // Any cell of a row of a local alignment.
     template <class Strip, int K>
     GPUALIGN_HD void local_row(const Strip& strip, int64_t c0, int64_t row) {
-        Word most = strip.h[0];
-        for (int k = 1; k < K; k++) most = max(most, strip.h[k]);
-        if (any(most > threshold_)) local_cells<Strip, K>(strip, most, c0, row);
+        Word maximum = strip.h[0];
+        for (int k = 1; k < K; k++) maximum = max(maximum, strip.h[k]);
+        if (any(maximum > threshold_)) local_cells<Strip, K>(strip, maximum, c0, row);
     }
 
     void finish() {
@@ -83,9 +83,9 @@ public:
 
 private:
     template <class Strip, int K>
-    void local_cells(const Strip& strip, const Word& most, int64_t c0, int64_t row) {
+    void local_cells(const Strip& strip, const Word& maximum, int64_t c0, int64_t row) {
         for (int l = 0; l < count_; l++) {
-            const T value = L::get(most, l);
+            const T value = L::get(maximum, l);
             if (value <= L::get(threshold_, l) || row > pairs_[l].n) continue;
             int k = 0;
             while (L::get(strip.h[k], l) != value) k++;

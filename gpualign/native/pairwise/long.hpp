@@ -52,9 +52,9 @@ private:
     static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
 
     // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
-    static int64_t spacing(const TablePart& part, int64_t room) {
+    static int64_t spacing(const TablePart& part, int64_t bytes) {
         constexpr int64_t width = Wave<Affine>::width;
-        const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(room)) + 1;
+        const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(bytes)) + 1;
         return std::max(min_spacing, (wanted + width - 1) / width * width);
     }
 
@@ -107,7 +107,7 @@ private:
     }
 
     // From where the walk stands, the last cell of a part that begins after row `i0` and column `j0`, to its border.
-    void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t room) {
+    void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t bytes) {
         while (walk_.i > i0 && walk_.j > j0) {
             const int64_t i = walk_.i - i0, j = walk_.j - j0;
             const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
@@ -121,9 +121,9 @@ private:
                 continue;
             }
             KeptBorders inner_kept;
-            inner_kept.spacing = spacing(inner, room);
+            inner_kept.spacing = spacing(inner, bytes);
             wave_.sweep(inner, threads_, &inner_kept);
-            go_back_through(inner, inner_kept, i0 + row, j0 + column, room / 2);
+            go_back_through(inner, inner_kept, i0 + row, j0 + column, bytes / 2);
         }
     }
 

@@ -118,8 +118,8 @@ private:
         Word* columns = store_columns + 1;
         Word next_corner, shorter;               // shorter: mask of blocks that end a row before the others
 
-        void reserve(size_t most) {  // ahead of a thread, in which nothing may fail
-            for (auto* of_rows : {&symbols, &left_h, &left_e}) of_rows->reserve(most);
+        void reserve(size_t maximum) {  // ahead of a thread, in which nothing may fail
+            for (auto* of_rows : {&symbols, &left_h, &left_e}) of_rows->reserve(maximum);
         }
     };
 

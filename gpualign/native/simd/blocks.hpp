@@ -18,9 +18,9 @@ void in_blocks(ptrdiff_t n, Each&& each) {
         for (ptrdiff_t at = 0; at < n; at += kBlock) each(std::min(at, n - kBlock), std::integral_constant<ptrdiff_t, kBlock>());
 }
 
-// 0 for A, C, G and T, something else for all other letters; no comparisons, of which compilers make a table.
-inline uint8_t differs_from_bases(uint8_t letter) {
-    const auto from = [&](char base) { return uint8_t(letter ^ base); };
+// 0 for A, C, G and T, something else for all other bytes; no comparisons, of which compilers make a table.
+inline uint8_t differs_from_bases(uint8_t symbol) {
+    const auto from = [&](char base) { return uint8_t(symbol ^ base); };
     return std::min(std::min(from('A'), from('C')), std::min(from('G'), from('T')));
 }
 

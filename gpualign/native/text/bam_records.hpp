@@ -20,7 +20,7 @@
 
 namespace gpualign {
 
-// The codes of letters and of CIGAR operations.
+// The codes of bases and of CIGAR operations.
 struct BamCodes {
     uint8_t base[256] = {}, operation[256] = {};
     constexpr BamCodes() {
@@ -37,7 +37,7 @@ public:
         for (size_t i = 0; i < count; i++) ids_.emplace(view(contigs, int32_t(i)), int32_t(i));
     }
 
-    // Room for about that many bytes.
+    // Space for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
     // One record; `line` ends without its newline. Throws std::invalid_argument where it is none.
@@ -47,9 +47,9 @@ public:
         const std::string_view name = field(), flag = field(), contig = field(), position = field(), quality = field();
         if (name.size() > kLongestName) refuse("a name has more characters than BAM holds");
         parse_cigar(field());
-        const std::string_view mate_contig = field(), mate_position = field(), span = field(), letters = field();
+        const std::string_view mate_contig = field(), mate_position = field(), span = field(), bases = field();
         const std::string_view qualities = last_field();
-        const size_t length = letters == "*" ? 0 : letters.size();
+        const size_t length = bases == "*" ? 0 : bases.size();
         const int32_t id = id_of(contig), at = number<int32_t>(position) - 1;
         const auto flags = number<uint16_t>(flag);
         const bool packed = cigar_.size() <= kMaxBamOperations;
@@ -74,7 +74,7 @@ public:
             put(uint32_t(length) << 4 | kCigarS);
             put(uint32_t(reference_length_) << 4 | kCigarN);
         }
-        put_letters(letters.substr(0, length));
+        put_bases(bases.substr(0, length));
         put_qualities(qualities, length);
         while (!rest_.empty()) tag(last_field());
         if (!packed) put_long_cigar();
@@ -110,7 +110,7 @@ private:
         if (!text.empty() && text[0] == '+') text.remove_prefix(1);
         T value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc() || end != text.data() + text.size()) refuse("a number in a SAM line is none, or too large");
+        if (error != std::errc() || end != text.data() + text.size()) refuse("a number in a SAM line is invalid or too large");
         return value;
     }
 
@@ -118,7 +118,7 @@ private:
         if (contig == last_contig_) return last_id_;
         if (contig == "*") return -1;
         const auto found = ids_.find(contig);
-        if (found == ids_.end()) refuse("a SAM line names a sequence that the reference has not");
+        if (found == ids_.end()) refuse("a SAM line names a sequence that is not in the reference");
         last_contig_ = found->first;
         return last_id_ = found->second;
     }
@@ -146,10 +146,10 @@ private:
         if (!values.empty()) out_.put(reinterpret_cast<const char*>(values.data()), 4 * values.size());
     }
 
-    void put_letters(std::string_view letters) {
-        const size_t n = letters.size();
+    void put_bases(std::string_view bases) {
+        const size_t n = bases.size();
         char* packed = out_.extend((n + 1) / 2);
-        const auto code = [&](size_t i) { return bam_codes.base[uint8_t(letters[i])]; };
+        const auto code = [&](size_t i) { return bam_codes.base[uint8_t(bases[i])]; };
         for (size_t i = 0; i + 1 < n; i += 2) packed[i / 2] = char(code(i) << 4 | code(i + 1));
         if (n % 2) packed[n / 2] = char(code(n - 1) << 4);
     }
@@ -164,7 +164,7 @@ private:
     }
 
     void tag(std::string_view text) {
-        if (text.size() < 5 || text[2] != ':' || text[4] != ':') refuse("a field of a SAM line is no tag");
+        if (text.size() < 5 || text[2] != ':' || text[4] != ':') refuse("a field of a SAM line is not a tag");
         const std::string_view value = text.substr(5);
         out_.put(text.data(), 2);
         switch (text[3]) {

@@ -28,7 +28,7 @@ void put_read(const ReadsView& reads, size_t i, bool suffix, Text& out) {
         out.put(reads.comment(i), comment);
     }
     out.put('\n');
-    out.put(reads.letters(i), length);
+    out.put(reads.bases_of(i), length);
     if (reads.qualities) {
         out.put("\n+\n");
         out.put(reads.quality(i), length);
@@ -57,11 +57,12 @@ bool integer(std::string_view text) {
     return !text.empty() && all(text, digit);
 }
 
-bool integer_between(std::string_view text, int64_t least, int64_t most) {
+bool integer_between(std::string_view text, int64_t minimum, int64_t maximum) {
     if (!integer(text)) return false;
     if (text[0] == '+') text.remove_prefix(1);
     int64_t value = 0;
-    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() && value >= least && value <= most;
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() && value >= minimum &&
+        value <= maximum;
 }
 
 // [-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?
@@ -82,12 +83,12 @@ bool numbers(std::string_view text) {
     if (text.empty() || std::string_view("cCsSiIf").find(text[0]) == std::string_view::npos) return false;
     const bool reals = text[0] == 'f', is_signed = text[0] == 'c' || text[0] == 's' || text[0] == 'i';
     const int bits = text[0] == 'c' || text[0] == 'C' ? 8 : text[0] == 's' || text[0] == 'S' ? 16 : 32;
-    const int64_t least = is_signed ? -(int64_t(1) << (bits - 1)) : 0, most = least + (int64_t(1) << bits) - 1;
+    const int64_t minimum = is_signed ? -(int64_t(1) << (bits - 1)) : 0, maximum = minimum + (int64_t(1) << bits) - 1;
     text.remove_prefix(1);
     while (!text.empty()) {
         if (text[0] != ',') return false;
         const std::string_view number = text.substr(1, text.find(',', 1) == std::string_view::npos ? text.size() : text.find(',', 1) - 1);
-        if (!(reals ? real(number) : integer_between(number, least, most))) return false;
+        if (!(reals ? real(number) : integer_between(number, minimum, maximum))) return false;
         text.remove_prefix(1 + number.size());
     }
     return true;
@@ -155,7 +156,7 @@ nb::tuple comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const st
 void bind_fastx_text(nb::module_& m) {
     m.def("format_fastx", &format_fastx, nb::arg("reads"), nb::arg("wanted").none(), nb::arg("suffix"),
           "The wanted reads of a batch (None: all) as FASTQ, or FASTA where they have no qualities; with `suffix` /1 and /2 "
-          "behind the names of pairs.");
+          "after the names of pairs.");
     m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"),
           "Comments that are SAM tags, tab-separated, less those in `dropped` (names joined): (tags, offsets, comments that "
           "are none).");

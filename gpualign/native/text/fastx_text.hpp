@@ -11,7 +11,7 @@
 
 namespace gpualign {
 
-// What a byte of a nucleotide sequence becomes: upper case, U as T; 0 where it is no nucleotide code. Gaps ('-', '.',
+// What a byte of a nucleotide sequence becomes: upper case, U as T; 0 where it is not a nucleotide code. Gaps ('-', '.',
 // '*') and digits are refused rather than copied into a record.
 struct NucleotideTable {
     uint8_t to[256] = {};
@@ -32,15 +32,15 @@ struct Line {
 };
 
 // Copies a line of nothing but A, C, G, T and N; false where it has others.
-inline bool copy_usual_letters(const Line& line, uint8_t* out) {
+inline bool copy_usual_bases(const Line& line, uint8_t* out) {
     uint8_t others = 0;
     const char* const text = line.begin;
     in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
-        uint8_t letters[count], differ = 0;
-        std::memcpy(letters, text + at, count);
+        uint8_t symbols[count], differ = 0;
+        std::memcpy(symbols, text + at, count);
         for (ptrdiff_t i = 0; i < count; i++)
-            differ |= std::min(differs_from_bases(letters[i]), uint8_t(letters[i] ^ 'N'));
-        std::memcpy(out + at, letters, count);
+            differ |= std::min(differs_from_bases(symbols[i]), uint8_t(symbols[i] ^ 'N'));
+        std::memcpy(out + at, symbols, count);
         others |= differ;
     });
     return others == 0;
@@ -50,9 +50,9 @@ inline bool all_are_qualities(const Line& line) {
     uint8_t others = 0;
     const char* const text = line.begin;
     in_blocks(line.end - line.begin, [&](ptrdiff_t at, auto count) {
-        uint8_t letters[count], differ = 0;
-        std::memcpy(letters, text + at, count);
-        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(uint8_t(letters[i] - '!') > '~' - '!');
+        uint8_t symbols[count], differ = 0;
+        std::memcpy(symbols, text + at, count);
+        for (ptrdiff_t i = 0; i < count; i++) differ |= uint8_t(uint8_t(symbols[i] - '!') > '~' - '!');
         others |= differ;
     });
     return others == 0;
@@ -85,9 +85,9 @@ private:
     throw std::invalid_argument(std::to_string(line_offset) + "\t" + what);
 }
 
-inline std::string printable(const char* begin, const char* end, size_t most = 40) {
+inline std::string printable(const char* begin, const char* end, size_t maximum = 40) {
     std::string text;
-    for (const char* p = begin; p < end && text.size() < most; p++) text += (*p >= 32 && *p < 127) ? *p : '?';
+    for (const char* p = begin; p < end && text.size() < maximum; p++) text += (*p >= 32 && *p < 127) ? *p : '?';
     return text;
 }
 
@@ -125,7 +125,7 @@ struct Records {
         const size_t start = bases.size();
         bases.resize(start + size_t(line.end - line.begin));
         uint8_t* out = bases.data() + start;
-        if (copy_usual_letters(line, out)) return;
+        if (copy_usual_bases(line, out)) return;
         if (!nucleotides) {
             for (const char* p = line.begin; p < line.end; p++)
                 if (*p != ' ' && *p != '\t') *out++ = uint8_t(*p);

@@ -31,7 +31,7 @@ public:
     PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
               bool eqx, CsForm cs)
         : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), cs_form_(cs),
-          record_(UnpackedLetters(reference), records_) {}
+          record_(UnpackedBases(reference), records_) {}
 
     void read(size_t i) {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
@@ -45,7 +45,7 @@ private:
     void line(size_t i, size_t r) {
         const int64_t length = reads_.length(i);
         const int32_t contig = records_.contig[r];
-        record_.load(r, reads_.letters(i), length);
+        record_.load(r, reads_.bases_of(i), length);
         const PafColumns columns(records_.cigar_begin(r), records_.cigar_end(r));
         const int64_t edits = record_.edits();
         out_.reserve(64);

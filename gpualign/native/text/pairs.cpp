@@ -40,10 +40,10 @@ struct Joined {
     std::vector<uint8_t> names, bases, qualities, comments, mates;
     std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
 
-    void reserve(size_t reads, size_t name_bytes, size_t letters) {
+    void reserve(size_t reads, size_t name_bytes, size_t total_bases) {
         names.reserve(name_bytes);
-        bases.reserve(letters);
-        if (with_qualities) qualities.reserve(letters);
+        bases.reserve(total_bases);
+        if (with_qualities) qualities.reserve(total_bases);
         mates.reserve(reads);
         for (auto* offsets : {&name_offsets, &base_offsets, &comment_offsets}) offsets->reserve(reads + 1);
     }
@@ -51,7 +51,7 @@ struct Joined {
     void add(const ReadsView& reads, size_t i, Name name, Mate mate) {
         names.insert(names.end(), name.first, name.first + name.second);
         name_offsets.push_back(int64_t(names.size()));
-        bases.insert(bases.end(), reads.letters(i), reads.letters(i) + reads.length(i));
+        bases.insert(bases.end(), reads.bases_of(i), reads.bases_of(i) + reads.length(i));
         base_offsets.push_back(int64_t(bases.size()));
         if (with_qualities) qualities.insert(qualities.end(), reads.quality(i), reads.quality(i) + reads.length(i));
         if (reads.comments) comments.insert(comments.end(), reads.comment(i), reads.comment(i) + reads.comment_size(i));
@@ -83,7 +83,7 @@ nb::tuple join_pairs(const nb::tuple& first, const nb::tuple& second, int64_t fr
             bool dots;
             const size_t x = size_t(from1 + i), y = size_t(from2 + i);
             if (!one_template(a, x, b, y, dots) && check_names)
-                throw nb::value_error(("the ends of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
+                throw nb::value_error(("the mates of a pair are named '" + shown(whole_name(a, x)) + "' and '" +
                                        shown(whole_name(b, y)) + "' (sort both files alike, or give --no-check-names)").c_str());
             joined.add(a, x, template_name(a, x, dots), kFirstMate);
             joined.add(b, y, template_name(b, y, dots), kSecondMate);

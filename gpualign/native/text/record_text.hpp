@@ -1,11 +1,11 @@
-// One record's letters next to the reference's (algo/text/aligned_text.hpp), unpacked into memory and compared in words.
+// One record's bases next to the reference's (algo/text/aligned_text.hpp), unpacked into memory and compared in words.
 #pragma once
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "algo/text/aligned_text.hpp"
-#include "algo/text/letters.hpp"
+#include "algo/text/bases.hpp"
 #include "index/reference.hpp"
 #include "simd/blocks.hpp"
 #include "text/text.hpp"
@@ -15,40 +15,40 @@ namespace gpualign {
 struct ComplementTable {
     char to[256] = {};
     constexpr ComplementTable() {
-        for (int i = 0; i < 256; i++) to[i] = char(complement_letter(uint8_t(i)));
+        for (int i = 0; i < 256; i++) to[i] = char(complement_base(uint8_t(i)));
     }
 };
 inline constexpr ComplementTable complement_table;
 
-// The reverse complement of a read's letters.
-inline void reverse_complement_letters(const char* letters, int64_t length, char* out) {
+// The reverse complement of a read's bases.
+inline void write_reverse_complement(const char* sequence, int64_t length, char* out) {
     uint8_t others = 0;
     in_blocks(length, [&](ptrdiff_t at, auto count) {  // the four bases by arithmetic
         uint8_t given[count], turned[count], differ = 0;
-        std::memcpy(given, letters + (length - at - count), count);
+        std::memcpy(given, sequence + (length - at - count), count);
         for (ptrdiff_t i = 0; i < count; i++) {
-            const uint8_t letter = given[count - 1 - i];
-            turned[i] = uint8_t(letter ^ (letter & 2 ? 'C' ^ 'G' : 'A' ^ 'T'));
-            differ |= differs_from_bases(letter);
+            const uint8_t base = given[count - 1 - i];
+            turned[i] = uint8_t(base ^ (base & 2 ? 'C' ^ 'G' : 'A' ^ 'T'));
+            differ |= differs_from_bases(base);
         }
         std::memcpy(out + at, turned, count);
         others |= differ;
     });
     if (!others) return;
-    for (int64_t c = 0; c < length; c++) out[c] = complement_table.to[uint8_t(letters[length - 1 - c])];
+    for (int64_t c = 0; c < length; c++) out[c] = complement_table.to[uint8_t(sequence[length - 1 - c])];
 }
 
-class UnpackedLetters {
+class UnpackedBases {
 public:
-    explicit UnpackedLetters(const ReferenceView& reference) : reference_(&reference) {}
+    explicit UnpackedBases(const ReferenceView& reference) : reference_(&reference) {}
 
     void take(int32_t contig, int64_t position, int64_t span, const char* bases, int64_t length, bool reverse) {
-        oriented_.resize(size_t(length) + kBehind);
-        if (reverse) reverse_complement_letters(bases, length, oriented_.data());
+        oriented_.resize(size_t(length) + kPadding);
+        if (reverse) write_reverse_complement(bases, length, oriented_.data());
         else std::copy(bases, bases + length, oriented_.begin());
-        window_.resize(size_t(span) + kBehind);
+        window_.resize(size_t(span) + kPadding);
         const uint64_t begin = uint64_t(reference_->contig_offsets[contig] + position), end = begin + uint64_t(span);
-        reference_->letters(begin, end, window_.data());
+        reference_->sequence(begin, end, window_.data());
         bases_only_ = !reference_->has_run(begin, end);
     }
 
@@ -62,29 +62,29 @@ public:
         return a == window_[size_t(reference)] && is_base(uint8_t(a));
     }
 
-    // Pairs of letters up to the first that do not match, most `most`.
-    uint32_t same(int64_t query, int64_t reference, uint32_t most) const {
+    // Pairs of bases up to the first that do not match, at most `maximum`.
+    uint32_t same(int64_t query, int64_t reference, uint32_t maximum) const {
         uint32_t n = 0;
-        if (bases_only_) {  // letters that are equal to a base are bases
-            for (uint64_t a, b; n < most; n += kBehind) {
-                std::memcpy(&a, oriented_.data() + query + n, kBehind);
-                std::memcpy(&b, window_.data() + reference + n, kBehind);
-                if (a != b) return std::min(most, n + uint32_t(__builtin_ctzll(a ^ b)) / 8);
+        if (bases_only_) {  // what equals a base is one
+            for (uint64_t a, b; n < maximum; n += kPadding) {
+                std::memcpy(&a, oriented_.data() + query + n, kPadding);
+                std::memcpy(&b, window_.data() + reference + n, kPadding);
+                if (a != b) return std::min(maximum, n + uint32_t(__builtin_ctzll(a ^ b)) / 8);
             }
-            return most;
+            return maximum;
         }
-        while (n < most && match(query + n, reference + n)) n++;
+        while (n < maximum && match(query + n, reference + n)) n++;
         return n;
     }
 
 private:
-    static constexpr uint32_t kBehind = sizeof(uint64_t);  // letters compared at once; there are as many after the last ones
+    static constexpr uint32_t kPadding = sizeof(uint64_t);  // bases compared at once; there are as many after the last ones
 
     const ReferenceView* reference_;
     bool bases_only_ = false;  // in the window
     std::vector<char> oriented_, window_;
 };
 
-using RecordText = AlignedText<UnpackedLetters>;
+using RecordText = AlignedText<UnpackedBases>;
 
 }  // namespace gpualign

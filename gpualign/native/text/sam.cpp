@@ -109,7 +109,7 @@ void bind_sam(nb::module_& m) {
           "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). BAM without "
           "comments and ALT contigs alone.");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
-          "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is no record.");
+          "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is not a record.");
 }
 
 }  // namespace gpualign

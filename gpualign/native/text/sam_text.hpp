@@ -17,12 +17,12 @@ public:
     RecordsWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
                   const SamOptions& options, size_t count)
         : reference_(reference), reads_(reads), records_(records), edits_(records.primary(count)), form_(out_, contigs, reads),
-          writer_(UnpackedLetters(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
+          writer_(UnpackedBases(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
 
-    // Room for about that many bytes.
+    // Space for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
 
-    // Asks for what the records of a read some way ahead will want of the reference: places lie all over it.
+    // Asks for what the records of a read some way ahead will want of the reference: positions lie all over it.
     [[gnu::always_inline]] void ahead(size_t i) const {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)
             if (records_.mapped(r)) reference_.prefetch(records_.position[r], records_.contig[r], reads_.length(i));
@@ -41,7 +41,7 @@ private:
     std::vector<int32_t> edits_;
     Text out_;
     Form<Text> form_;
-    RecordWriter<Form<Text>, UnpackedLetters> writer_;
+    RecordWriter<Form<Text>, UnpackedBases> writer_;
 };
 
 using SamWriter = RecordsWriter<SamForm>;

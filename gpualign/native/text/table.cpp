@@ -10,7 +10,7 @@ namespace gpualign {
 namespace {
 
 struct Column {
-    enum Kind { text, integer, fixed, cigar, letter } kind;
+    enum Kind { text, integer, fixed, cigar, character } kind;
     std::string prefix;  // before each value, as in NM:i:
     const uint8_t* bytes = nullptr;
     const int64_t* offsets = nullptr;
@@ -60,7 +60,7 @@ void append(std::string& out, const Column& column, int64_t row) {
         case Column::fixed:
             append_fixed(out, column.reals[row], column.decimals);
             break;
-        case Column::letter:
+        case Column::character:
             out += char(column.bytes[row]);
             break;
         case Column::cigar: {
@@ -75,7 +75,7 @@ void append(std::string& out, const Column& column, int64_t row) {
 }
 
 // A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
-// ("fixed", prefix, values, decimals), ("letter", prefix, bytes), ("cigar", prefix, operations, offsets).
+// ("fixed", prefix, values, decimals), ("character", prefix, bytes), ("cigar", prefix, operations, offsets).
 Column read_column(nb::handle item, std::vector<nb::object>& owners) {
     const nb::tuple fields = nb::cast<nb::tuple>(item);
     const std::string kind = nb::cast<std::string>(fields[0]);
@@ -94,8 +94,8 @@ Column read_column(nb::handle item, std::vector<nb::object>& owners) {
         column.kind = Column::fixed;
         column.reals = nb::cast<Input<double>>(fields[2]).data();
         column.decimals = nb::cast<int>(fields[3]);
-    } else if (kind == "letter") {
-        column.kind = Column::letter;
+    } else if (kind == "character") {
+        column.kind = Column::character;
         column.bytes = nb::cast<Input<uint8_t>>(fields[2]).data();
     } else if (kind == "cigar") {
         column.kind = Column::cigar;

@@ -1,4 +1,4 @@
-// Text that grows. What is of any size makes room for itself and a little more; single characters, short literals and values go
+// Text that grows. What is of any size makes space for itself and a little more; single characters, short literals and values go
 // into that little without a look.
 #pragma once
 #include <algorithm>
@@ -35,19 +35,19 @@ public:
         std::memcpy(data_.get() + size_, &x, sizeof x);
         size_ += sizeof x;
     }
-    // n characters, letter(0) to letter(n - 1).
+    // n characters, character(0) to character(n - 1).
     template <class Letter>
-    void fill(int64_t n, Letter&& letter) {
+    void fill(int64_t n, Letter&& base) {
         reserve(size_t(n) + kSpare);
         char* out = extend(size_t(n));
-        for (int64_t i = 0; i < n; i++) out[i] = letter(i);
+        for (int64_t i = 0; i < n; i++) out[i] = base(i);
     }
-    // Room for n letters more, to be written by the caller.
+    // Space for n characters more, to be written by the caller.
     char* extend(size_t n) {
         size_ += n;
         return data_.get() + size_ - n;
     }
-    // n letters, the last one first.
+    // n characters, the last one first.
     void put_backwards(const char* text, size_t n) {
         reserve(n + kSpare);
         char* out = data_.get() + size_;
@@ -73,7 +73,7 @@ public:
     char* at(size_t offset) { return data_.get() + offset; }
     const char* data() const { return data_.get(); }
     size_t size() const { return size_; }
-    // Hands the letters over.
+    // Hands the characters over.
     std::unique_ptr<char[]> release() {
         size_ = capacity_ = 0;
         return std::move(data_);

@@ -1,4 +1,4 @@
-// Records that a device writes (cuda/map_text.cu): its structs for Python, and, for the tests, the same on one lane.
+// Records that a device writes (cuda/map_text.cu): its structs for Python, and, for the tests, the same in scalar code.
 #include <cstring>
 
 #include "abi/fields.hpp"
@@ -27,7 +27,7 @@ void write_all(const TextBatch& batch) {
 }
 
 // A batch whose addresses are the host's.
-void write_records_on_one_lane(const nb::bytes& bytes, bool bam) {
+void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
     TextBatch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
     std::memcpy(&batch, bytes.c_str(), sizeof batch);
@@ -44,17 +44,17 @@ BgzfBatch bgzf_batch(const nb::bytes& bytes) {
 }
 
 // What the kernels do before and after the deflating (cuda/bgzf.cu).
-void set_bgzf_tasks_on_one_lane(const nb::bytes& bytes) {
+void set_bgzf_tasks_in_scalar_code(const nb::bytes& bytes) {
     const BgzfBatch batch = bgzf_batch(bytes);
     for (uint32_t i = 0; i < batch.count; i++) set_bgzf_task(batch, i);
 }
 
-void write_bgzf_on_one_lane(const nb::bytes& bytes) {
+void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
     const BgzfBatch batch = bgzf_batch(bytes);
     uint32_t table[256];
     for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
     for (uint32_t i = 0; i < batch.count; i++) {
-        batch.places[i] = *batch.out_bytes;
+        batch.block_offsets[i] = *batch.out_bytes;
         const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
         const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
         const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
@@ -64,7 +64,7 @@ void write_bgzf_on_one_lane(const nb::bytes& bytes) {
 }
 
 // What the kernel does after the inflating.
-void check_texts_on_one_lane(const nb::bytes& bytes) {
+void check_texts_in_scalar_code(const nb::bytes& bytes) {
     InflateBatch batch;
     if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
     std::memcpy(&batch, bytes.c_str(), sizeof batch);
@@ -113,7 +113,7 @@ std::vector<AbiStruct> text_abi() {
             {"BgzfBatch",
              sizeof(BgzfBatch),
              {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),
-              BGZF(status), BGZF(room), BGZF(room_bytes), BGZF(places), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
+              BGZF(status), BGZF(space), BGZF(space_bytes), BGZF(block_offsets), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
             {"InflateBatch",
              sizeof(InflateBatch),
              {INFLATE(deflated), INFLATE(deflated_bytes), INFLATE(texts), INFLATE(text_bytes), INFLATE(checksums),
@@ -122,13 +122,16 @@ std::vector<AbiStruct> text_abi() {
 
 void bind_text_device(nb::module_& m) {
     m.attr("TEXT_READS_SCANNED") = uint32_t(TextBatch::kScanned);
-    m.def("write_records_on_one_lane", &write_records_on_one_lane, nb::arg("batch"), nb::arg("bam"),
+    m.def("write_records_in_scalar_code", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
           "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
     m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);
-    m.attr("BGZF_MOST_BLOCKS") = uint32_t(BgzfBatch::kMost);
-    m.def("set_bgzf_tasks_on_one_lane", &set_bgzf_tasks_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, before the deflating.");
-    m.def("write_bgzf_on_one_lane", &write_bgzf_on_one_lane, nb::arg("batch"), "The same with a BgzfBatch, after the deflating.");
-    m.def("check_texts_on_one_lane", &check_texts_on_one_lane, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
+    m.attr("BGZF_MAX_BLOCKS") = uint32_t(BgzfBatch::kMaxBlocks);
+    m.def("set_bgzf_tasks_in_scalar_code", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
+        "The same with a BgzfBatch, before the deflating.");
+    m.def("write_bgzf_in_scalar_code", &write_bgzf_in_scalar_code, nb::arg("batch"),
+        "The same with a BgzfBatch, after the deflating.");
+    m.def("check_texts_in_scalar_code", &check_texts_in_scalar_code, nb::arg("batch"),
+        "The same with an InflateBatch, after the inflating.");
 }
 
 }  // namespace gpualign

@@ -9,13 +9,13 @@ using TextInput = Input<uint8_t>;
 
 inline const char* begin_of(const TextInput& text) { return reinterpret_cast<const char*>(text.data()); }
 
-// An array of the letters, which are not copied: bytes would be, with all other threads waiting.
+// An array of the characters, which are not copied: bytes would be, with all other threads waiting.
 inline Output<uint8_t> to_numpy(Text&& text) {
     const size_t size = text.size();
-    uint8_t* letters = reinterpret_cast<uint8_t*>(text.release().release());
-    if (!letters) letters = reinterpret_cast<uint8_t*>(new char[1]);
-    nb::capsule owner(letters, [](void* p) noexcept { delete[] static_cast<char*>(p); });
-    return Output<uint8_t>(letters, {size}, owner);
+    uint8_t* characters = reinterpret_cast<uint8_t*>(text.release().release());
+    if (!characters) characters = reinterpret_cast<uint8_t*>(new char[1]);
+    nb::capsule owner(characters, [](void* p) noexcept { delete[] static_cast<char*>(p); });
+    return Output<uint8_t>(characters, {size}, owner);
 }
 
 }  // namespace gpualign

@@ -64,7 +64,7 @@ int64_t group_border(TextInput data, int column) {
 nb::tuple gather_queries(Input<int32_t> query, Input<uint8_t> bases, Input<int64_t> offsets) {
     std::vector<int32_t> local(query.size());
     std::vector<int32_t> ids;
-    std::vector<uint8_t> letters;
+    std::vector<uint8_t> sequence;
     std::vector<int64_t> local_offsets{0};
     const size_t queries = offsets.size() - 1;
     for (size_t i = 0; i < query.size(); i++)
@@ -82,11 +82,11 @@ nb::tuple gather_queries(Input<int32_t> query, Input<uint8_t> bases, Input<int64
             local[i] = at->second;
             if (!fresh) continue;
             ids.push_back(q);
-            letters.insert(letters.end(), bases.data() + offsets.data()[q], bases.data() + offsets.data()[q + 1]);
-            local_offsets.push_back(int64_t(letters.size()));
+            sequence.insert(sequence.end(), bases.data() + offsets.data()[q], bases.data() + offsets.data()[q + 1]);
+            local_offsets.push_back(int64_t(sequence.size()));
         }
     }
-    return nb::make_tuple(to_numpy(std::move(local)), to_numpy(std::move(ids)), to_numpy(std::move(letters)),
+    return nb::make_tuple(to_numpy(std::move(local)), to_numpy(std::move(ids)), to_numpy(std::move(sequence)),
                           to_numpy(std::move(local_offsets)));
 }
 

@@ -12,13 +12,13 @@ namespace gpualign {
 class EditPath {
 public:
     // CIGAR in the sense of SAM (I consumes the query) with '=' and 'X'. Codes of 4 and above match nothing.
-    // The distance must be known to be at most `most`; returns false where it is not.
-    bool align(const uint8_t* query, int64_t m, const uint8_t* target, int64_t n, int32_t most, std::string& cigar) {
+    // The distance must be known to be at most `maximum`; returns false where it is not.
+    bool align(const uint8_t* query, int64_t m, const uint8_t* target, int64_t n, int32_t maximum, std::string& cigar) {
         query_ = query, target_ = target, m_ = m, n_ = n;
         waves_.clear();
         int32_t errors = 0;
         for (;; errors++) {
-            if (errors > most) return false;
+            if (errors > maximum) return false;
             extend(errors);
             const int64_t last = n - m;
             if (last >= -errors && last <= errors && at(errors, last) >= m) break;

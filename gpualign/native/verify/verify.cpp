@@ -73,8 +73,8 @@ void verify(const ReferenceView& reference, VerifyProfiles& profiles, const Pair
         const bool within = results[t].distance <= tasks[t].limit;
         if (!starts || mode != VerifyMode::infix || !within || results[t].end == 0) continue;
         // the start: the same end, text and pattern reversed (as the other strand is), distance known
-        const int64_t most = profiles.length(tasks[t].profile) + results[t].distance;
-        const uint32_t columns = uint32_t(std::min<int64_t>(results[t].end, most));
+        const int64_t maximum = profiles.length(tasks[t].profile) + results[t].distance;
+        const uint32_t columns = uint32_t(std::min<int64_t>(results[t].end, maximum));
         const uint32_t end = tasks[t].begin + uint32_t(results[t].end);
         back_tasks.push_back({end - columns, columns, tasks[t].profile ^ 1u, results[t].distance});
         back_members.push_back(uint32_t(i));
@@ -157,7 +157,7 @@ struct Found {
     size_t size() const { return query.size(); }
     bool hit(size_t i) const { return distance.data()[i] >= 0; }
     int64_t query_length(size_t i) const { return offsets.data()[query.data()[i] + 1] - offsets.data()[query.data()[i]]; }
-    // Of the place in packed positions.
+    // Where a distance was found, in packed positions.
     uint64_t from(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(start.data()[i]); }
     uint64_t to(size_t i) const { return uint64_t(begin.data()[i]) + uint64_t(end.data()[i]); }
 };
@@ -170,10 +170,11 @@ public:
     void append(std::string& out, size_t i) {
         const int64_t length = found_.query_length(i);
         const uint64_t from = found_.from(i), to = found_.to(i);
-        const uint8_t* letters = found_.bases.data() + found_.offsets.data()[found_.query.data()[i]];
+        const uint8_t* sequence = found_.bases.data() + found_.offsets.data()[found_.query.data()[i]];
         query_.resize(size_t(length));
         for (int64_t j = 0; j < length; j++)
-            query_[size_t(j)] = found_.strand.data()[i] ? complement_code(base_code(letters[length - 1 - j])) : base_code(letters[j]);
+            query_[size_t(j)] = found_.strand.data()[i] ? complement_code(base_code(sequence[length - 1 - j]))
+                                                        : base_code(sequence[j]);
         target_.resize(size_t(to - from));
         view_.codes(from, to, target_.data());
         const int32_t distance = found_.distance.data()[i];
@@ -260,7 +261,7 @@ void bind_verify(nb::module_& m) {
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
           nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
           nb::arg("starts") = true,
-          "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open place within "
+          "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open interval within "
           "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of VERIFY_MODES. Without `starts` infix "
           "starts stay 0, which saves the second pass.");
     m.def("verify_cigars", &verify_cigars, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),

@@ -147,7 +147,7 @@ class PairwiseKernel:
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         lanes = self.launcher.has_lanes
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
-        if by_strips and not problem.from_corners:  # few and long: the cores are faster than a thread a pair
+        if by_strips and not problem.from_corners:  # few and long: the CPU is faster than a thread a pair
             return _Step("cpu")
         if by_strips:
             for strand in strands:
@@ -217,7 +217,8 @@ class PairwiseKernel:
         return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
-        """The same by LazyRScan, in as wide words as it takes, or on the cores where that is too little work for it."""
+        """The same by LazyRScan, in as wide words as it takes, or on the CPU threads where that is too little work for
+        it."""
         n, m = self.problem.sizes(block)
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
@@ -236,14 +237,14 @@ class PairwiseKernel:
             slot.retire("strip borders")  # where pairs are long, it is what their alignments need
             return candidates_by_score(self.problem, block, scored.score)
         found = self.launcher.kept_pairs(slot, strand)
-        place = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
-        ascending = np.argsort(place)
-        return candidates_scored(self.problem, block, place[ascending], found[ascending, 1])
+        indices = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
+        ascending = np.argsort(indices)
+        return candidates_scored(self.problem, block, indices[ascending], found[ascending, 1])
 
     # -- alignments
 
     def _align(self, candidates: Candidates, strand: int) -> Alignments:
-        """Align the candidates, on the cores where the device has too little memory for even one task."""
+        """Align the candidates, on the CPU where the device has too little memory for even one task."""
         for _ in range(2):  # what other blocks left may be in the way
             try:
                 return self._align_here(self._trace_slot, candidates, strand)
@@ -252,7 +253,7 @@ class PairwiseKernel:
         return self._strand_on_cores(candidates, strand)
 
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
-        """By threads, by strips or by parts, on the cores what suits none of them."""
+        """By threads, by strips or by parts; on the CPU what suits none of them."""
         problem, block = self.problem, candidates.block
         if not problem.from_corners or len(block) == 0:
             return self._strand_on_cores(candidates, strand)
@@ -274,8 +275,8 @@ class PairwiseKernel:
             done.append((rest, self._strand_on_cores(part, strand)))
         if len(done) == 1:
             return done[0][1]
-        place = np.argsort(np.concatenate([index for index, _ in done]))
-        return Alignments.join(*(aligned for _, aligned in done)).take(place)
+        indices = np.argsort(np.concatenate([index for index, _ in done]))
+        return Alignments.join(*(aligned for _, aligned in done)).take(indices)
 
     def _trace_bytes(self) -> int:
         return int(self.device.budget * PAIRWISE.border_share)

@@ -120,16 +120,16 @@ class PairwiseLauncher:
         block: PairBlock,
         strand: int,
         order: NDArray[np.int64] | None,
-        most: tuple[int, int],
+        maximum: tuple[int, int],
         lines: tuple[float, float, float, float] | None = None,
     ) -> None:
         """Enqueue the scores of a block, in ``order``, into the array "scores STRAND".
 
         Args:
-            most: symbols of the block's longest query and target.
+            maximum: symbols of the block's longest query and target.
             lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
         """
-        longest, columns = most
+        longest, columns = maximum
         words = self.arithmetic(longest, columns)
         queries, targets = block.queries, block.targets
         if order is not None:
@@ -199,8 +199,8 @@ class PairwiseLauncher:
         on_device = slot.upload("targets" + suffix, targets)
         scores = slot.device_array("scores" + suffix, 4 * len(block))
         launches = query_lanes.launches(queries, n, m, self._processors)
-        most = max(min(2 * self._processors, len(work.tasks)) * work.columns for work in launches)
-        rows = slot.device_array("column", max(4, most * (8 if local else 16)))
+        maximum = max(min(2 * self._processors, len(work.tasks)) * work.columns for work in launches)
+        rows = slot.device_array("column", max(4, maximum * (8 if local else 16)))
         for number, work in enumerate(launches):
             name = f"{suffix} {number}"
             shared = query_lanes.shared_bytes(work.shape, len(problem.scoring))
@@ -396,7 +396,8 @@ class PairwiseLauncher:
         return results, joined.copy()
 
 
-def ring_of(blocks: int, rows: int, strips: int, room: int) -> tuple[int, int]:
-    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``room`` bytes, if possible."""
-    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, room // (8 * rows), strips + 1))
+def ring_of(blocks: int, rows: int, strips: int, available: int) -> tuple[int, int]:
+    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``available`` bytes, if
+    possible."""
+    ring = max(4, min(blocks * _WARPS_PER_BLOCK + 4, available // (8 * rows), strips + 1))
     return max(1, min(blocks, ring // _WARPS_PER_BLOCK, -(-strips // _WARPS_PER_BLOCK))), ring

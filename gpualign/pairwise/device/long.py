@@ -133,8 +133,8 @@ class LongAlignment:
 
     def _keep(self, part: Part, depth: int) -> KeptBorders:
         """Enqueue the scores of a part, and keep borders."""
-        room = int(self._memory * PAIRWISE.kept_share / 2**depth)
-        spacing = plan.part_spacing(part.n, part.m, room, self._symbols)
+        budget = int(self._memory * PAIRWISE.kept_share / 2**depth)
+        spacing = plan.part_spacing(part.n, part.m, budget, self._symbols)
         if spacing is None:
             raise DeviceMemoryExceeded(f"{part.n} x {part.m} symbols leave no memory for borders")
         row_bytes, column_bytes = plan.kept_bytes(part.n, part.m, spacing)
@@ -177,8 +177,8 @@ class LongAlignment:
         function, blocks = self.launcher.function(name, shared)
         strips = -(-part.m // columns)
         directions = kernel == "part_directions"
-        room = _CELL * part.n * (strips + 1) if directions else self._ring_bytes
-        blocks, ring = ring_of(blocks, part.n, strips, room)
+        budget = _CELL * part.n * (strips + 1) if directions else self._ring_bytes
+        blocks, ring = ring_of(blocks, part.n, strips, budget)
         self.slot.launch(
             function,
             blocks,

@@ -150,13 +150,13 @@ def kept_bytes(n: int, m: int, spacing: int) -> tuple[int, int]:
     return 8 * (n // spacing) * (m + 1), 8 * (-(-m // TILED_COLUMNS) // (spacing // TILED_COLUMNS)) * n
 
 
-def part_spacing(n: int, m: int, room: int, least: int) -> int | None:
-    """The smallest spacing, ``least`` or more, with which what is kept of a table takes ``room`` bytes at most; None
-    where that cuts it nowhere.
+def part_spacing(n: int, m: int, budget: int, minimum: int) -> int | None:
+    """The smallest spacing, ``minimum`` or more, with which what is kept of a table takes ``budget`` bytes at most;
+    None where that cuts it nowhere.
     """
-    spacing = max(least, 16 * n * m // max(room, 1) // 2 // TILED_COLUMNS * TILED_COLUMNS)
+    spacing = max(minimum, 16 * n * m // max(budget, 1) // 2 // TILED_COLUMNS * TILED_COLUMNS)
     while spacing < max(n, m):
-        if sum(kept_bytes(n, m, spacing)) <= room:
+        if sum(kept_bytes(n, m, spacing)) <= budget:
             return spacing
         spacing += TILED_COLUMNS
     return None

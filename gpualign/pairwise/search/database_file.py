@@ -21,7 +21,7 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError, UsageError
-from gpualign.io.files import folder_beside, is_packed, open_output
+from gpualign.io.files import folder_next_to, is_packed, open_output
 from gpualign.sequences.batch import SequenceBatch
 
 MAGIC = b"gpaligdb"
@@ -53,7 +53,7 @@ def write_database(batches: Iterable[SequenceBatch], path: str) -> tuple[int, in
         raise UsageError("a database is a plain file: name one that ends in .gpdb")
     pieces: list[list[int]] = []
     # the header lists the pieces, so it is known last and stands first
-    with tempfile.TemporaryFile(dir=folder_beside(path)) as held:
+    with tempfile.TemporaryFile(dir=folder_next_to(path)) as held:
         for batch in batches:
             data = b"".join(array.tobytes() for array in _arrays_of(batch))
             pieces.append([len(batch), len(batch.names), len(batch.bases), isal_zlib.crc32(data)])

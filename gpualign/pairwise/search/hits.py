@@ -54,11 +54,11 @@ class Hits:
         params: SearchParams,
         statistics: ScoreStatistics | None,
         query_lengths: NDArray[np.int64],
-        least: int | None,
+        minimum: int | None,
     ) -> None:
         self.params, self.statistics, self._query_lengths = params, statistics, query_lengths
         low = np.iinfo(np.int32).min
-        self._least = np.full(len(query_lengths), low if least is None else least, np.int64)
+        self._least = np.full(len(query_lengths), low if minimum is None else minimum, np.int64)
         self._parts: list[Scored] = [NOTHING]
         self._targets: dict[int, tuple[str, NDArray[np.uint8]]] = {}
 

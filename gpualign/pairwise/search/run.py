@@ -77,13 +77,13 @@ def _least_score(
     search: SearchParams, statistics: ScoreStatistics | None, params: PairwiseParams, scoring: Scoring
 ) -> int | None:
     """The lowest score of a hit, in the scoring's units; None: any. A local alignment scores something."""
-    least = [1] if params.mode == "local" else []
+    minimum = [1] if params.mode == "local" else []
     if search.min_score is not None:
-        least.append(math.ceil(search.min_score * scoring.scale - 1e-9))
+        minimum.append(math.ceil(search.min_score * scoring.scale - 1e-9))
     if search.min_bits is not None:
         assert statistics is not None
-        least.append(math.ceil((search.min_bits * math.log(2) + math.log(statistics.k)) / statistics.scale - 1e-9))
-    return max(least, default=None)
+        minimum.append(math.ceil((search.min_bits * math.log(2) + math.log(statistics.k)) / statistics.scale - 1e-9))
+    return max(minimum, default=None)
 
 
 def _scan(

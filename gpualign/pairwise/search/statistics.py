@@ -91,11 +91,11 @@ class ScoreStatistics:
         spread = np.sqrt(np.maximum(2 * self.alpha / self.scale, self.alpha * y + self.beta))
         rest = [length - (self.a * y + self.b) for length in (query, target)]
         share = [_normal(left / spread) for left in rest]
-        room = [
+        capacity = [
             left * inside + spread / _ROOT_2PI * np.exp(-0.5 * (left / spread) ** 2)
             for left, inside in zip(rest, share, strict=True)
         ]
         together = np.maximum(2 * self.sigma / self.scale, self.sigma * y + self.tau)
-        area = room[0] * room[1] + together * share[0] * share[1]
+        area = capacity[0] * capacity[1] + together * share[0] * share[1]
         pairs = area * self.k * np.exp(-self.scale * y)
         return np.asarray(pairs * database / np.maximum(target, 1), np.float64)

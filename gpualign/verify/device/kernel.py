@@ -35,10 +35,10 @@ def window_text(
         tasks: uint32 (n, 4), as in :class:`Plan`.
 
     Returns:
-        packed text, its known bits, and the tasks with their places in it.
+        packed text, its ACGT mask, and the tasks with their positions in it.
     """
     begin, columns = tasks[:, 0].astype(np.int64), tasks[:, 1].astype(np.int64)
-    units = (begin % 32 + columns + 31) // 32  # of 32 letters: a word of either
+    units = (begin % 32 + columns + 31) // 32  # of 32 bases: a word of either
     first = offsets_of(units)[:-1]
     source = positions_of(begin // 32, units)
     moved = tasks.copy()
@@ -95,13 +95,13 @@ class VerifyKernel:
 
     def launch_distances(self, slot: Slot, group: Group, mode: int, batch: np.void) -> None:
         """Enqueue the kernel that gives a group's distances and ends."""
-        place = (np.uint32(group.first), np.uint32(group.count))
+        interval = (np.uint32(group.first), np.uint32(group.count))
         if group.band:
             band = self.device.function("verify_band", "verify_band", group.band_defines)
-            slot.launch(band, group.band_grid, THREADS, batch, *place, shared=group.band_shared_bytes)
+            slot.launch(band, group.band_grid, THREADS, batch, *interval, shared=group.band_shared_bytes)
             return
         function = self._function(group, _pass_of(mode))
-        slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *place, shared=group.shared_bytes)
+        slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *interval, shared=group.shared_bytes)
 
     def _arrays(self, slot: Slot, item: VerifyPairs, made: Plan) -> dict[str, int]:
         """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
@@ -129,21 +129,21 @@ class VerifyKernel:
         return {name: int(value) for name, value in arrays.items()}
 
     def _build_bands(self, slot: Slot, item: VerifyPairs, made: Plan, bases: Any, offsets: Any) -> tuple[int, int]:
-        """The band profiles of the queries that have one, and their places; zeros where there is none."""
+        """The band profiles of the queries that have one, and their offsets; zeros where there is none."""
         if made.band_words == 0:
             return 0, 0
-        limits, places = slot.upload("limits", item.limits), slot.upload("band offsets", made.band_offsets)
+        limits, positions = slot.upload("limits", item.limits), slot.upload("band offsets", made.band_offsets)
         profiles = slot.device_array("band profiles", 4 * made.band_words)
         for words in np.unique(made.bands[made.bands > 0]).tolist():
             wanted = slot.upload(f"band {words}", (made.bands == words).astype(np.uint8))
             build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
-            slot.launch(build, len(made.bands), 32, bases, offsets, limits, places, wanted, profiles)
-        return int(profiles), int(places)
+            slot.launch(build, len(made.bands), 32, bases, offsets, limits, positions, wanted, profiles)
+        return int(profiles), int(positions)
 
     def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
-        """Where the packed text and its known bits are on the device, and the tasks in its coordinates."""
+        """Where the packed text and its ACGT mask are on the device, and the tasks in its coordinates."""
         reference = item.reference
-        resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of known bits each
+        resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of ACGT mask each
         if item.resident and resident_bytes <= _RESIDENT_SHARE * self.device.budget:
             key = f"text {id(reference)}"
             resident = self.device.resident(key, lambda: DeviceText(self.device, reference))
@@ -226,16 +226,16 @@ def self_test(device: Device) -> None:
         DeviceError: the results differ.
     """
     rng = np.random.default_rng(1)
-    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
+    sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
+    packer.append(sequence)
+    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
     lengths = rng.choice(_TESTED_LENGTHS, 500)
-    places = rng.integers(0, len(letters) - 4000, len(lengths))
-    bases = np.concatenate([letters[at : at + size] for at, size in zip(places, lengths, strict=True)])
+    positions = rng.integers(0, len(sequence) - 4000, len(lengths))
+    bases = np.concatenate([sequence[at : at + size] for at, size in zip(positions, lengths, strict=True)])
     changed = rng.random(len(bases)) < 0.03
     bases[changed] = ord("A")
-    begin = np.maximum(0, places - 10).astype(np.uint32)
+    begin = np.maximum(0, positions - 10).astype(np.uint32)
     pairs = VerifyPairs(
         reference,
         bases,

@@ -27,7 +27,7 @@ class Group:
     Attributes:
         shape: of its queries.
         band: words of the window where the band kernel takes the group, else 0.
-        runs: its windows touch letters that are no bases.
+        runs: its windows touch bases other than A, C, G and T.
         longest: most columns of a task.
         strips: most strips of a pattern.
     """
@@ -43,7 +43,7 @@ class Group:
     @property
     def grid(self) -> int:
         blocks = -(-self.count * self.shape.lanes // THREADS)
-        return blocks if self.shape.lanes == 1 else min(blocks, tuning.VERIFY_MOST_BLOCKS)
+        return blocks if self.shape.lanes == 1 else min(blocks, tuning.VERIFY_MAX_BLOCKS)
 
     @property
     def shared_bytes(self) -> int:
@@ -161,7 +161,7 @@ def _groups(
     first, last = span
     shape, band, runs = tuning.VERIFY_SHAPES[key // 16], key // 2 % 8, bool(key % 2)
     cells = float(lengths.max()) * float(columns[first:last].max())
-    most = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
-    for at in range(first, last, most):
-        stop = min(last, at + most)
+    maximum = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
+    for at in range(first, last, maximum):
+        stop = min(last, at + maximum)
         yield Group(shape, band, runs, at, stop - at, int(columns[at:stop].max()), int(strips.max()))

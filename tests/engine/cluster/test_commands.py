@@ -109,7 +109,7 @@ def test_local_cluster_of_the_command_itself(inputs: dict[str, Path], tmp_path: 
     assert all(line.startswith(b"gpualign map: ") for line in local.stderr.splitlines())
 
 
-def test_malformed_input_keeps_its_place_and_exit_code(cluster: Cluster, cli: Cli, tmp_path: Path) -> None:
+def test_malformed_input_keeps_its_position_and_exit_code(cluster: Cluster, cli: Cli, tmp_path: Path) -> None:
     reads = tmp_path / "bad.fq"
     reads.write_text("@a\nACGTACGT\n+\nIIIIIIII\n@b\nACGT\n+\nIII\n")
     code, _, message = cli(
@@ -231,14 +231,14 @@ def test_items_with_shared_objects_of_their_own(backend: ClusterBackend) -> None
             sequences = EncodedSequences([f"s{i}"], np.full(4, i, np.uint8), np.array([0, 4]))
             yield PairBlock(sequences, sequences, one, one)
 
-    def first_letter(block: PairBlock) -> int:
+    def first_symbol(block: PairBlock) -> int:
         return int(block.patterns.sequence(0)[0])
 
-    stage: Stage[PairBlock, int] = Stage(first_letter, lambda device: None)  # type: ignore[arg-type,return-value]
+    stage: Stage[PairBlock, int] = Stage(first_symbol, lambda device: None)  # type: ignore[arg-type,return-value]
     assert list(backend.run(blocks(), stage)) == list(range(60))
 
 
-def test_room_follows_the_workers(backend: ClusterBackend) -> None:
+def test_the_limit_follows_the_workers(backend: ClusterBackend) -> None:
     taken = 0
 
     def items() -> Iterator[int]:

@@ -218,9 +218,9 @@ def test_a_cluster_of_our_own_keeps_workers_that_are_lost_twice() -> None:
     ("line", "found"),
     [("__import__('gpualign').__version__ = '9'", "gpualign 9"), ("sys.modules['gpualign'] = None", "no")],
 )
-@pytest.mark.parametrize("place", ["scheduler", "worker"])
+@pytest.mark.parametrize("folder", ["scheduler", "worker"])
 def test_another_gpualign_is_refused(
-    line: str, found: str, place: str, cli: Cli, inputs: dict[str, Path], tmp_path: Path
+    line: str, found: str, folder: str, cli: Cli, inputs: dict[str, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"import sys\n{line}\n")
     other = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -230,7 +230,7 @@ def test_another_gpualign_is_refused(
         "worker": ["worker", "--scheduler-file", file, "--nthreads", "1", "--no-nanny", "--no-dashboard"],
     }
     processes = [
-        subprocess.Popen([*DASK, *words], env=other if end == place else None, **QUIET) for end, words in ends.items()
+        subprocess.Popen([*DASK, *words], env=other if end == folder else None, **QUIET) for end, words in ends.items()
     ]
     try:
         code, _, message = cli("map", inputs["genomes.fa"], inputs["reads.fq"], "--cluster", file)
@@ -239,4 +239,4 @@ def test_another_gpualign_is_refused(
             process.kill()
             process.wait()
     assert code == 1
-    assert re.search(f"the {place} .*has {found}", message)
+    assert re.search(f"the {folder} .*has {found}", message)

@@ -55,7 +55,7 @@ def test_unknown_clusters_are_refused(where: str) -> None:
         RunOptions(cluster=where)
 
 
-def test_shared_objects_travel_beside_the_item() -> None:
+def test_shared_objects_travel_next_to_the_item() -> None:
 
     sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
     ids = np.array([1], np.int32)
@@ -67,7 +67,7 @@ def test_shared_objects_travel_beside_the_item() -> None:
     assert block.patterns.sequence(1).tolist() == sequences.sequence(1).tolist()
 
 
-def test_large_texts_travel_beside_the_pickle() -> None:
+def test_large_texts_travel_next_to_the_pickle() -> None:
     texts = [b"", b"short", b"x" * 1_000_000, b"y" * 100_000]
     shard = pack([*texts, texts[2]])
     assert [array.nbytes for array in shard.texts] == [1_000_000, 100_000, 1_000_000]
@@ -182,8 +182,8 @@ def test_only_subjects_that_count_come_back() -> None:
     assert [few.batch.name(i) for i in range(2)] == ["bb", "ee"]
     assert [few.batch.sequence(i) for i in range(2)] == [b"", b"ACGT"]
     assert [few.batch.quality(i) for i in range(2)] == [b"", b"ABCD"]
-    assert few.places is not None
-    assert (few.lengths.tolist(), few.places.tolist(), few.subjects, few.residues) == ([[0, 4]], [1, 4], 5, 10)
+    assert few.indices is not None
+    assert (few.lengths.tolist(), few.indices.tolist(), few.subjects, few.residues) == ([[0, 4]], [1, 4], 5, 10)
     none = scored.only(np.array([], np.int64))
     assert (len(none.batch), none.subjects, none.residues) == (0, 5, 10)
     assert scored.only(np.array([0, 2, 4])) is scored

@@ -5,7 +5,7 @@
 
 namespace gpualign {
 
-// A CIGAR in memory that has room for it.
+// A CIGAR in memory that has space for it.
 struct CigarText {
     uint32_t* operations;
     uint32_t count;
@@ -49,11 +49,11 @@ GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
 }
 
 // Moves each gap as far left as the bases allow, which keeps the score; gaps of one kind that meet become one. The
-// first aligned column stays a pair of bases. `begin`: the reference's first base; `out` has room for twice the operations.
+// first aligned column stays a pair of bases. `begin`: the reference's first base; `out` has space for twice the operations.
 template <class Text>
 GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQuery& query, bool reverse, const Text& text, int64_t begin,
-                                      uint32_t* room) {
-    CigarText out{room, 0};
+                                      uint32_t* capacity) {
+    CigarText out{capacity, 0};
     int32_t q = 0;  // past `out`
     int64_t t = begin;
     for (uint32_t i = 0; i < cigar.count; i++) {
@@ -166,17 +166,17 @@ private:
     GPUALIGN_HOST_DEVICE ChainAlignment align(const ChainRun& run) {
         ChainAlignment a{};
         a.chain = number_;
-        uint32_t room = 4;
-        for_each_task(run, [&](const BandTask& task) { room += task.operations; });
-        room += run.last_point - run.first_point;
-        const uint32_t at = take(batch_.cigars, 3 * room);
+        uint32_t capacity = 4;
+        for_each_task(run, [&](const BandTask& task) { capacity += task.operations; });
+        capacity += run.last_point - run.first_point;
+        const uint32_t at = take(batch_.cigars, 3 * capacity);
         if (at == kNoItem) return a;
         CigarText cigar{batch_.cigars.items + at, 0};
         a.begin = assemble(run, cigar);
         a.begin += trim_gaps(cigar);
-        cigar = left_align(cigar, query_, chain_.reverse, text_, a.begin, batch_.cigars.items + at + room);
+        cigar = left_align(cigar, query_, chain_.reverse, text_, a.begin, batch_.cigars.items + at + capacity);
         a.end = a.begin + reference_span(cigar);
-        a.cigar = at + room;
+        a.cigar = at + capacity;
         a.operations = cigar.count;
         summarize(cigar, query_, chain_.reverse, text_, batch_.rules.scores, a);
         if (!cigar.count) return a;

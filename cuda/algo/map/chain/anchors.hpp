@@ -18,7 +18,7 @@ GPUALIGN_HD int32_t anchor_query(uint64_t anchor) { return int32_t(anchor & uint
 
 GPUALIGN_HD int32_t seed_position(const ChainSeed& seed) { return int32_t(seed.at >> 1); }
 
-// The minimizers of a read that the index knows, in order of position. `hashes` and `minimizers` have room for one of each base.
+// The minimizers of a read that the index knows, in order of position. `hashes` and `minimizers` have space for one of each base.
 template <class Group, class Index>
 GPUALIGN_HOST_DEVICE uint32_t find_chain_seeds(const Group& group, const ChainQuery& query, const ChainRules& rules, const Index& index,
                                            uint64_t* hashes, uint32_t* minimizers, const Arena<ChainSeed>& arena, uint32_t& first_seed) {
@@ -85,7 +85,7 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(const Group& group, ChainSeed* seeds, u
 
 // The repeat rule of short reads (algo/map/seeds.hpp), for each stretch of the read by itself, so that a long read that
 // crosses repeats keeps its rare seeds everywhere and their number stays in proportion to its length. Returns the number of
-// anchors. `keys` has room for as many seeds as a stretch has, a power of two.
+// anchors. `keys` has space for as many seeds as a stretch has, a power of two.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, ChainSeed* seeds, uint32_t n, const ChainRules& rules, uint32_t max_hits,
                                        uint64_t* keys) {

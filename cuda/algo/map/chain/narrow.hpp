@@ -11,7 +11,7 @@
 namespace gpualign {
 
 constexpr int32_t kNarrowBands[] = {16, 32};  // that are tried one after the other
-constexpr int32_t kLeastMargin = 3;           // diagonals on each side: with fewer it is seldom shown
+constexpr int32_t kMinMargin = 3;           // diagonals on each side: with fewer it is seldom shown
 
 struct NarrowBand {
     BandTask task;   // no rows: the stretch has no narrower band of that width
@@ -22,7 +22,7 @@ GPUALIGN_HD NarrowBand narrow_band(const AffineScores& scores, const BandTask& t
     NarrowBand narrow{task, 0};
     const int32_t across = task.end_pin - task.begin_pin, margin = (band - 1 - across) / 2;
     const int32_t first = task.begin_pin - margin;
-    if (task.begin_pin < 0 || task.end_pin < 0 || across < 0 || margin < kLeastMargin || first < 0 || first + band > task.band) {
+    if (task.begin_pin < 0 || task.end_pin < 0 || across < 0 || margin < kMinMargin || first < 0 || first + band > task.band) {
         narrow.task.rows = 0;
         return narrow;
     }

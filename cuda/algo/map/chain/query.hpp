@@ -86,7 +86,7 @@ GPUALIGN_HOST_DEVICE int32_t count_mismatches(const ChainQuery& query, bool reve
     return int32_t(n);
 }
 
-// So many items of an arena, of which the first is returned, kNoItem where there is no room; called by one lane.
+// So many items of an arena, of which the first is returned, kNoItem where there is no space; called by one lane.
 template <class Item>
 GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
 #if defined(__CUDA_ARCH__)
@@ -98,15 +98,17 @@ GPUALIGN_HD uint32_t take(const Arena<Item>& arena, uint32_t n) {
     return uint64_t(first) + n <= arena.capacity ? first : kNoItem;
 }
 template <class Item>
-GPUALIGN_HD bool lacks_room(const Arena<Item>& arena) {
+GPUALIGN_HD bool overflowed(const Arena<Item>& arena) {
     return arena.used && *arena.used > arena.capacity;
 }
 
 // Whether something did not fit in a step: then the next ones have nothing to work on.
-GPUALIGN_HD bool lacks_room(const ChainBatch& b) {
-    return lacks_room(b.hashes) || lacks_room(b.seeds) || lacks_room(b.anchors) || lacks_room(b.candidates) || lacks_room(b.chains) ||
-           lacks_room(b.points) || lacks_room(b.tasks[0]) || lacks_room(b.tasks[1]) || lacks_room(b.runs) || lacks_room(b.cigars) ||
-           lacks_room(b.alignments) || lacks_room(b.ranked) || lacks_room(b.outputs) || lacks_room(b.output_cigars);
+GPUALIGN_HD bool overflowed(const ChainBatch& b) {
+    return overflowed(b.hashes) || overflowed(b.seeds) || overflowed(b.anchors) || overflowed(b.candidates) ||
+        overflowed(b.chains) ||
+           overflowed(b.points) || overflowed(b.tasks[0]) || overflowed(b.tasks[1]) || overflowed(b.runs) ||
+               overflowed(b.cigars) ||
+           overflowed(b.alignments) || overflowed(b.ranked) || overflowed(b.outputs) || overflowed(b.output_cigars);
 }
 
 }  // namespace gpualign

@@ -51,9 +51,9 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     // An alignment with one edit must share a seed with so many bases (the pigeonhole principle; two of them may match by chance
     // beyond its ends). Where it need not, the right one was missed once in a hundred thousand simulated split reads, a
     // repeat's other copy being the better match.
-    const int64_t most = a.query_end - a.query_begin >= 2 * (rules.w + rules.k) ? 60 : 50;
+    const int64_t maximum = a.query_end - a.query_begin >= 2 * (rules.w + rules.k) ? 60 : 50;
     quality = (quality + kLogOne / 2) >> kLogBits;
-    return uint8_t(quality < 0 ? 0 : quality < most ? quality : most);
+    return uint8_t(quality < 0 ? 0 : quality < maximum ? quality : maximum);
 }
 
 // Ranks the alignments of one read; called by one lane.
@@ -104,10 +104,10 @@ private:
 
     // Best first, equal ones in an order that the read's draw says, then in that of chains: by insertion, as there are few.
     GPUALIGN_HD void sort(uint32_t count) {
-        const auto place = [&](const ChainAlignment& a) { return scattered(state_.draw ^ uint32_t(a.begin)); };
+        const auto index = [&](const ChainAlignment& a) { return scattered(state_.draw ^ uint32_t(a.begin)); };
         const auto before = [&](const RankedAlignment& x, const RankedAlignment& y) {
             const ChainAlignment &a = alignment(x), &b = alignment(y);
-            return a.score != b.score ? a.score > b.score : place(a) < place(b);
+            return a.score != b.score ? a.score > b.score : index(a) < index(b);
         };
         for (uint32_t i = 1; i < count; i++) {
             const RankedAlignment next = ranked_[i];

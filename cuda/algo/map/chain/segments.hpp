@@ -285,7 +285,7 @@ private:
         return run;
     }
 
-    // The doubtful gaps of a run: each of its sides, with the rest of the read, may align better there: beside the next copy of a
+    // The doubtful gaps of a run: each of its sides, with the rest of the read, may align better there: by the next copy of a
     // tandem repeat, or none.
     template <class Doubt>
     GPUALIGN_HD void visit_doubtful(uint32_t from, uint32_t to, Doubt&& visit) const {

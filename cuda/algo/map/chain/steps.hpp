@@ -14,15 +14,15 @@
 namespace gpualign {
 
 // All chains of sorted anchors, best first, equal ones in an order that `draw` says. Returns their number;
-// `order` are their numbers. `room` takes as many chains as there are ends, kNoItem where there is no room.
+// `order` are their numbers. `space` takes as many chains as there are ends, kNoItem where there is no space.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
-                                      uint32_t draw, const Arena<AnchorChain>& room, AnchorChain*& chains, uint32_t*& order) {
+                                      uint32_t draw, const Arena<AnchorChain>& space, AnchorChain*& chains, uint32_t*& order) {
     score_anchors(group, rules, text, nodes, n);
     const uint32_t ends = find_chain_ends(group, rules, nodes, n);
-    const uint32_t first = group.from(group.lane() == 0 ? take(room, ends) : 0u, 0);
+    const uint32_t first = group.from(group.lane() == 0 ? take(space, ends) : 0u, 0);
     if (first == kNoItem) return 0;
-    chains = room.items + first;
+    chains = space.items + first;
     const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
     const uint32_t found = backtrack_chains(group, rules, text, nodes, n, ends, scatter, chains);
     sort_keys(group, nodes.keys, found);
@@ -91,11 +91,11 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     group.sync();
     if (length > kLongestChained) return;
     const ChainQuery query = query_of(batch, r);
-    const uint32_t room = uint32_t(max(int32_t(length), int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
-    const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, room + room / 2 + 1) : 0u, 0);
+    const uint32_t space = uint32_t(max(int32_t(length), int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
+    const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, space + space / 2 + 1) : 0u, 0);
     if (hashes == kNoItem) return;
     uint64_t* keys = batch.hashes.items + hashes;
-    uint32_t* minimizers = reinterpret_cast<uint32_t*>(keys + room);
+    uint32_t* minimizers = reinterpret_cast<uint32_t*>(keys + space);
     uint32_t first_seed;
     const uint32_t seeds = find_chain_seeds(group, query, batch.rules, index, keys, minimizers, batch.seeds, first_seed);
     if (!seeds) return;

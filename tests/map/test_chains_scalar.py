@@ -1,4 +1,4 @@
-"""The device's form of chaining, run on one lane, gives the records of the CPU's: hostile reads and plain ones."""
+"""The device's form of chaining, run in scalar code, gives the records of the CPU's: hostile reads and plain ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from gpualign.map.chaining import LONG_READS
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import map_chains_on_one_lane
+from gpualign.map.device.chains import map_chains_scalar
 from gpualign.map.params import MapParams
 from tests.helpers.long_read_cases import index_of
 from tests.helpers.sequences import batch_of, random_genome, reverse_complement, with_errors
@@ -70,7 +70,7 @@ def test_same_records(preset: str, secondary: int, reads: list[str]) -> None:
         index = index_of(*contigs, k=15 if preset == "ont" else 19, w=10)
         batch = batch_of(read.encode() for read in reads)
         expected = map_batch(index, batch, params)
-        found = map_chains_on_one_lane(index, MapBatch.of(batch, False), params)
+        found = map_chains_scalar(index, MapBatch.of(batch, False), params)
         for name in expected.__dataclass_fields__:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
@@ -79,7 +79,7 @@ def test_one_price_for_gaps() -> None:
     params = MapParams.of_preset("ont", long_gap_open=0, long_gap_extend=0, chaining=replace(LONG_READS, zdrop=50))
     index, batch = index_of(GENOME), batch_of(read.encode() for read in (*plain(0.05), *split()))
     expected = map_batch(index, batch, params)
-    found = map_chains_on_one_lane(index, MapBatch.of(batch, False), params)
+    found = map_chains_scalar(index, MapBatch.of(batch, False), params)
     np.testing.assert_array_equal(found.cigar, expected.cigar)
     np.testing.assert_array_equal(found.mapq, expected.mapq)
     np.testing.assert_array_equal(found.record_offsets, expected.record_offsets)

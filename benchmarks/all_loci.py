@@ -1,9 +1,9 @@
-"""Every place within the error limit: `map --sensitivity full --all` beside RazerS 3 and Yara, which promise the same.
+"""Every locus within the error limit: `map --sensitivity full --all` and RazerS 3 and Yara, which promise the same.
 
-    python benchmarks/all_places.py [--sets ecoli,pf,chr20] [--tools gpualign,razers3,yara] [--threads 2] [--share 1]
+    python benchmarks/all_loci.py [--sets ecoli,pf,chr20] [--tools gpualign,razers3,yara] [--threads 2] [--share 1]
 
-Places of all mappers are put together. One counts where edlib finds the read there within the limit; those of a read
-that lie within the limit of each other, on one strand, are one place. A mapper misses a place where it reports none of
+The loci of all mappers are put together. One counts where edlib finds the read there within the limit; those of a read
+that lie within the limit of each other, on one strand, are one locus. A mapper misses a locus where it reports none of
 them. Result: benchmarks/results/all-places-<machine>.json. Needs Debian's seqan-apps, and edlib.
 """
 
@@ -44,12 +44,12 @@ PROGRAMS = {"gpualign": map_benchmark.GPUALIGN, "razers3": "razers3", "yara": "y
 _END_TAG = re.compile(r"XP:i:(\d+)")
 #: a read's name, contig and strand ("+", "-")
 Strand = tuple[str, str, str]
-Places = dict[Strand, list[tuple[int, int]]]
+Loci = dict[Strand, list[tuple[int, int]]]
 
 
-def places(sam: Path) -> Places:
+def loci(sam: Path) -> Loci:
     """Half-open intervals of the contigs to which whole reads are aligned, clipped ends included."""
-    found: Places = defaultdict(list)
+    found: Loci = defaultdict(list)
     with sam.open() as file:
         for line in file:
             if line.startswith("@"):
@@ -72,15 +72,15 @@ def limit(read: bytes) -> int:
     return math.floor(PERCENT * len(read) / 100)
 
 
-def judge(by_tool: Mapping[str, Places], reads: Mapping[str, bytes], contigs: Mapping[str, bytes]) -> dict[str, Any]:
-    """For each tool the places that it reports, those that are none, and those that it misses."""
+def judge(by_tool: Mapping[str, Loci], reads: Mapping[str, bytes], contigs: Mapping[str, bytes]) -> dict[str, Any]:
+    """For each tool the loci that it reports, those that are wrong, and those that it misses."""
     table: dict[str, Any] = {tool: {"reported": 0, "beyond_the_limit": 0, "missed": 0} for tool in by_tool}
     total = alone = 0
     for key in sorted(set().union(*by_tool.values())):
         read, contig = reads[key[0]], contigs[key[1]]
-        letters = read if key[2] == "+" else data.reverse_complement(read)
+        bases = read if key[2] == "+" else data.reverse_complement(read)
         for group in _groups(key, by_tool, limit(read)):
-            true_of = {tool for tool, start, end in group if _within_limit(letters, contig, start, end)}
+            true_of = {tool for tool, start, end in group if _within_limit(bases, contig, start, end)}
             total += bool(true_of)
             alone += len(true_of) == 1
             for tool in by_tool:
@@ -93,11 +93,11 @@ def judge(by_tool: Mapping[str, Places], reads: Mapping[str, bytes], contigs: Ma
     return {"places": total, "of_one_tool_alone": alone, "tools": table}
 
 
-def _groups(key: Strand, by_tool: Mapping[str, Places], apart: int) -> Iterator[list[tuple[str, int, int]]]:
+def _groups(key: Strand, by_tool: Mapping[str, Loci], apart: int) -> Iterator[list[tuple[str, int, int]]]:
     """(tool, start, end) of a read on one strand, in groups of those whose middles follow each other closely."""
-    found = [(tool, *place) for tool, its in by_tool.items() for place in its.get(key, ())]
+    found = [(tool, *locus) for tool, its in by_tool.items() for locus in its.get(key, ())]
     group: list[tuple[str, int, int]] = []
-    for one in sorted(found, key=lambda place: place[1] + place[2]):
+    for one in sorted(found, key=lambda locus: locus[1] + locus[2]):
         if group and one[1] + one[2] - (group[-1][1] + group[-1][2]) > 2 * apart:
             yield group
             group = []
@@ -105,15 +105,15 @@ def _groups(key: Strand, by_tool: Mapping[str, Places], apart: int) -> Iterator[
     yield group
 
 
-def _within_limit(letters: bytes, contig: bytes, start: int, end: int) -> bool:
-    most = limit(letters)
-    window = contig[max(0, start - most) : end + most]
-    return bool(edlib.align(letters, window, mode="HW", task="distance", k=most)["editDistance"] >= 0)
+def _within_limit(bases: bytes, contig: bytes, start: int, end: int) -> bool:
+    maximum = limit(bases)
+    window = contig[max(0, start - maximum) : end + maximum]
+    return bool(edlib.align(bases, window, mode="HW", task="distance", k=maximum)["editDistance"] >= 0)
 
 
 def compare(fasta: Path, fastq: Path, tools: list[str], threads: int, scratch: Path) -> dict[str, Any]:
     """Run all tools on a set and judge them."""
-    local = scratch / "reference.fa"  # tools write beside it
+    local = scratch / "reference.fa"  # tools write next to it
     local.write_bytes(fasta.read_bytes())
     values = {"gpualign": map_benchmark.GPUALIGN, "fasta": local, "reads": fastq, "index": scratch / "index"}
     values |= {"threads": threads, "percent": PERCENT, "identity": 100 - PERCENT, "rate": PERCENT / 100}
@@ -123,8 +123,8 @@ def compare(fasta: Path, fastq: Path, tools: list[str], threads: int, scratch: P
             harness.run_timed(INDEXES[tool].format(**values).split())
         sam = scratch / f"{tool}.sam"
         timings[tool] = harness.run_timed(COMMANDS[tool].format(out=sam, **values).split())
-        found[tool] = places(sam)
-    reads = {name: letters.upper() for name, letters, _ in data.read_fastq(fastq)}
+        found[tool] = loci(sam)
+    reads = {name: bases.upper() for name, bases, _ in data.read_fastq(fastq)}
     table = judge(found, reads, data.read_fasta(fasta))
     for tool, row in table["tools"].items():
         row |= {"wall_s": round(timings[tool].wall_s, 2), "cpu_s": round(timings[tool].cpu_s, 2)}
