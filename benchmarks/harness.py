@@ -35,6 +35,7 @@ _VERSION_COMMANDS = {
     "bcftools": (["bcftools", "--version"], r"bcftools (\S+)"),
     "bowtie2": (["bowtie2", "--version"], r"version (\S+)"),
     "bwa": (["bwa"], r"Version: (\S+)"),
+    "minibwa": (["minibwa", "version"], r"(\S+)"),
     "minimap2": (["minimap2", "--version"], r"(\S+)"),
     "mummer": (["dpkg-query", "-W", "-f", "${Version}", "mummer"], r"(\S+)"),
     "picard": (["dpkg-query", "-W", "-f", "${Version}", "picard-tools"], r"(\S+)"),

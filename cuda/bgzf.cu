@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(1024) place_blocks(const __grid_con
         const uint32_t i = first + threadIdx.x;
         uint64_t total;
         const uint64_t before = sum_before_in_block(i < batch.count ? bgzf_bytes(batch, i) : 0, total);
-        if (i < batch.count) batch.places[i] = index + before;
+        if (i < batch.count) batch.block_offsets[i] = index + before;
         index += total;
     }
     __syncthreads();

@@ -91,7 +91,7 @@ __device__ void for_each_of_class(const Group& group, const ChainLaunch& launch,
     for (uint32_t turn = next(); turn < turns; turn = next()) {
         const uint32_t mine = Warp().lane() * turns + turn;
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
-        const bool wanted = bytes > launch.min_bytes && bytes <= launch.most_bytes && !tasks.items[mine].operations;
+        const bool wanted = bytes > launch.min_bytes && bytes <= launch.max_bytes && !tasks.items[mine].operations;
         uint32_t fit = Warp().ballot(wanted);
         group.sync();  // all have seen what is done
         for (; fit; fit &= fit - 1) align(tasks.items[first_lane(fit) * turns + turn]);

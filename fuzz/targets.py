@@ -59,7 +59,7 @@ def pairs(path: str) -> None:
 
 def reference(path: str) -> None:
     packed = read_reference(path)
-    assert len(packed.symbols(0, packed.bases)) == packed.bases
+    assert len(packed.sequence(0, packed.bases)) == packed.bases
     assert packed.native
 
 

@@ -168,7 +168,7 @@ struct ChainLaunch {
     ChainBatch batch;
     uint8_t* workspace;  // of each warp or block that aligns: so many bytes
     uint64_t workspace_bytes;
-    uint64_t min_bytes, most_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
+    uint64_t min_bytes, max_bytes;  // dynamic programs of more than the one and up to the other, as a warp takes them
     uint32_t* next;      // read or task
     int64_t round;       // of tasks
 };

@@ -88,9 +88,9 @@ struct BgzfBatch {
     char** deflated;
     uint64_t* deflated_bytes;
     int32_t* status;        // 0: it was deflated
-    char* room;             // for all of them, of so many bytes each
-    uint64_t room_bytes;
-    uint64_t* places;       // where each block begins in `out`
+    char* space;             // for all of them, of so many bytes each
+    uint64_t space_bytes;
+    uint64_t* block_offsets;       // where each block begins in `out`
     char* out;              // the blocks, one after the other, which are no more than content and 31 bytes for each
     uint64_t* out_bytes;    // of the blocks so far
     uint32_t first, count;  // of all blocks, which number more than there are
@@ -99,7 +99,7 @@ struct BgzfBatch {
     // thread block's work, and to files that are 1.5 % larger.
     static constexpr uint32_t kContent = 0x7f80;
     static constexpr uint32_t kLargest = 1 << 16, kHeader = 18, kTrailer = 8, kStoredHeader = 5;
-    static constexpr uint32_t kMost = 4096;  // blocks at once
+    static constexpr uint32_t kMaxBlocks = 4096;  // blocks at once
 };
 
 // Blocks of a BGZF file on their way to text; nvCOMP inflates them. Of each: where what was deflated lies, at a multiple of 16, and

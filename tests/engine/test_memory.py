@@ -65,7 +65,7 @@ def peaks_mib(arguments: str, limit: float = MAX_SPACE) -> tuple[float, float]:
 COMMANDS: dict[str, Callable[[Path, int], str]] = {
     "map": lambda folder, n: f"map {folder}/ref.fa {folder}/{n}.fq",
     "map to BAM": lambda folder, n: f"map --bam {folder}/ref.fa {folder}/{n}.fq.gz",
-    "map, sorted": lambda folder, n: f"map --bam --sort --sort-memory 8M {folder}/ref.fa {folder}/{n}.fq",
+    "map, sorted": lambda folder, n: f"map --bam --sort --sort-memory 4M {folder}/ref.fa {folder}/{n}.fq",
     "map, pairs": lambda folder, n: f"map --no-check-names {folder}/ref.fa {folder}/{n}.fq {folder}/{n}.fq",
     "mems": lambda folder, n: f"mems -l 30 {folder}/ref.fa {folder}/{n}.fq",
     "verify": lambda folder, n: f"verify {folder}/{n}.fq {folder}/{n}.fq",

@@ -75,7 +75,7 @@ class MapThoroughly:
     def __call__(self, launch, grid, block, shared=0, stream=None):
         assert grid[0] > 0
         assert block == (512, 1, 1)
-        _native.map_thoroughly_in_scalar_code(launch.tobytes())
+        _native.map_thoroughly_scalar(launch.tobytes())
 
 
 class NoKernel:

@@ -140,15 +140,15 @@ GPUALIGN_HD bool worth_verifying(uint32_t seed_hits, uint32_t maximum) { return 
 
 // Candidates in the order in which a read takes them where there are too many: those with equally many seed hits at random. Its own
 // inverse but for the factor.
-constexpr uint64_t kCandidatePlaces = (uint64_t(1) << 34) - 1;  // diagonal and strand
-GPUALIGN_HD uint64_t times_place(uint64_t order, uint64_t factor) {
-    return (order & ~kCandidatePlaces) | ((order & kCandidatePlaces) * factor & kCandidatePlaces);
+constexpr uint64_t kCandidateLoci = (uint64_t(1) << 34) - 1;  // diagonal and strand
+GPUALIGN_HD uint64_t times_locus(uint64_t order, uint64_t factor) {
+    return (order & ~kCandidateLoci) | ((order & kCandidateLoci) * factor & kCandidateLoci);
 }
 GPUALIGN_HD uint64_t scattered_order(uint64_t order, uint32_t draw) {
-    return times_place(order, 0x9E3779B97F4A7C15u) ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2;
+    return times_locus(order, 0x9E3779B97F4A7C15u) ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2;
 }
 GPUALIGN_HD uint64_t order_again(uint64_t order, uint32_t draw) {
-    return times_place(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
+    return times_locus(order ^ uint64_t(drawn(draw, DrawFor::candidates)) << 2, 0xF1DE83E19937733Du);
 }
 
 // The candidates worth a verification, moved to the front. Returns their number.
@@ -171,9 +171,9 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& w
         }
         group.sync();
     };
-    each(count, scattered_order);
+    each(count, [](uint64_t order, uint32_t drawn) { return scattered_order(order, drawn); });
     sort_keys(group, workspace.candidates, count);
-    each(max_candidates, order_again);
+    each(max_candidates, [](uint64_t order, uint32_t drawn) { return order_again(order, drawn); });
     return max_candidates;
 }
 

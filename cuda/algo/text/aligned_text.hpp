@@ -1,7 +1,7 @@
 // One record's bases next to the reference's, and what follows from them: CIGAR with = and X, MD, NM, cs.
 //
 // Bases gives both: the read's in the direction of the reference, numbered from 0, and those of the reference from the record's
-// position on. Out takes text (text/text.hpp on the CPU, group_text.hpp on a device); what is not of a fixed size makes room.
+// position on. Out takes text (text/text.hpp on the CPU, group_text.hpp on a device); what is not of a fixed size makes space.
 #pragma once
 #include "algo/text/columns.hpp"
 
@@ -9,10 +9,10 @@ namespace gpualign {
 
 constexpr uint32_t kNoClips = ~0u;  // they are left out
 
-template <class Letters>
+template <class Bases>
 class AlignedText {
 public:
-    GPUALIGN_HD AlignedText(const Letters& codes, const RecordsView& records) : letters_(codes), records_(records) {}
+    GPUALIGN_HD AlignedText(const Bases& bases, const RecordsView& records) : bases_(bases), records_(records) {}
 
     // Takes record `record`, for a CIGAR without = and X.
     GPUALIGN_HD void load(uint64_t record) {
@@ -22,11 +22,11 @@ public:
     // Takes record `record` of a read given in its own direction.
     GPUALIGN_HD void load(uint64_t record, const char* bases, int64_t length) {
         load(record);
-        letters_.take(records_.contig[record], records_.position[record], reference_span(begin_, end_), bases, length,
+        bases_.take(records_.contig[record], records_.position[record], reference_span(begin_, end_), bases, length,
                       records_.reverse(record));
     }
 
-    GPUALIGN_HD const Letters& codes() const { return letters_; }
+    GPUALIGN_HD const Bases& bases() const { return bases_; }
     GPUALIGN_HD int64_t clipped_front() const { return begin_ == end_ ? 0 : clipped(begin_); }
     GPUALIGN_HD int64_t clipped_back() const { return end_ - begin_ < 2 ? 0 : clipped(end_ - 1); }
 
@@ -40,11 +40,11 @@ public:
             }
             if (op != kCigarM || !eqx) return visit(op, n);
             for (uint32_t from = 0; from < n;) {
-                const uint32_t same = letters_.same(query + from, reference + from, n - from);
+                const uint32_t same = bases_.same(query + from, reference + from, n - from);
                 if (same) visit(kCigarEqual, same);
                 const uint32_t at = from + same;
                 from = at;
-                while (from < n && !letters_.match(query + from, reference + from)) from++;
+                while (from < n && !bases_.match(query + from, reference + from)) from++;
                 if (from > at) visit(kCigarX, from - at);
             }
         });
@@ -64,9 +64,9 @@ public:
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             if (op == kCigarI || op == kCigarD) edits += n;
             if (op != kCigarM) return;
-            for (uint32_t x = letters_.same(query, reference, n); x < n; edits++) {
+            for (uint32_t x = bases_.same(query, reference, n); x < n; edits++) {
                 x++;
-                x += letters_.same(query + x, reference + x, n - x);
+                x += bases_.same(query + x, reference + x, n - x);
             }
         });
         return edits;
@@ -78,19 +78,19 @@ public:
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             if (op == kCigarM) {
                 for (uint32_t x = 0; x < n; x++) {
-                    const uint32_t same = letters_.same(query + x, reference + x, n - x);
+                    const uint32_t same = bases_.same(query + x, reference + x, n - x);
                     run += same;
                     x += same;
                     if (x == n) break;
                     out.number(run);
                     run = 0;
-                    out.put(letters_.reference(reference + x));
+                    out.put(bases_.reference(reference + x));
                 }
             } else if (op == kCigarD) {
                 out.number(run);
                 run = 0;
                 out.put('^');
-                out.fill(n, [&](int64_t i) { return letters_.reference(reference + i); });
+                out.fill(n, [&](int64_t i) { return bases_.reference(reference + i); });
             }
         });
         out.number(run);
@@ -100,29 +100,29 @@ public:
     // are the same.
     template <class Out>
     GPUALIGN_HD void cs(bool whole, Out& out) const {
-        const auto lower = [](char code) { return char(code | 0x20); };
+        const auto lower = [](char base) { return char(base | 0x20); };
         walk([&](uint32_t op, uint32_t n, int64_t query, int64_t reference) {
             out.reserve(4);
             if (op == kCigarI) {
                 out.put('+');
-                out.fill(n, [&](int64_t i) { return lower(letters_.read(query + i)); });
+                out.fill(n, [&](int64_t i) { return lower(bases_.read(query + i)); });
             } else if (op == kCigarD) {
                 out.put('-');
-                out.fill(n, [&](int64_t i) { return lower(letters_.reference(reference + i)); });
+                out.fill(n, [&](int64_t i) { return lower(bases_.reference(reference + i)); });
             }
             if (op != kCigarM) return;
             for (uint32_t x = 0; x < n;) {
-                const uint32_t same = letters_.same(query + x, reference + x, n - x);
+                const uint32_t same = bases_.same(query + x, reference + x, n - x);
                 out.reserve(4);
                 if (same) out.put(whole ? '=' : ':');
-                if (same && whole) out.fill(same, [&](int64_t i) { return letters_.read(query + x + i); });
+                if (same && whole) out.fill(same, [&](int64_t i) { return bases_.read(query + x + i); });
                 if (same && !whole) out.number(same);
                 x += same;
-                for (; x < n && !letters_.match(query + x, reference + x); x++) {
+                for (; x < n && !bases_.match(query + x, reference + x); x++) {
                     out.reserve(4);
                     out.put('*');
-                    out.put(lower(letters_.reference(reference + x)));
-                    out.put(lower(letters_.read(query + x)));
+                    out.put(lower(bases_.reference(reference + x)));
+                    out.put(lower(bases_.read(query + x)));
                 }
             }
         });
@@ -143,7 +143,7 @@ private:
         }
     }
 
-    Letters letters_;
+    Bases bases_;
     const RecordsView& records_;
     const uint32_t *begin_ = nullptr, *end_ = nullptr;
 };

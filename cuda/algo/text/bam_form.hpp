@@ -1,11 +1,11 @@
 // A record as BAM's bytes (SAM specification, section 4.2). Integers become the smallest type that holds them, as in htslib.
 #pragma once
-#include "algo/text/letters.hpp"
+#include "algo/text/bases.hpp"
 #include "algo/text/record_writer.hpp"
 
 namespace gpualign {
 
-// Most operations in the field of the CIGAR; a longer one goes into the tag CG.
+// The most operations in the field of the CIGAR; a longer one goes into the tag CG.
 constexpr uint32_t kMaxBamOperations = 65535;
 
 // The smallest bin of the tree that holds `span` bases from `begin` on (section 5.3).
@@ -24,8 +24,8 @@ public:
 
     GPUALIGN_HD Out& out() { return out_; }
 
-    template <class Letters>
-    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Letters>& text, bool eqx) {
+    template <class Bases>
+    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         const int64_t n = head.to - head.from, name = reads_.shown_name_size(head.read);
         operations_ = 0;
         int64_t span = 0;
@@ -58,7 +58,7 @@ public:
             value(uint32_t(n) << 4 | kCigarS);
             value(uint32_t(span) << 4 | kCigarN);
         }
-        codes(head, text);
+        put_bases(head, text);
     }
     GPUALIGN_HD void number(const char (&name)[3], int64_t x) {
         out_.reserve(16);
@@ -83,8 +83,8 @@ public:
     // Records with such tags are made of lines of SAM.
     GPUALIGN_HD void share(const char (&)[3], double) {}
     GPUALIGN_HD void tags(const char*, uint64_t) {}
-    template <class Letters>
-    GPUALIGN_HD void end(const RecordHead& head, const AlignedText<Letters>& text, bool eqx) {
+    template <class Bases>
+    GPUALIGN_HD void end(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         if (operations_ > kMaxBamOperations) {
             out_.reserve(16);
             out_.put("CGBI");
@@ -105,20 +105,19 @@ private:
         out_.put(begin);
         out_.value(x);
     }
-    template <class Letters>
-    GPUALIGN_HD void cigar(const RecordHead& head, const AlignedText<Letters>& text, bool eqx) {
+    template <class Bases>
+    GPUALIGN_HD void cigar(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         text.operations(eqx, head.clip, [&](uint32_t op, uint32_t length) {
             out_.reserve(16);
             value(length << 4 | op);
         });
     }
-    template <class Letters>
-    GPUALIGN_HD void codes(const RecordHead& head, const AlignedText<Letters>& text) {
+    template <class Bases>
+    GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
         const int64_t n = head.to - head.from;
-        const char* given = reads_.codes(head.read);
+        const char* given = reads_.bases_of(head.read);
         const bool mapped = head.mapped;
-        const auto code = [&](int64_t i) { return bam_base(uint8_t(mapped ? text.codes().read(head.from + i)
-            : given[head.from + i])); };
+        const auto code = [&](int64_t i) { return bam_base(uint8_t(mapped ? text.bases().read(head.from + i) : given[head.from + i])); };
         out_.fill((n + 1) / 2, [&](int64_t i) { return char(code(2 * i) << 4 | (2 * i + 1 < n ? code(2 * i + 1) : 0)); });
         if (!reads_.qualities) return out_.fill(n, [](int64_t) { return char(0xff); });
         const char* qualities = reads_.quality(head.read);

@@ -48,7 +48,7 @@ GPUALIGN_HD void set_bgzf_task(const BgzfBatch& batch, uint32_t i) {
     const uint32_t content = bgzf_content(batch, batch.first + i);
     batch.given[i] = batch.content + (content ? uint64_t(batch.first + i) * BgzfBatch::kContent : 0);
     batch.given_bytes[i] = content ? content : 1;
-    batch.deflated[i] = batch.room + i * batch.room_bytes;
+    batch.deflated[i] = batch.space + i * batch.space_bytes;
 }
 
 // Whether block i of these holds its content as it is: it would be larger, or was not deflated.
@@ -82,7 +82,7 @@ GPUALIGN_HD uint8_t stored_header(uint32_t at, uint32_t content) {
 GPUALIGN_HD void write_bgzf(const BgzfBatch& batch, uint32_t i, uint32_t crc, uint32_t lane, uint32_t lanes) {
     const uint32_t bytes = bgzf_bytes(batch, i), content = bgzf_content(batch, batch.first + i);
     if (bytes == 0) return;
-    char* out = batch.out + batch.places[i];
+    char* out = batch.out + batch.block_offsets[i];
     for (uint32_t at = lane; at < BgzfBatch::kHeader; at += lanes) out[at] = char(bgzf_header(at, bytes));
     char* payload = out + BgzfBatch::kHeader;
     const uint32_t payload_bytes = bytes - BgzfBatch::kHeader - BgzfBatch::kTrailer;

@@ -20,7 +20,7 @@ GPUALIGN_HD int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
 struct ReadsView : ReadColumns {
     static constexpr uint64_t kNone = ~uint64_t(0);
 
-    GPUALIGN_HD const char* codes(uint64_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
+    GPUALIGN_HD const char* bases_of(uint64_t read) const { return reinterpret_cast<const char*>(bases + base_offsets[read]); }
     GPUALIGN_HD int64_t length(uint64_t read) const { return base_offsets[read + 1] - base_offsets[read]; }
     GPUALIGN_HD const char* quality(uint64_t read) const { return reinterpret_cast<const char*>(qualities + base_offsets[read]); }
     GPUALIGN_HD const char* comment(uint64_t read) const { return reinterpret_cast<const char*>(comments + comment_offsets[read]); }

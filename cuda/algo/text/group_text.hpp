@@ -3,7 +3,7 @@
 #include "algo/common/dna.hpp"
 #include "algo/common/group.hpp"
 #include "algo/text/aligned_text.hpp"
-#include "algo/text/letters.hpp"
+#include "algo/text/bases.hpp"
 
 namespace gpualign {
 
@@ -35,12 +35,12 @@ public:
         const char* last = text + n - 1;
         fill(int64_t(n), [last](int64_t i) { return last[-i]; });
     }
-    // n characters, base(0) to base(n - 1).
-    template <class Letter>
-    GPUALIGN_HD void fill(int64_t n, Letter&& code) {
+    // n characters, character(0) to character(n - 1).
+    template <class Character>
+    GPUALIGN_HD void fill(int64_t n, Character&& character) {
         if (Write) {
             char* out = data_ + size_;
-            for (int64_t i = group_.lane(); i < n; i += Group::kLanes) out[i] = code(i);
+            for (int64_t i = group_.lane(); i < n; i += Group::kLanes) out[i] = character(i);
         }
         size_ += uint64_t(n);
     }
@@ -95,9 +95,9 @@ private:
 
 // Bases where they lie: the read's as bytes, the reference's two bits a base.
 template <class Group>
-class PackedLetters {
+class PackedBases {
 public:
-    GPUALIGN_HD PackedLetters(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
+    GPUALIGN_HD PackedBases(const Group& group, const TextTarget& target) : group_(group), target_(target) {}
 
     GPUALIGN_HD void take(int32_t contig, int64_t position, int64_t, const char* bases, int64_t length, bool reverse) {
         begin_ = uint64_t(target_.contig_offsets[contig] + position);
@@ -109,7 +109,7 @@ public:
     }
     GPUALIGN_HD char reference(int64_t i) const {
         const uint64_t at = begin_ + uint64_t(i);
-        return is_known(at) ? base_at(at) : run_letter(at);
+        return is_known(at) ? base_at(at) : run_base(at);
     }
     template <class Out>
     GPUALIGN_HD void put_read(int64_t from, int64_t n, Out& out) const {
@@ -121,7 +121,7 @@ public:
         const uint64_t at = begin_ + uint64_t(reference);
         return is_known(at) && read(query) == base_at(at);
     }
-    // Pairs of bases up to the first that do not match, most `maximum`.
+    // Pairs of bases up to the first that do not match, at most `maximum`.
     GPUALIGN_HD uint32_t same(int64_t query, int64_t reference, uint32_t maximum) const {
         for (uint32_t n = 0; n < maximum; n += Group::kLanes) {
             const uint32_t i = n + group_.lane();
@@ -135,8 +135,8 @@ private:
     GPUALIGN_HD bool is_known(uint64_t at) const { return target_.acgt_mask[at / 32] >> (at % 32) & 1; }
     GPUALIGN_HD char base_at(uint64_t at) const { return char(0x54474341u >> (8 * packed_base(target_.words, at))); }  // "ACGT"
 
-    // The base of the run that covers a place.
-    GPUALIGN_HD char run_letter(uint64_t at) const {
+    // The base of the run that covers a position.
+    GPUALIGN_HD char run_base(uint64_t at) const {
         int64_t first = 0, count = target_.runs;  // the first run that ends after it
         while (count > 0) {
             const int64_t half = count / 2;
@@ -164,7 +164,7 @@ GPUALIGN_HD uint64_t write_read(const Group& group, const TextBatch& batch, uint
     const ReadsView reads{batch.reads};
     const RecordsView columns{batch.records};
     Form<Out> form(text, contigs, reads);
-    RecordWriter<Form<Out>, PackedLetters<Group>> writer(PackedLetters<Group>(group, batch.target), contigs, reads, columns, batch.options,
+    RecordWriter<Form<Out>, PackedBases<Group>> writer(PackedBases<Group>(group, batch.target), contigs, reads, columns, batch.options,
                                                          batch.edits, form);
     records += writer.read(read);
     return text.size();

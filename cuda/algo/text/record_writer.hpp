@@ -18,15 +18,14 @@ struct RecordHead {
     int64_t from, to;  // bases of the read as it is printed; none where they are equal
 };
 
-template <class Form, class Letters>
+template <class Form, class Bases>
 class RecordWriter {
 public:
     // `edits`: a number a record, one more than its edits or 0 where they have not been counted yet.
-    GPUALIGN_HD RecordWriter(const Letters& codes, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
+    GPUALIGN_HD RecordWriter(const Bases& bases, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
                              const SamOptions& options, int32_t* edits, Form& form)
-        : contigs_(contigs), reads_(reads), records_(records), options_(options), edits_(edits), form_(form),
-            text_(codes, records),
-          other_(codes, records) {}
+        : contigs_(contigs), reads_(reads), records_(records), options_(options), edits_(edits), form_(form), text_(bases, records),
+          other_(bases, records) {}
 
     // All records of a read, the primary one first; returns how many.
     GPUALIGN_HOST_DEVICE uint32_t read(uint64_t i) {
@@ -52,13 +51,13 @@ private:
 
     GPUALIGN_HD void record(uint64_t r) {
         const bool mapped = records_.mapped(r);
-        if (mapped) text_.load(r, reads_.codes(read_), reads_.length(read_));
+        if (mapped) text_.load(r, reads_.bases_of(read_), reads_.length(read_));
         const RecordHead head = head_of(r, mapped);
         form_.head(head, text_, options_.eqx);
         if (mapped) tags(r);
         if (mate_mapped_) {
             const uint64_t mate = records_.primary(mate_);
-            if (options_.eqx) other_.load(mate, reads_.codes(mate_), reads_.length(mate_));
+            if (options_.eqx) other_.load(mate, reads_.bases_of(mate_), reads_.length(mate_));
             else other_.load(mate);
             form_.text("MC", [&](auto& out) { other_.cigar(options_.eqx, kCigarS, out); });
             form_.number("MQ", records_.mapq[mate]);
@@ -101,7 +100,7 @@ private:
     // What a base counts by which samtools markdup chooses among duplicates: its quality from 15 on.
     GPUALIGN_HD static int32_t counted_quality(char quality) { return quality - 33 >= 15 ? quality - 33 : 0; }
 
-    // The record whose place read i stands at: its own primary one, its mate's, or none.
+    // The record whose position read i is given: its own primary one, its mate's, or none.
     GPUALIGN_HD uint64_t place_of(uint64_t i) const {
         if (records_.mapped(records_.primary(i))) return records_.primary(i);
         const uint64_t mate = reads_.mate_of(i);
@@ -111,16 +110,16 @@ private:
     GPUALIGN_HD int64_t first_sequenced(uint64_t r) const { return records_.reverse(r) ? records_.end(r) : records_.position[r]; }
 
     // NM of a record; `text` has its bases, or gets them.
-    GPUALIGN_HD int64_t edits_of(uint64_t r, AlignedText<Letters>& text, bool loaded) {
+    GPUALIGN_HD int64_t edits_of(uint64_t r, AlignedText<Bases>& text, bool loaded) {
         const int32_t known = edits_[r];
         if (known) return known - 1;
-        if (!loaded) text.load(r, reads_.codes(read_), reads_.length(read_));
+        if (!loaded) text.load(r, reads_.bases_of(read_), reads_.length(read_));
         const int64_t edits = text.edits();
         form_.out().store(edits_ + r, int32_t(edits) + 1);
         return edits;
     }
 
-    // NM and MD come from the bases and the CIGAR, AS and ed from the mapper, SA from the read's other parts.
+    // NM and MD come from the bases and the CIGAR, AS and ed from the mapper, SA from the read's other segments.
     GPUALIGN_HD void tags(uint64_t r) {
         form_.number("NM", edits_of(r, text_, true));
         form_.text("MD", [&](auto& out) { text_.md(out); });
@@ -189,7 +188,7 @@ private:
     template <class Out>
     GPUALIGN_HD int64_t place_and_cigar(uint64_t r, bool as_part, Out& out) {
         const bool strand_first = !as_part;
-        if (options_.eqx) other_.load(r, reads_.codes(read_), reads_.length(read_));
+        if (options_.eqx) other_.load(r, reads_.bases_of(read_), reads_.length(read_));
         const int64_t edits = edits_of(r, other_, options_.eqx);
         other_.load(r);
         out.put(contigs_.text(records_.contig[r]), uint64_t(contigs_.size(records_.contig[r])));
@@ -218,7 +217,7 @@ private:
     const SamOptions options_;
     int32_t* edits_;
     Form& form_;
-    AlignedText<Letters> text_, other_;
+    AlignedText<Bases> text_, other_;
     uint64_t read_ = 0, mate_ = kNone;
     bool mate_mapped_ = false;
 };

@@ -11,8 +11,8 @@ public:
 
     GPUALIGN_HD Out& out() { return out_; }
 
-    template <class Letters>
-    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Letters>& text, bool eqx) {
+    template <class Bases>
+    GPUALIGN_HD void head(const RecordHead& head, const AlignedText<Bases>& text, bool eqx) {
         reads_.put_name(head.read, out_);
         column(head.flag);
         out_.put('\t');
@@ -28,7 +28,7 @@ public:
         column(head.mate_position + 1);
         column(head.template_length);
         out_.put('\t');
-        codes(head, text);
+        put_bases(head, text);
     }
     GPUALIGN_HD void number(const char (&name)[3], int64_t value) {
         begin(name, 'i');
@@ -49,8 +49,8 @@ public:
         out_.put('\t');
         out_.put(text, size);
     }
-    template <class Letters>
-    GPUALIGN_HD void end(const RecordHead&, const AlignedText<Letters>&, bool) {
+    template <class Bases>
+    GPUALIGN_HD void end(const RecordHead&, const AlignedText<Bases>&, bool) {
         out_.put('\n');
     }
 
@@ -68,12 +68,12 @@ private:
         if (contig < 0) out_.put('*');
         else out_.put(contigs_.text(contig), uint64_t(contigs_.size(contig)));
     }
-    template <class Letters>
-    GPUALIGN_HD void codes(const RecordHead& head, const AlignedText<Letters>& text) {
+    template <class Bases>
+    GPUALIGN_HD void put_bases(const RecordHead& head, const AlignedText<Bases>& text) {
         const int64_t n = head.to - head.from;
         if (n == 0) return out_.put("*\t*");
-        if (head.mapped) text.codes().put_read(head.from, n, out_);
-        else out_.put(reads_.codes(head.read) + head.from, uint64_t(n));
+        if (head.mapped) text.bases().put_read(head.from, n, out_);
+        else out_.put(reads_.bases_of(head.read) + head.from, uint64_t(n));
         out_.put('\t');
         if (!reads_.qualities) return out_.put('*');
         const char* qualities = reads_.quality(head.read);

@@ -10,7 +10,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.nvcomp import Nvcomp
 
-#: what the room of a block is a multiple of
+#: what the space of a block is a multiple of
 _ALIGNMENT = 16
 _THREADS = 256
 _PLACERS = 1024
@@ -39,11 +39,11 @@ class Deflater:
             NvcompError: nvCOMP failed.
         """
         slot.step = "deflate"
-        content, maximum = int(_native.BGZF_CONTENT), int(_native.BGZF_MOST_BLOCKS)
+        content, maximum = int(_native.BGZF_CONTENT), int(_native.BGZF_MAX_BLOCKS)
         blocks = -(-capacity // content)
         at_once = min(blocks, maximum, self._at_once(content))
-        scratch_bytes, room_bytes = self._nvcomp.sizes(at_once, content)
-        room_bytes = -(-room_bytes // _ALIGNMENT) * _ALIGNMENT
+        scratch_bytes, space_bytes = self._nvcomp.sizes(at_once, content)
+        space_bytes = -(-space_bytes // _ALIGNMENT) * _ALIGNMENT
         scratch = int(slot.device_array("deflate scratch", scratch_bytes))
 
         def numbers(name: str, nbytes: int = 8) -> int:
@@ -59,9 +59,9 @@ class Deflater:
             deflated=numbers("deflated"),
             deflated_bytes=numbers("deflated bytes"),
             status=numbers("status", 4),
-            space=numbers("room", room_bytes),
-            room_bytes=room_bytes,
-            places=numbers("places"),
+            space=numbers("space", space_bytes),
+            space_bytes=space_bytes,
+            block_offsets=numbers("block_offsets"),
             out=int(slot.device_array("blocks", capacity + _AROUND * blocks)),
             out_bytes=totals + 16,
         )
@@ -83,8 +83,8 @@ class Deflater:
 
     def _at_once(self, content: int) -> int:
         """As many blocks as there is scratch memory for."""
-        scratch_bytes, room_bytes = self._nvcomp.sizes(_THREADS, content)
-        return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + room_bytes)))
+        scratch_bytes, space_bytes = self._nvcomp.sizes(_THREADS, content)
+        return max(1, int(_SCRATCH_SHARE * self._device.budget / (scratch_bytes / _THREADS + space_bytes)))
 
     def _run(self, slot: Slot, name: str, blocks: int, threads: int, batch: np.void) -> None:
         slot.launch(self._device.function("bgzf", name), blocks, threads, batch.copy())

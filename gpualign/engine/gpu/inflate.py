@@ -67,9 +67,9 @@ class BlockGroup:
 
     def with_addresses(self, block: int, text: int) -> None:
         """Where payloads and texts are becomes where they will be on a device; once."""
-        places, _, text_places, _ = self._numbers(self.block, self.count)
-        places += np.uint64(block + self._head(self.count))
-        text_places += np.uint64(text)
+        offsets, _, text_offsets, _ = self._numbers(self.block, self.count)
+        offsets += np.uint64(block + self._head(self.count))
+        text_offsets += np.uint64(text)
 
     def addresses(self, block: int) -> tuple[int, int, int, int, int]:
         """Of the arrays, where the block is at this address."""

@@ -83,7 +83,7 @@ class Nvcomp:
         Args:
             texts: of the arrays of addresses and of sizes.
             scratch: memory and its bytes.
-            deflated: of the arrays of the addresses of room and of the sizes that will be.
+            deflated: of the arrays of the addresses of space and of the sizes that will be.
             status: of the array that will hold a number for each, 0 where it was deflated.
         """
         self._call(
@@ -116,7 +116,7 @@ class Nvcomp:
 
         Args:
             deflated: of the arrays of addresses, multiples of 4, and of sizes.
-            texts: of the arrays of the addresses of room and of its sizes.
+            texts: of the arrays of the addresses of space and of its sizes.
             scratch: memory and its bytes.
             inflated_bytes: of the array that will hold the size of each text.
             status: of the array that will hold a number for each, 0 where it was inflated.

@@ -60,7 +60,7 @@ def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
     )
 
 
-class Room:
+class ArenaSizes:
     """How many items the arenas of a batch have; grows with what batches turn out to need.
 
     Args:
@@ -182,7 +182,7 @@ class ChainSteps:
                 "workspace": int(slot.device_array(f"workspace {step.memory}", blocks * of_block * step.memory)),
                 "workspace_bytes": step.memory,
                 "min_bytes": step.minimum,
-                "most_bytes": step.maximum,
+                "max_bytes": step.maximum,
                 "next": turn,
                 "round": number,
             }
@@ -208,7 +208,7 @@ class LongReadKernel:
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams) -> None:
         self.device, self.index, self.params = device, index, params
-        self._rules, self._arena_sizes = chain_rules(index, params), Room()
+        self._rules, self._arena_sizes = chain_rules(index, params), ArenaSizes()
         self._capacity: dict[int, dict[str, int]] = {}  # of the batches in flight
         self._steps = ChainSteps(device, params)
 
@@ -263,7 +263,7 @@ def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) 
         arrays[name] = np.zeros(nbytes + 8, np.uint8)
         return int(arrays[name].ctypes.data)
 
-    arena_sizes, (target, _held) = Room(), host_target(index)
+    arena_sizes, (target, _held) = ArenaSizes(), host_target(index)
     while True:
         capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
         rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)

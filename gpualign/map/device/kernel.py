@@ -326,7 +326,7 @@ def map_scalar(
         launch, capacity = thorough.launch(item, packed, at[0], array, at[3], team)
         if thorough.any_long(item):
             _native.map_chains_scalar(thorough.long_launch(launch, at[3]).tobytes())
-        _native.map_thoroughly_in_scalar_code(launch.tobytes())
+        _native.map_thoroughly_scalar(launch.tobytes())
         found = DeviceRecords(((records, len(batch)),))
         if not found.complete:
             further *= 2

@@ -43,7 +43,7 @@ class TextBatch:
         wanted: uint8 (n,), 1 for the reads that are written; None: all of them.
         options: as :meth:`RecordOptions.native` gives them.
         block: uint8, all arrays.
-        places: of each array its first byte in the block; what there is not is not named.
+        offsets: of each array its first byte in the block; what there is not is not named.
     """
 
     batch: SequenceBatch
@@ -51,7 +51,7 @@ class TextBatch:
     wanted: NDArray[np.uint8] | None
     options: Mapping[str, Any]
     block: NDArray[np.uint8]
-    places: Mapping[str, int]
+    offsets: Mapping[str, int]
 
     @classmethod
     def of(
@@ -73,17 +73,17 @@ class TextBatch:
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
         arrays |= {"wanted": wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
         held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
-        places, nbytes = {}, 0
+        offsets, nbytes = {}, 0
         for name, array in held.items():
-            places[name] = nbytes
+            offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         nbytes = max(nbytes, minimum)
         block = lend(nbytes)
         if block is None:
             block = np.empty(nbytes, np.uint8)
         for name, array in held.items():
-            np.copyto(block[places[name] : places[name] + array.nbytes], array.view(np.uint8))
-        return cls(batch, alignments, wanted, options, block, places)
+            np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
+        return cls(batch, alignments, wanted, options, block, offsets)
 
     def usual_bytes(self, bam: bool) -> int:
         """Of the text, about."""
@@ -91,7 +91,7 @@ class TextBatch:
 
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp, whose block is at this address."""
-        at = {name: block + place for name, place in self.places.items()}
+        at = {name: block + offset for name, offset in self.offsets.items()}
         options = {name: self.options[name] for name in _fields("SamOptions") if name in self.options}
         options |= {"read_group": at["read_group"], "read_group_size": len(self.options["read_group"].encode())}
         del options["alt_contigs"]  # of batches that are not for a device
@@ -168,7 +168,7 @@ class TextKernel:
         nvcomp = load_nvcomp() if bam and deflate else None
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._room = 1.0  # times the usual bytes
-        self._in_flight: dict[int, tuple[int, bool]] = {}  # room of each batch, and whether it is deflated
+        self._in_flight: dict[int, tuple[int, bool]] = {}  # space of each batch, and whether it is deflated
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
         """

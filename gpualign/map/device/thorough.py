@@ -17,11 +17,11 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, Array, Room, chain_batch_of, used_items
+from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, Array, ArenaSizes, chain_batch_of, used_items
 from gpualign.map.params import MapParams
 
 #: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so
-_ROOM: Mapping[str, tuple[float, float]] = {
+_ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
     "hashes": (0.15, 30),
     "seeds": (0.0, 2),
     "anchors": (0.0, 200),
@@ -75,7 +75,7 @@ class Thorough:
 
     def __init__(self, index: MinimizerIndex, params: MapParams, team: TeamShape) -> None:
         self._index, self._params, self._team = index, params, team
-        self._room, self._long_room = Room(_ROOM), Room()
+        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS), ArenaSizes()
         depth = int(_native.MAP_DEPTH)
         self._hits = power_of_two(min(_MAX_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
@@ -124,7 +124,7 @@ class Thorough:
         """
         reads, bases = len(item.batch), len(item.batch.bases)
         nbytes, band = self.team_bytes(item)
-        capacity, long_capacity = self._room.items(bases, reads), self._long_room.items(bases, reads)
+        capacity, long_capacity = self._arenas.items(bases, reads), self._long_arenas.items(bases, reads)
 
         def chains(state: str, rules: np.void) -> np.void:
             def named(name: str, size: int) -> int:
@@ -171,8 +171,8 @@ class Thorough:
 
     def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
         """Whether a batch had too little room; the next time it has more."""
-        lacking = self._room.lacking(used_items(counters), given.chains)
-        lacking += self._long_room.lacking(used_items(counters[ARENA_COUNTERS:]), given.long_chains)
+        lacking = self._arenas.lacking(used_items(counters), given.chains)
+        lacking += self._long_arenas.lacking(used_items(counters[ARENA_COUNTERS:]), given.long_chains)
         wanted_loci, wanted_hits = int(counters[_WANTED_LOCI]), int(counters[_WANTED_HITS])
         if wanted_loci > given.loci:
             self._loci = max(self._loci, power_of_two(wanted_loci))

@@ -42,7 +42,7 @@ std::vector<AbiStruct> chains_abi() {
             {"ChainLaunch",
              sizeof(ChainLaunch),
              {abi_field("target", &ChainLaunch::target, "MapTarget"), abi_field("batch", &ChainLaunch::batch, "ChainBatch"),
-              LAUNCH(workspace), LAUNCH(workspace_bytes), LAUNCH(min_bytes), LAUNCH(most_bytes), LAUNCH(next), LAUNCH(round)}}};
+              LAUNCH(workspace), LAUNCH(workspace_bytes), LAUNCH(min_bytes), LAUNCH(max_bytes), LAUNCH(next), LAUNCH(round)}}};
 }
 
 std::vector<AbiStruct> map_abi() {

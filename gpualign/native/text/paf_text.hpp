@@ -31,7 +31,7 @@ public:
     PafWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
               bool eqx, CsForm cs)
         : reference_(reference), contigs_(contigs), reads_(reads), records_(records), eqx_(eqx), cs_form_(cs),
-          record_(UnpackedLetters(reference), records_) {}
+          record_(UnpackedBases(reference), records_) {}
 
     void read(size_t i) {
         for (size_t r = records_.primary(i); r < records_.primary(i + 1); r++)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "algo/text/aligned_text.hpp"
-#include "algo/text/letters.hpp"
+#include "algo/text/bases.hpp"
 #include "index/reference.hpp"
 #include "simd/blocks.hpp"
 #include "text/text.hpp"
@@ -38,9 +38,9 @@ inline void write_reverse_complement(const char* sequence, int64_t length, char*
     for (int64_t c = 0; c < length; c++) out[c] = complement_table.to[uint8_t(sequence[length - 1 - c])];
 }
 
-class UnpackedLetters {
+class UnpackedBases {
 public:
-    explicit UnpackedLetters(const ReferenceView& reference) : reference_(&reference) {}
+    explicit UnpackedBases(const ReferenceView& reference) : reference_(&reference) {}
 
     void take(int32_t contig, int64_t position, int64_t span, const char* bases, int64_t length, bool reverse) {
         oriented_.resize(size_t(length) + kPadding);
@@ -85,6 +85,6 @@ private:
     std::vector<char> oriented_, window_;
 };
 
-using RecordText = AlignedText<UnpackedLetters>;
+using RecordText = AlignedText<UnpackedBases>;
 
 }  // namespace gpualign

@@ -17,7 +17,7 @@ public:
     RecordsWriter(const ReferenceView& reference, const ContigNames& contigs, const ReadsView& reads, const RecordsView& records,
                   const SamOptions& options, size_t count)
         : reference_(reference), reads_(reads), records_(records), edits_(records.primary(count)), form_(out_, contigs, reads),
-          writer_(UnpackedLetters(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
+          writer_(UnpackedBases(reference), contigs, reads_, records_, options, edits_.data(), form_) {}
 
     // Space for about that many bytes.
     void reserve(size_t bytes) { out_.reserve(bytes); }
@@ -41,7 +41,7 @@ private:
     std::vector<int32_t> edits_;
     Text out_;
     Form<Text> form_;
-    RecordWriter<Form<Text>, UnpackedLetters> writer_;
+    RecordWriter<Form<Text>, UnpackedBases> writer_;
 };
 
 using SamWriter = RecordsWriter<SamForm>;

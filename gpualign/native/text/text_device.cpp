@@ -54,7 +54,7 @@ void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
     uint32_t table[256];
     for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
     for (uint32_t i = 0; i < batch.count; i++) {
-        batch.places[i] = *batch.out_bytes;
+        batch.block_offsets[i] = *batch.out_bytes;
         const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
         const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
         const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
@@ -113,7 +113,7 @@ std::vector<AbiStruct> text_abi() {
             {"BgzfBatch",
              sizeof(BgzfBatch),
              {BGZF(content), BGZF(totals), BGZF(capacity), BGZF(given), BGZF(given_bytes), BGZF(deflated), BGZF(deflated_bytes),
-              BGZF(status), BGZF(space), BGZF(room_bytes), BGZF(places), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
+              BGZF(status), BGZF(space), BGZF(space_bytes), BGZF(block_offsets), BGZF(out), BGZF(out_bytes), BGZF(first), BGZF(count)}},
             {"InflateBatch",
              sizeof(InflateBatch),
              {INFLATE(deflated), INFLATE(deflated_bytes), INFLATE(texts), INFLATE(text_bytes), INFLATE(checksums),
@@ -125,7 +125,7 @@ void bind_text_device(nb::module_& m) {
     m.def("write_records_in_scalar_code", &write_records_in_scalar_code, nb::arg("batch"), nb::arg("bam"),
           "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
     m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);
-    m.attr("BGZF_MOST_BLOCKS") = uint32_t(BgzfBatch::kMost);
+    m.attr("BGZF_MAX_BLOCKS") = uint32_t(BgzfBatch::kMaxBlocks);
     m.def("set_bgzf_tasks_in_scalar_code", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
         "The same with a BgzfBatch, before the deflating.");
     m.def("write_bgzf_in_scalar_code", &write_bgzf_in_scalar_code, nb::arg("batch"),
