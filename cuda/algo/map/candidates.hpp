@@ -167,7 +167,7 @@ GPUALIGN_HD uint32_t choose_candidates(const Group& group, const MapWorkspace& w
     const auto each = [&](uint32_t n, auto&& changed) {
         for (uint32_t i = group.lane(); i < n; i += Group::kLanes) {
             const uint64_t candidate = workspace.candidates[i];
-            workspace.candidates[i] = changed(candidate >> 14, draw) << 14 | candidate_window(candidate);
+            workspace.candidates[i] = changed(candidate >> kWindowBits, draw) << kWindowBits | candidate_window(candidate);
         }
         group.sync();
     };

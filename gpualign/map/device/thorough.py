@@ -17,7 +17,7 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, Array, ArenaSizes, chain_batch_of, used_items
+from gpualign.map.device.chains import ARENA_COUNTERS, COUNTERS, ArenaSizes, Array, chain_batch_of, used_items
 from gpualign.map.params import MapParams
 
 #: items of each arena that a batch begins with, by its bases and by its reads, one in fifty of which is mapped so

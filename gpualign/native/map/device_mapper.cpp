@@ -295,7 +295,7 @@ void bind_map_device(nb::module_& m) {
     m.def("thorough_workspace", &thorough_workspace, nb::arg("longest"), nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"),
           nb::arg("groups"), nb::arg("lanes"), nb::arg("maximum"),
               "(bytes of a team, of them of each group's dynamic programs).");
-    m.def("map_thoroughly_scalar", &map_thoroughly_in_scalar_code, nb::arg("launch"),
+    m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
           "What the kernel of the templates that map_reads leaves does, on this thread and in this process's memory; for tests.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"), "That name a position of a reference, 16 bits after the point.");
