@@ -152,7 +152,7 @@ private:
         align(1);
         for (uint32_t c = 0; c < chains_.used; c++) finish(c);
         reserve(ranked_, batch_.ranked, 2 * size_t(alignments_.used));
-        for (uint32_t r = 0; r < batch_.reads; r++) report_read(batch_, r);
+        for (uint32_t r = 0; r < batch_.reads; r++) report_read(OneLane(), batch_, r);
     }
 
     void finish(uint32_t c) {
@@ -187,6 +187,7 @@ private:
         reserve(points_, batch_.points, n);
         reserve(tasks_[0], batch_.tasks[0], 3 * size_t(n));
         chain_anchors(lane, batch_, text_, query_of(batch_, r), r, nodes, n, read.max_suboptimal);
+        plan_chains(lane, batch_, text_, r);
     }
 
     // Where anchors move, chains that point to them go with them.

@@ -56,33 +56,33 @@ GPUALIGN_HOST_DEVICE uint8_t chain_quality(const ChainRules& rules, const ChainA
     return uint8_t(quality < 0 ? 0 : quality < maximum ? quality : maximum);
 }
 
-// Ranks the alignments of one read; called by one lane.
+// Ranks the alignments of one read, by all lanes of a group.
+template <class Group>
 class ReadReporter {
 public:
-    GPUALIGN_HD ReadReporter(const ChainBatch& batch, uint32_t read, int32_t length)
-        : batch_(batch), rules_(batch.rules), state_(batch.state[read]), length_(length) {}
+    GPUALIGN_HD ReadReporter(const Group& group, const ChainBatch& batch, uint32_t read, int32_t length)
+        : group_(group), batch_(batch), rules_(batch.rules), state_(batch.state[read]), length_(length) {}
 
     // Ranked alignments in the order of records: the best one, supplementary ones, secondary ones, each best first.
     GPUALIGN_HOST_DEVICE void run() {
         uint32_t count = 0;
-        for (uint32_t c = 0; c < state_.chosen; c++) count += chain(c).alignments;
-        state_.ranked = 0;
-        state_.first_ranked = take(batch_.ranked, 2 * count);
-        if (state_.first_ranked == kNoItem || !count) return;
-        ranked_ = batch_.ranked.items + state_.first_ranked + count;
-        collect();
-        sort(count);
-        const uint32_t kept = keep(count);
-        RankedAlignment* out = batch_.ranked.items + state_.first_ranked;
-        const ChainKind kinds[] = {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary};
-        for (const ChainKind kind : kinds)
-            for (uint32_t p = 0; p < kept; p++)
-                if (kind_of(p) == kind) {
-                    RankedAlignment& record = out[state_.ranked++] = ranked_[p];
-                    record.kind = kind;
-                    record.mapq = kind == ChainKind::secondary ? uint8_t(0)
-                                      : chain_quality(rules_, alignment(record), chain_of(record), record.second, record.suboptimal);
-                }
+        for (uint32_t base = 0; base < state_.chosen; base += Group::kLanes)
+            count += group_.sum(base + group_.lane() < state_.chosen ? chain(base + group_.lane()).alignments : 0);
+        const uint32_t first = group_.from(group_.lane() == 0 ? take(batch_.ranked, 2 * count) : 0u, 0);
+        const bool any = first != kNoItem && count;
+        if (any) {
+            out_ = batch_.ranked.items + first;
+            ranked_ = out_ + count;
+            collect();
+            sort(count);
+        }
+        const uint32_t kept = any ? keep(count) : 0;
+        if (any) write(kept);
+        if (group_.lane() == 0) {
+            state_.first_ranked = first;
+            state_.ranked = kept;
+        }
+        group_.sync();
     }
 
 private:
@@ -90,31 +90,42 @@ private:
     GPUALIGN_HD const ChainAlignment& alignment(const RankedAlignment& r) const { return batch_.alignments.items[r.alignment]; }
     GPUALIGN_HD const ChosenChain& chain_of(const RankedAlignment& r) const { return batch_.chains.items[alignment(r).chain]; }
 
+    // In the order of chains. While they are sorted, `second` is the score, and `suboptimal` where an alignment comes among equal ones.
     GPUALIGN_HD void collect() {
         uint32_t n = 0;
-        for (uint32_t c = 0; c < state_.chosen; c++)
-            for (uint32_t i = 0; i < chain(c).alignments; i++) {
+        for (uint32_t base = 0; base < state_.chosen; base += Group::kLanes) {
+            const uint32_t c = base + group_.lane();
+            uint32_t all;
+            const uint32_t own = c < state_.chosen ? chain(c).alignments : 0, at = n + group_.sum_before(own, all);
+            for (uint32_t i = 0; i < own; i++) {
                 const uint32_t number = chain(c).first_alignment + i;
                 const ChainAlignment& a = batch_.alignments.items[number];
                 const bool reverse = chain(c).reverse;
-                ranked_[n++] = {number, reverse ? length_ - a.query_end : a.query_begin, reverse ? length_ - a.query_begin : a.query_end,
-                                0, 0, 0, ChainKind::primary, 0};
+                out_[at + i] = {number, reverse ? length_ - a.query_end : a.query_begin, reverse ? length_ - a.query_begin : a.query_end, 0,
+                                a.score, int32_t(scattered(state_.draw ^ uint32_t(a.begin))), ChainKind::primary, 0};
             }
+            n += all;
+        }
+        group_.sync();
     }
 
-    // Best first, equal ones in an order that the read's draw says, then in that of chains: by insertion, as there are few.
+    // Best first, equal ones in an order that the read's draw says, then in that of chains.
     GPUALIGN_HD void sort(uint32_t count) {
-        const auto index = [&](const ChainAlignment& a) { return scattered(state_.draw ^ uint32_t(a.begin)); };
-        const auto before = [&](const RankedAlignment& x, const RankedAlignment& y) {
-            const ChainAlignment &a = alignment(x), &b = alignment(y);
-            return a.score != b.score ? a.score > b.score : index(a) < index(b);
+        const auto before = [](const RankedAlignment& a, const RankedAlignment& b) {
+            return a.second != b.second ? a.second > b.second : uint32_t(a.suboptimal) < uint32_t(b.suboptimal);
         };
-        for (uint32_t i = 1; i < count; i++) {
-            const RankedAlignment next = ranked_[i];
-            uint32_t p = i;
-            for (; p > 0 && before(next, ranked_[p - 1]); p--) ranked_[p] = ranked_[p - 1];
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) {
+            RankedAlignment next = out_[i];
+            uint32_t p = Group::kLanes == 1 ? i : 0;
+            if (Group::kLanes == 1)  // by insertion, as there are few
+                for (; p > 0 && before(next, ranked_[p - 1]); p--) ranked_[p] = ranked_[p - 1];
+            else
+                for (uint32_t j = 0; j < count; j++) p += before(out_[j], next) || (j < i && !before(next, out_[j]));
             ranked_[p] = next;
         }
+        group_.sync();
+        for (uint32_t i = group_.lane(); i < count; i += Group::kLanes) ranked_[i].second = ranked_[i].suboptimal = 0;
+        group_.sync();
     }
 
     // Drops pieces that are too short to be split alignments and what was found twice; tells who stands for each stretch.
@@ -124,20 +135,47 @@ private:
             RankedAlignment own = ranked_[p];
             own.parent = kept;
             bool seen = false;
-            for (uint32_t q = 0; q < kept && !seen; q++) {
-                if (own.parent == kept && ranked_[q].parent == q && share_query(own, ranked_[q])) own.parent = q;
-                seen = same_diagonal(own, ranked_[q]);
+            for (uint32_t base = 0; base < kept && !seen; base += Group::kLanes) {
+                const uint32_t q = base + group_.lane();
+                const bool shares = own.parent == kept && q < kept && ranked_[q].parent == q && share_query(own, ranked_[q]);
+                const uint32_t parents = group_.ballot(shares);
+                if (parents) own.parent = base + first_lane(parents);
+                seen = group_.ballot(q < kept && same_diagonal(own, ranked_[q])) != 0;
             }
             if (seen || (kept && own.parent == kept && own.end - own.begin < rules_.min_split)) continue;
-            if (own.parent < kept) {
-                RankedAlignment& parent = ranked_[own.parent];
-                const int32_t score = alignment(own).score;
-                if (!parent.suboptimal) parent.second = score;
-                parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
-            }
-            ranked_[kept++] = own;
+            group_.sync();  // all have read what is written now
+            if (group_.lane() == 0) add(own, kept);
+            kept++;
+            group_.sync();
         }
         return kept;
+    }
+
+    GPUALIGN_HD void add(const RankedAlignment& own, uint32_t number) {
+        if (own.parent < number) {
+            RankedAlignment& parent = ranked_[own.parent];
+            const int32_t score = alignment(own).score;
+            if (!parent.suboptimal) parent.second = score;
+            parent.suboptimal += score >= parent.second - rules_.scores.match - rules_.scores.mismatch;
+        }
+        ranked_[number] = own;
+    }
+
+    GPUALIGN_HD void write(uint32_t kept) {
+        uint32_t written = 0;
+        for (const ChainKind kind : {ChainKind::primary, ChainKind::supplementary, ChainKind::secondary})
+            for (uint32_t base = 0; base < kept; base += Group::kLanes) {
+                const uint32_t p = base + group_.lane();
+                const bool is = p < kept && kind_of(p) == kind;
+                const uint32_t mask = group_.ballot(is);
+                if (is) {
+                    RankedAlignment& record = out_[written + group_.before(mask)] = ranked_[p];
+                    record.kind = kind;
+                    record.mapq = kind == ChainKind::secondary ? uint8_t(0)
+                                      : chain_quality(rules_, alignment(record), chain_of(record), record.second, record.suboptimal);
+                }
+                written += count_bits(mask);
+            }
     }
 
     GPUALIGN_HD static bool share_query(const RankedAlignment& a, const RankedAlignment& b) {
@@ -147,9 +185,9 @@ private:
     // Two chains that met on one diagonal.
     GPUALIGN_HD bool same_diagonal(const RankedAlignment& a, const RankedAlignment& b) const {
         const ChainAlignment &x = alignment(a), &y = alignment(b);
-        if (chain_of(a).reverse != chain_of(b).reverse || chain_of(a).contig != chain_of(b).contig) return false;
         if (x.end <= y.begin || y.end <= x.begin) return false;
-        return x.begin - x.query_begin == y.begin - y.query_begin || x.end - x.query_end == y.end - y.query_end;
+        if (x.begin - x.query_begin != y.begin - y.query_begin && x.end - x.query_end != y.end - y.query_end) return false;
+        return chain_of(a).reverse == chain_of(b).reverse && chain_of(a).contig == chain_of(b).contig;
     }
 
     GPUALIGN_HD ChainKind kind_of(uint32_t p) const {
@@ -157,11 +195,12 @@ private:
         return ranked_[p].parent == p ? ChainKind::supplementary : ChainKind::secondary;
     }
 
+    const Group& group_;
     const ChainBatch& batch_;
     const ChainRules& rules_;
     ChainRead& state_;
     const int32_t length_;
-    RankedAlignment* ranked_ = nullptr;
+    RankedAlignment *out_ = nullptr, *ranked_ = nullptr;
 };
 
 }  // namespace gpualign

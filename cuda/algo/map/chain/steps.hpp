@@ -32,7 +32,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& 
     return found;
 }
 
-// The chains of a read that are aligned, from its sorted anchors.
+// The chains of a read that are to be aligned, from its sorted anchors.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text, const ChainQuery& query, uint32_t r,
                                     const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
@@ -59,7 +59,15 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
         }
     }
     group.sync();
-    for (uint32_t c = 0; c < state.chosen; c++) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
+}
+
+// The dynamic programs of a read's chains, of every so many from one on.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r, uint32_t from = 0,
+                                      uint32_t step = 1) {
+    const ChainRead& state = batch.state[r];
+    const ChainQuery query = query_of(batch, r);
+    for (uint32_t c = from; c < state.chosen; c += step) plan_chain(group, batch, text, query, batch.chains.items[state.first_chosen + c]);
 }
 
 GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {
@@ -74,8 +82,9 @@ GPUALIGN_HOST_DEVICE void finish_chain(const ChainBatch& batch, const Text& text
     ChainFinisher<Text>(batch, text, query_of(batch, chain.read), chain, number).run();
 }
 
-GPUALIGN_HOST_DEVICE void report_read(const ChainBatch& batch, uint32_t r) {
-    ReadReporter(batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
+template <class Group>
+GPUALIGN_HOST_DEVICE void report_read(const Group& group, const ChainBatch& batch, uint32_t r) {
+    ReadReporter<Group>(group, batch, r, int32_t(batch.offsets[r + 1] - batch.offsets[r])).run();
 }
 
 // Packs a read and begins its state; called by all lanes.
@@ -123,6 +132,7 @@ GPUALIGN_HOST_DEVICE void chain_read(const Group& group, const ChainBatch& batch
     load_read(group, batch, r);
     if (batch.offsets[r + 1] - batch.offsets[r] < batch.min_length) return;
     chain_loaded_read(group, batch, index, text, r, batch.rules.max_hits, batch.rules.max_suboptimal);
+    plan_chains(group, batch, text, r);
 }
 
 // A local alignment of a read, as its record says it.

@@ -23,26 +23,20 @@ public:
     // first lane asks for all.
     GPUALIGN_HD bool ended() const { return group_.ballot(first_lane() && (state_.fate || overflowed(launch_.chains[0]))) != 0; }
 
-    // The dynamic programs of a chain, its cuts, theirs, and its alignments.
-    GPUALIGN_HD_CALL void complete_chain(const ChainBatch& chains, uint32_t number) {
-        if (ended()) return;
-        const ChosenChain& chain = chains.chains.items[number];
-        const ChainPoint* points = chains.points.items + chain.first_point;
-        align(chains, 0, chain.left);
-        for (uint32_t p = 0; p + 1 < chain.points; p++) align(chains, 0, points[p].after.task);
-        align(chains, 0, chain.right);
-        if (ended()) return;
-        if (first_lane()) cut_chain(chains, number);
-        group_.sync();
-        if (ended()) return;
-        for (uint32_t r = 0; r < chain.runs; r++) {
-            const ChainRun& run = chains.runs.items[chain.first_run + r];
-            if (run.left_round) align(chains, 1, run.left);
-            if (run.right_round) align(chains, 1, run.right);
+    // What is to be done for the chains of a read, each by all groups of the team, one after the other: dynamic programs of a round,
+    // cuts, and alignments, these by a lane each. Between them the groups wait for each other.
+    GPUALIGN_HD_CALL void align_chains(const ChainBatch& chains, const ChainRead& read, int round) {
+        for (uint32_t c = team_.number(); c < read.chosen && !ended(); c += Team::kGroups) {
+            const ChosenChain& chain = chains.chains.items[read.first_chosen + c];
+            if (round == 0) align_planned(chains, chain);
+            else align_runs(chains, chain);
         }
-        if (ended()) return;
-        if (first_lane()) finish_chain(chains, text_, number);
-        group_.sync();
+    }
+    GPUALIGN_HD_CALL void cut_chains(const ChainBatch& chains, const ChainRead& read) {
+        one_lane_each(read, [&](uint32_t number) { cut_chain(chains, number); });
+    }
+    GPUALIGN_HD_CALL void finish_chains(const ChainBatch& chains, const ChainRead& read) {
+        one_lane_each(read, [&](uint32_t number) { finish_chain(chains, text_, number); });
     }
 
     // The read from end to end within `limit` diagonals of the one that ends there; the number of the task that is done, or kNoItem.
@@ -69,6 +63,29 @@ public:
     }
 
 private:
+    // Neighbours are in different groups, as there may be few.
+    template <class Work>
+    GPUALIGN_HD void one_lane_each(const ChainRead& read, Work&& work) {
+        if (ended()) return;
+        for (uint32_t c = group_.lane() * Team::kGroups + team_.number(); c < read.chosen; c += Group::kLanes * Team::kGroups)
+            work(read.first_chosen + c);
+        group_.sync();
+    }
+
+    GPUALIGN_HD void align_planned(const ChainBatch& chains, const ChosenChain& chain) {
+        const ChainPoint* points = chains.points.items + chain.first_point;
+        align(chains, 0, chain.left);
+        for (uint32_t p = 0; p + 1 < chain.points; p++) align(chains, 0, points[p].after.task);
+        align(chains, 0, chain.right);
+    }
+    GPUALIGN_HD void align_runs(const ChainBatch& chains, const ChosenChain& chain) {
+        for (uint32_t r = 0; r < chain.runs; r++) {
+            const ChainRun& run = chains.runs.items[chain.first_run + r];
+            if (run.left_round) align(chains, 1, run.left);
+            if (run.right_round) align(chains, 1, run.right);
+        }
+    }
+
     GPUALIGN_HD bool first_lane() const { return group_.lane() == 0; }
 
     // A task that has not been done.

@@ -112,15 +112,23 @@ private:
                 chain_loaded_read(group_, chains, batch_.target.index, text_, state_.first + uint32_t(mate), state_.depth[mate].max_hits,
                                   state_.depth[mate].max_suboptimal);
         team_.sync();
-        for (int mate = 0; mate < state_.mates; mate++) {
-            if (!wants_chains(mate)) continue;
-            const ChainRead& read = chains.state[state_.first + uint32_t(mate)];
-            for (uint32_t c = team_.number(); c < read.chosen; c += Team::kGroups) aligner_.complete_chain(chains, read.first_chosen + c);
+        for_each_chained(chains, [&](const ChainRead&, uint32_t r) {
+            if (!ended()) plan_chains(group_, chains, text_, r, team_.number(), Team::kGroups);
+        });
+        for (int pass = 0; pass < 2; pass++) {
+            for_each_chained(chains, [&](const ChainRead& read, uint32_t) { aligner_.align_chains(chains, read, pass); });
+            if (pass == 0) for_each_chained(chains, [&](const ChainRead& read, uint32_t) { aligner_.cut_chains(chains, read); });
         }
+        for_each_chained(chains, [&](const ChainRead& read, uint32_t) { aligner_.finish_chains(chains, read); });
+        for (int mate = int(team_.number()); mate < state_.mates; mate += int(Team::kGroups))
+            if (wants_chains(mate) && !ended()) end_chains(round, mate);
         team_.sync();
-        if (decides())
-            for (int mate = 0; mate < state_.mates; mate++)
-                if (wants_chains(mate) && !ended()) end_chains(round, mate);
+    }
+    // The same for both mates, by all groups.
+    template <class Work>
+    GPUALIGN_HD void for_each_chained(const ChainBatch& chains, Work&& work) {
+        for (int mate = 0; mate < state_.mates; mate++)
+            if (wants_chains(mate)) work(chains.state[state_.first + uint32_t(mate)], state_.first + uint32_t(mate));
         team_.sync();
     }
     GPUALIGN_HD bool wants_chains(int mate) const { return state_.depth[mate].max_hits != 0; }
@@ -129,8 +137,7 @@ private:
     GPUALIGN_HOST_DEVICE void end_chains(int round, int mate) {
         const ChainBatch& chains = launch_.chains[round];
         const uint32_t r = state_.first + uint32_t(mate);
-        if (first_lane()) report_read(chains, r);
-        group_.sync();
+        report_read(group_, chains, r);
         if (ended()) return;
         const int32_t before = round ? best_score(mate) : 0;
         const uint32_t ranked = chains.state[r].ranked;
