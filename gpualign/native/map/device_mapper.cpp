@@ -58,11 +58,14 @@ void map_scalar(const nb::bytes& bytes, int words) {
 // dynamic programs). `maximum`: bytes of these.
 nb::tuple thorough_workspace(uint32_t longest, int32_t limit, uint32_t max_hits, uint32_t max_loci, uint32_t groups, uint32_t lanes,
                              uint64_t maximum) {
-    const int32_t margin = band_margin(int32_t(longest)), apart = short_read_chaining(1, 1, {}).max_difference;
-    const int32_t band = std::max(apart + 2 * margin + 16, 4 * limit + 1);
-    const uint64_t needed = lanes == 1 ? BandLayout<1, false>::all_bytes(int32_t(longest), band)
-                                       : BandLayout<32, false>::all_bytes(int32_t(longest), band);
-    const uint64_t band_bytes = std::min(maximum, (needed + 63) / 64 * 64);
+    const int32_t length = int32_t(longest), margin = band_margin(length), apart = short_read_chaining(1, 1, {}).max_difference;
+    const auto needed = [&](int32_t band) {
+        return lanes == 1 ? BandLayout<1, false>::all_bytes(length, band) : BandLayout<32, false>::all_bytes(length, band);
+    };
+    // what each group may need, and one that has the memory of all
+    const uint64_t each = needed(std::max(apart + 2 * margin + 16, 2 * limit + 1));
+    const uint64_t alone = needed(std::max(window_band(kWidestWindow, length), 4 * limit + 1));
+    const uint64_t band_bytes = std::min(maximum, (std::max(each, alone / groups + 1) + 63) / 64 * 64);
     uint8_t* end = nullptr;
     thorough_memory(nullptr, longest, max_hits, max_loci, band_bytes, groups, lanes, end);
     return nb::make_tuple(reinterpret_cast<uint64_t>(end), band_bytes);

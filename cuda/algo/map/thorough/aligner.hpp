@@ -41,10 +41,21 @@ public:
 
     // The read from end to end within `limit` diagonals of the one that ends there; the number of the task that is done, or kNoItem.
     GPUALIGN_HD uint32_t align_whole(int mate, bool reverse, uint32_t contig, int64_t end, int32_t limit) {
-        return align_diagonals(mate, reverse, contig, end - state_.reads[mate].length - limit, 2 * limit + 1);
+        return align_read(mate, reverse, contig, end - state_.reads[mate].length - limit, 2 * limit + 1, own_memory());
     }
-    // Any part of the read, on so many diagonals.
-    GPUALIGN_HD_CALL uint32_t align_diagonals(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) {
+    // Any part of the read, on so many diagonals, by the first group while the others wait.
+    GPUALIGN_HD uint32_t align_alone(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) {
+        return align_read(mate, reverse, contig, diagonal, band, {memory_.bands, launch_.band_bytes * Team::kGroups});
+    }
+
+private:
+    struct Memory {
+        uint8_t* begin;
+        uint64_t bytes;
+    };
+    GPUALIGN_HD Memory own_memory() const { return {memory_.bands + team_.number() * launch_.band_bytes, launch_.band_bytes}; }
+
+    GPUALIGN_HD_CALL uint32_t align_read(int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band, const Memory& memory) {
         const ChainBatch& chains = launch_.chains[0];
         const uint32_t r = state_.first + uint32_t(mate);
         BandTask task{};
@@ -58,11 +69,10 @@ public:
         const uint32_t number = group_.from(first_lane() ? add_task(chains.tasks[0], task) : 0u, 0);
         group_.sync();
         if (number == kNoItem) return kNoItem;
-        align(chains, 0, number);
+        align(chains, 0, number, memory);
         return ended() ? kNoItem : number;
     }
 
-private:
     // Neighbours are in different groups, as there may be few.
     template <class Work>
     GPUALIGN_HD void one_lane_each(const ChainRead& read, Work&& work) {
@@ -89,13 +99,13 @@ private:
     GPUALIGN_HD bool first_lane() const { return group_.lane() == 0; }
 
     // A task that has not been done.
-    GPUALIGN_HD_CALL void align(const ChainBatch& chains, int round, uint32_t number) {
+    GPUALIGN_HD void align(const ChainBatch& chains, int round, uint32_t number) { align(chains, round, number, own_memory()); }
+    GPUALIGN_HD_CALL void align(const ChainBatch& chains, int round, uint32_t number, const Memory& memory) {
         if (number >= kBrokenSegment || number == kNoItem) return;
         BandTask& task = chains.tasks[round].items[number];
         if (task.operations) return;
-        if (Aligner::Layout::all_bytes(task.rows, task.band) > launch_.band_bytes) return set_fate(MapRecord::kOnHost);
-        uint8_t* const memory = memory_.bands + team_.number() * launch_.band_bytes;
-        Aligner aligner(group_, chains, text_, task, BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+        if (Aligner::Layout::all_bytes(task.rows, task.band) > memory.bytes) return set_fate(MapRecord::kOnHost);
+        Aligner aligner(group_, chains, text_, task, BandWorkspace::at<typename Aligner::Layout>(memory.begin, task.rows, task.band));
         aligner.load();
         const BandEnd end = aligner.sweep(aligner.steps());
         group_.sync();

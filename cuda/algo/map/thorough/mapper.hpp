@@ -202,8 +202,9 @@ private:
             const bool whole = best.distance <= uint32_t(limit), reverse = candidate_reverse(candidate);
             if (!whole && columns > kWidestWindow) continue;
             const uint32_t contig = contig_of(batch_.target, begin);
-            if (!whole) return set_fate(MapRecord::kOnHost);  // the host looks for any part of it
-            const uint32_t task = aligner_.align_whole(mate, reverse, contig, begin + best.end, limit);
+            const int32_t band = whole ? 2 * limit + 1 : window_band(columns, read.length);  // any part of it
+            const int64_t first = whole ? begin + best.end - read.length - limit : begin - read.length;
+            const uint32_t task = aligner_.align_alone(mate, reverse, contig, first, band);
             if (task != kNoItem) keep_clipped(mate, launch_.chains[0].tasks[0].items[task], contig, reverse);
         }
         if (state_.has_clipped[mate]) finder_.add_locals(mate, locals(mate));
