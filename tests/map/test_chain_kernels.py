@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gpualign.map import tuning
+from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import write_fasta, write_fastq
-from tests.helpers.paths import TESTS
 from tests.helpers.sam import without_program
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 
@@ -24,25 +23,8 @@ LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    path = tmp_path_factory.mktemp("kernels") / "map_chains.so"
-    source = TESTS / "native" / "map_chains_emulated.cpp"
-    defines = [f"-D{name}={value}" for name, value in {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}.items()]
-    flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-shared", "-fPIC"]
-    include = ["-I", str(TESTS.parent / "cuda"), "-I", str(source.parent)]
-    subprocess.run(["g++", *flags, *defines, *include, "-o", str(path), str(source)], check=True)
-    return ctypes.CDLL(str(path))
-
-
-class Emulated:
-    """A kernel of the library."""
-
-    def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self.library, self.name, self.calls = library, name.encode(), 0
-
-    def __call__(self, launch, grid, block, shared, stream):
-        data = launch.tobytes()
-        self.calls += 1
-        assert self.library.run_kernel(self.name, data, ctypes.c_size_t(len(data)), min(grid[0], 2), block[0]) == 0
+    defines = {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}
+    return emulated_library(tmp_path_factory.mktemp("kernels"), "map_chains", defines)
 
 
 @pytest.fixture

@@ -171,6 +171,8 @@ public:
         }
         return -1;
     }
+    // Others have taken anchors.
+    GPUALIGN_HD void forget() { loaded_ = ~0u; }
 
 private:
     GPUALIGN_HD void load(uint32_t i) {
@@ -205,33 +207,79 @@ GPUALIGN_HD void turn_around(const Group& group, uint64_t* keys, uint32_t n) {
 // chains. Returns their number; the keys become (score, first anchor in the order of `scatter`), and that anchor's
 // predecessor the chain's number.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE uint32_t backtrack_chains(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes,
-                                           uint32_t n, uint32_t ends, uint32_t scatter, AnchorChain* chains) {
-    Backtracker<Group> backtracker(group, nodes, n);
-    InTurn<Group, uint64_t> keys(group, nodes.keys, ends);
-    uint32_t found = 0, used = 0;
-    for (uint32_t e = 0; e < ends; e++) {
-        const uint32_t end = uint32_t(keys[e]), first = used;
-        uint32_t begin;
-        const int32_t before = backtracker.run(end, used, begin);
-        const int32_t score = (nodes.score[end] - (before >= 0 ? nodes.score[before] : 0)) / kChainUnit;
-        if (score < rules.min_chain_score || used - first < uint32_t(rules.min_anchors)) {
-            used = first;
-            group.sync();  // before other lanes write there
-            continue;
+class ChainBacktracking {
+public:
+    GPUALIGN_HD ChainBacktracking(const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n,
+                                  uint32_t scatter, AnchorChain* chains)
+        : group_(group), rules_(rules), text_(text), nodes_(nodes), scatter_(scatter), chains_(chains), backtracker_(group, nodes, n) {}
+
+    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t ends) {
+        for (uint32_t e = 0; e < ends;) {
+            const uint32_t alone = take_alone(e, ends);
+            if (!alone) take_path(uint32_t(nodes_.keys[e]));
+            e += alone ? alone : 1;
         }
-        turn_around(group, nodes.chained + first, used - first);
-        if (group.lane() == 0) {
-            const uint64_t anchor = nodes.anchors[end];
-            chains[found] = {score, first, used, text.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
-            nodes.keys[found] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter);
-            nodes.stretches[begin].begin = int32_t(found);
-        }
-        found++;
+        group_.sync();
+        return found_;
     }
-    group.sync();
-    return found;
-}
+
+private:
+    // The next ends as far as they are chains of one anchor, a lane each; returns how many. In repeats there are thousands.
+    GPUALIGN_HD uint32_t take_alone(uint32_t e, uint32_t ends) {
+        const uint32_t mine = e + group_.lane();
+        const uint32_t end = mine < ends ? uint32_t(nodes_.keys[mine]) : 0;
+        const bool is_alone = mine < ends && nodes_.predecessor[end] < 0;
+        const uint32_t others = ~group_.ballot(is_alone);
+        const uint32_t alone = others ? first_lane(others) : 32;
+        if (!alone) return 0;
+        const bool in_turn = group_.lane() < alone;
+        const bool kept = in_turn && !(nodes_.ends[end] & Backtracker<Group>::kTaken) && rules_.min_anchors <= 1;
+        const uint32_t mask = group_.ballot(kept), number = group_.before(mask);
+        group_.sync();  // all keys have been read
+        if (in_turn) nodes_.ends[end] |= Backtracker<Group>::kTaken;
+        if (kept) {
+            nodes_.chained[used_ + number] = nodes_.anchors[end];
+            add(found_ + number, end, end, nodes_.score[end] / kChainUnit, used_ + number, used_ + number + 1);
+        }
+        used_ += count_bits(mask);
+        found_ += count_bits(mask);
+        backtracker_.forget();
+        group_.sync();
+        return alone;
+    }
+
+    GPUALIGN_HD void take_path(uint32_t end) {
+        const uint32_t first = used_;
+        uint32_t begin;
+        const int32_t before = backtracker_.run(end, used_, begin);
+        const int32_t score = (nodes_.score[end] - (before >= 0 ? nodes_.score[before] : 0)) / kChainUnit;
+        if (score < rules_.min_chain_score || used_ - first < uint32_t(rules_.min_anchors)) {
+            used_ = first;
+            group_.sync();  // before other lanes write there
+            return;
+        }
+        turn_around(group_, nodes_.chained + first, used_ - first);
+        if (group_.lane() == 0) add(found_, begin, end, score, first, used_);
+        found_++;
+        group_.sync();
+    }
+
+    GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
+        const uint64_t anchor = nodes_.anchors[end];
+        chains_[number] = {score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
+        nodes_.keys[number] = uint64_t(~uint32_t(score)) << 32 | (begin ^ scatter_);
+        nodes_.stretches[begin].begin = int32_t(number);
+    }
+
+    const Group& group_;
+    const ChainRules& rules_;
+    const Text& text_;
+    const ChainNodes& nodes_;
+    const uint32_t scatter_;
+    AnchorChain* chains_;
+    Backtracker<Group> backtracker_;
+    uint32_t found_ = 0, used_ = 0;
+};
 
 // What a chain covers of the read's forward strand. A long stretch without an anchor is not covered: what another chain
 // has there, an inversion say, is a stretch of its own.
@@ -297,31 +345,95 @@ GPUALIGN_HD bool share_stretch(const ReadStretch* stretches, const AnchorChain& 
 }
 
 // The best chains of each stretch of the read, and of the suboptimal ones of that stretch those that come near: marked, in
-// the order of `order`, which becomes that of theirs. Called by one lane; returns how many.
-GPUALIGN_HOST_DEVICE uint32_t choose_chains(const ChainRules& rules, int32_t max_suboptimal, const ChainNodes& nodes, uint32_t count,
-                                        uint32_t* order, AnchorChain* chains) {
-    uint32_t chosen = 0, best_ones = 0;
-    uint64_t* bests = nodes.keys;  // numbers of the best chains of their stretches, in place of keys that have been read
-    for (uint32_t c = 0; c < count; c++) {
-        const uint32_t number = order[c];
-        AnchorChain& chain = chains[number];
-        AnchorChain* parent = nullptr;
-        for (uint32_t b = 0; b < best_ones && !parent; b++)
-            if (share_stretch(nodes.stretches, chain, chains[bests[b]])) parent = &chains[bests[b]];
-        if (!parent) {
-            bests[best_ones++] = number;
-        } else if (parent->aligned >= max_suboptimal ||
-                   int64_t(chain.score) * 100 < int64_t(rules.suboptimal_percent) * parent->score) {
-            parent->unaligned = max(parent->unaligned, chain.score);
-            continue;
-        } else {
-            parent->aligned++;
+// the order of `order`, which becomes that of theirs. A lane takes a chain.
+template <class Group>
+class ChainChoice {
+public:
+    GPUALIGN_HD ChainChoice(const Group& group, const ChainRules& rules, int32_t max_suboptimal, const ChainNodes& nodes, uint32_t* order,
+                            AnchorChain* chains)
+        : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {}
+
+    // Returns how many.
+    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t count) {
+        uint32_t chosen = 0;
+        for (uint32_t base = 0; base < count; base += Group::kLanes) {
+            const uint32_t c = base + group_.lane(), number = c < count ? order_[c] : 0;
+            const bool is_chain = c < count;
+            const uint32_t parent = find_parent(is_chain, number);
+            const bool is_best = is_chain && parent == number;
+            const bool taken = accept(is_chain && !is_best, number, parent) || is_best;
+            const uint32_t mask = group_.ballot(taken);
+            group_.sync();  // all have read the order
+            if (taken) {
+                chains_[number].secondary = parent != number;
+                chains_[number].chosen = 1;
+                order_[chosen + group_.before(mask)] = number;
+            }
+            chosen += count_bits(mask);
+            group_.sync();
         }
-        chain.secondary = parent != nullptr;
-        chain.chosen = 1;
-        order[chosen++] = number;
+        return chosen;
     }
-    return chosen;
-}
+
+private:
+    GPUALIGN_HD bool shares(uint32_t number, uint32_t best) const { return share_stretch(nodes_.stretches, chains_[number], chains_[best]); }
+
+    // The first of the best chains whose stretch a lane's chain shares; its own number where it is the best of its stretch.
+    GPUALIGN_HD uint32_t find_parent(bool is_chain, uint32_t number) {
+        uint64_t* bests = nodes_.keys;  // in place of keys that have been read
+        bool alone = is_chain;
+        uint32_t parent = number;
+        for (uint32_t b = 0; b < bests_ && group_.ballot(alone); b++)
+            if (alone && shares(number, uint32_t(bests[b]))) {
+                parent = uint32_t(bests[b]);
+                alone = false;
+            }
+        for (uint32_t left = group_.ballot(alone); left; left = group_.ballot(alone)) {  // the first of them is one more, and may be others' parent
+            const uint32_t lane = first_lane(left), best = group_.from(number, lane);
+            if (group_.lane() == 0) bests[bests_] = best;
+            bests_++;
+            if (group_.lane() == lane) alone = false;
+            else if (alone && shares(number, best)) {
+                parent = best;
+                alone = false;
+            }
+        }
+        group_.sync();
+        return parent;
+    }
+
+    // Whether a lane's suboptimal chain, if it has one, is aligned; of one stretch in the order of lanes.
+    GPUALIGN_HD bool accept(bool waits, uint32_t number, uint32_t parent) {
+        bool accepted = false;
+        const int32_t score = chains_[number].score;
+        for (uint32_t left = group_.ballot(waits); left;) {
+            const uint32_t one = group_.from(parent, first_lane(left));
+            AnchorChain& best = chains_[one];
+            const bool mine = waits && parent == one;
+            const bool near = mine && int64_t(score) * 100 >= int64_t(rules_.suboptimal_percent) * best.score;
+            const uint32_t before = group_.before(group_.ballot(near));
+            const int32_t aligned = int32_t(best.aligned);
+            accepted = accepted || (near && aligned + int32_t(before) < max_suboptimal_);
+            const int32_t added = int32_t(count_bits(group_.ballot(mine && accepted)));
+            const int32_t missed = group_.largest(mine && !accepted ? score : 0);
+            group_.sync();
+            if (group_.lane() == 0) {
+                best.aligned += added;
+                best.unaligned = max(best.unaligned, missed);
+            }
+            group_.sync();
+            left &= ~group_.ballot(mine);
+        }
+        return accepted;
+    }
+
+    const Group& group_;
+    const ChainRules& rules_;
+    const int32_t max_suboptimal_;
+    const ChainNodes& nodes_;
+    uint32_t* order_;
+    AnchorChain* chains_;
+    uint32_t bests_ = 0;
+};
 
 }  // namespace gpualign

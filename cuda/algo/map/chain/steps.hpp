@@ -24,7 +24,7 @@ GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& 
     if (first == kNoItem) return 0;
     chains = space.items + first;
     const uint32_t scatter = drawn(draw, DrawFor::chain) & (power_of_two(n) - 1);
-    const uint32_t found = backtrack_chains(group, rules, text, nodes, n, ends, scatter, chains);
+    const uint32_t found = ChainBacktracking<Group, Text>(group, rules, text, nodes, n, scatter, chains).run(ends);
     sort_many_keys(group, nodes.keys, found);
     order = reinterpret_cast<uint32_t*>(nodes.score);  // scores have been used
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes) order[c] = uint32_t(nodes.stretches[uint32_t(nodes.keys[c]) ^ scatter].begin);
@@ -41,22 +41,23 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     uint32_t* order;
     const uint32_t found = find_chains(group, batch.rules, text, nodes, n, state.draw, batch.candidates, candidates, order);
     cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
+    const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
+    const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
+    for (uint32_t c = group.lane(); c < chosen && first != kNoItem; c += Group::kLanes) {
+        const AnchorChain& chain = candidates[order[c]];
+        ChosenChain& out = batch.chains.items[first + c];
+        out = ChosenChain{};
+        out.anchors = nodes.chained + chain.first;
+        out.anchor_count = chain.last - chain.first;
+        out.read = r;
+        out.contig = chain.contig;
+        out.score = chain.score;
+        out.unaligned = chain.unaligned;
+        out.reverse = chain.reverse;
+    }
     if (group.lane() == 0) {
-        const uint32_t chosen = choose_chains(batch.rules, max_suboptimal, nodes, found, order, candidates);
-        state.first_chosen = take(batch.chains, chosen);
-        state.chosen = state.first_chosen == kNoItem ? 0 : chosen;
-        for (uint32_t c = 0; c < state.chosen; c++) {
-            const AnchorChain& chain = candidates[order[c]];
-            ChosenChain& out = batch.chains.items[state.first_chosen + c];
-            out = ChosenChain{};
-            out.anchors = nodes.chained + chain.first;
-            out.anchor_count = chain.last - chain.first;
-            out.read = r;
-            out.contig = chain.contig;
-            out.score = chain.score;
-            out.unaligned = chain.unaligned;
-            out.reverse = chain.reverse;
-        }
+        state.first_chosen = first;
+        state.chosen = first == kNoItem ? 0 : chosen;
     }
     group.sync();
 }
