@@ -17,9 +17,9 @@ from tests.helpers.sam import without_program
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 
 Cli = Callable[..., tuple[int, bytes, str]]
-WARPS = 4
-GENOME = random_genome(61, 20_000)
-FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 150) for seed in range(150))
+WARPS = 2
+GENOME = random_genome(61, 6000)
+FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 60) for seed in range(24))
 
 
 @pytest.fixture(scope="module")
@@ -38,36 +38,20 @@ def kernel(library: ctypes.CDLL, use: Callable[[FakeDriver], FakeDriver], monkey
 def pairs() -> list[tuple[str, str]]:
     """Clipped, split, of a family of repeats, with a mate that fits in part or nowhere, with N, short."""
     noise = random_genome(62, 400)
-    at = [700 * i + 300 for i in range(20)]
-    reads = [GENOME[at[0] : at[0] + 100], GENOME[at[1] : at[1] + 60] + GENOME[at[5] : at[5] + 60]]
+    at = [300 + 400 * i for i in range(10)]
+    reads = [GENOME[at[0] : at[0] + 100], GENOME[at[1] : at[1] + 60] + GENOME[at[9] : at[9] + 60]]
     reads += [noise[:40] + GENOME[at[2] : at[2] + 80], GENOME[at[3] : at[3] + 60] + GENOME[at[3] + 90 : at[3] + 150]]
-    reads += [with_errors(seed, GENOME[2100:2220], 0.12) for seed in range(4)]
-    reads += [
-        noise[:50] + with_errors(9, GENOME[2150:2250], 0.05),
-        GENOME[at[4] : at[4] + 30],
-        GENOME[at[6] : at[6] + 50],
-    ]
-    reads += [
-        with_errors(10, GENOME[at[7] : at[7] + 100], 0.05).replace("G", "N", 3),
-        "N" * 60,
-        "",
-        GENOME[at[8] : at[8] + 34],
-    ]
-    reads += [with_errors(12, GENOME[at[9] : at[9] + 45], 0.06), GENOME[at[10] : at[10] + 700]]
+    reads += [with_errors(seed, GENOME[2100:2220], 0.12) for seed in range(2)]
+    reads += ["N" * 60, "", GENOME[at[8] : at[8] + 34]]
     mates = [GENOME[a + 180 : a + 280] for a in at[: len(reads)]]
     mates[0] = noise[:60] + GENOME[at[0] + 180 : at[0] + 220]
     mates[2] = noise[100:200]
-    mates[4:8] = [with_errors(20 + seed, GENOME[2250:2370], 0.1) for seed in range(4)]
+    mates[4:6] = [with_errors(20 + seed, GENOME[2250:2370], 0.1) for seed in range(2)]
     return [(read, reverse_complement(mate)) for read, mate in zip(reads, mates, strict=True)]
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("--secondary", "3"), ("-x", "sr-sensitive")], ids=["plain", "secondary", "sensitive"]
-)
 @pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])
-def test_the_warps_of_a_block_find_the_same(
-    cli: Cli, kernel: Emulated, tmp_path: Path, mates: bool, options: tuple[str, ...]
-) -> None:
+def test_the_warps_of_a_block_find_the_same(cli: Cli, kernel: Emulated, tmp_path: Path, mates: bool) -> None:
     reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=FAMILY)
     files = [
         write_fastq(
@@ -80,7 +64,7 @@ def test_the_warps_of_a_block_find_the_same(
     for device in ("cpu", "cuda"):
         report = tmp_path / f"{device}.json"
         status, out, errors = cli(
-            "map", "-q", reference, *files, *library, *options, "--device", device, "--json", report
+            "map", "-q", reference, *files, *library, "-N", "3", "--device", device, "--json", report
         )
         assert status == 0, errors
         found[device] = without_program(out)
