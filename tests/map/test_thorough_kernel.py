@@ -19,7 +19,7 @@ from tests.helpers.sequences import random_genome, reverse_complement, with_erro
 Cli = Callable[..., tuple[int, bytes, str]]
 WARPS = 2
 GENOME = random_genome(61, 6000)
-FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 60) for seed in range(24))
+FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 + seed, 60) for seed in range(12))
 
 
 @pytest.fixture(scope="module")
