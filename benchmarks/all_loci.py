@@ -50,21 +50,15 @@ Loci = dict[Strand, list[tuple[int, int]]]
 def loci(sam: Path) -> Loci:
     """Half-open intervals of the contigs to which whole reads are aligned, clipped ends included."""
     found: Loci = defaultdict(list)
-    with sam.open() as file:
-        for line in file:
-            if line.startswith("@"):
-                continue
-            name, flag, contig, position, _, cigar, rest = line.split("\t", 6)
-            if int(flag) & 4:
-                continue
-            start = int(position) - 1
-            if cigar == "*":  # Yara's secondary records have their last base in a tag instead
-                end = int(_END_TAG.search(rest)[1])
-            else:
-                operations = data.parse_cigar(cigar)
-                start -= operations[0][0] if operations[0][1] in "SH" else 0
-                end = start + sum(count for count, operation in operations if operation in "MDN=XSH")
-            found[name, contig, "-" if int(flag) & 16 else "+"].append((start, end))
+    for flag, (name, _, contig, position, _, cigar, *rest) in data.sam_records(sam, without=4):
+        start = int(position) - 1
+        if cigar == "*":  # Yara's secondary records have their last base in a tag instead
+            end = int(_END_TAG.search("\t".join(rest))[1])
+        else:
+            operations = data.parse_cigar(cigar)
+            start -= operations[0][0] if operations[0][1] in "SH" else 0
+            end = start + sum(count for count, operation in operations if operation in "MDN=XSH")
+        found[name, contig, "-" if flag & 16 else "+"].append((start, end))
     return found
 
 

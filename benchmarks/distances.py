@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from gpu_peers import Peer
 from harness import gpu_names, interleave, machine, ratio, save, seconds, slug
 
 from gpualign import distances, scores
@@ -167,25 +168,15 @@ def cpu_rows(rng: np.random.Generator, rounds: int, threads: int) -> list[dict[s
 # -- all pairs on a GPU
 
 
-class Peer:
-    """StringZillas on the first GPU."""
-
-    def __init__(self) -> None:
-        import stringzilla
-        import stringzillas
-
-        self.strings = stringzilla.Strs
-        self.scope = stringzillas.DeviceScope(gpu_device=0)
-        self.distances = stringzillas.LevenshteinDistances(capabilities=self.scope)
-
+class PeerOfRows(Peer):
     def call(self, texts: list[str], others: list[str]) -> Call:
         a, b = self.strings(texts[:PEER_ROWS]), self.strings(others[:PEER_ROWS])
         return lambda: self.distances(a, b, device=self.scope)
 
 
-def peer() -> Peer | None:
+def peer() -> PeerOfRows | None:
     try:
-        return Peer()
+        return PeerOfRows()
     except ImportError:
         return None
 

@@ -42,25 +42,20 @@ def judge(sam: Path, truth_file: Path) -> dict[str, Any]:
     wrong = dict.fromkeys((0, 1, 10, 20, 30), 0)
     kept = dict.fromkeys(wrong, 0)
     correct = supplementary = 0
-    with sam.open() as file:
-        for line in file:
-            if line[0] == "@":
-                continue
-            name, flag_text, contig, position, mapq, cigar, _ = line.split("\t", 6)
-            flag = int(flag_text)
-            supplementary += bool(flag & 0x800)
-            if flag & 0x904:
-                continue
-            first = int(position) - 1
-            last = first + sum(map(int, _REFERENCE_BASES.findall(cigar)))
-            true_contig, begin, end, strand = truth[name]
-            right = (contig, "-" if flag & 16 else "+") == (true_contig, strand)
-            right = right and min(last, end) - max(first, begin) >= (end - begin) / 2
-            correct += right
-            for minimum in wrong:
-                if int(mapq) >= minimum:
-                    kept[minimum] += 1
-                    wrong[minimum] += not right
+    for flag, (name, _, contig, position, mapq, cigar, *_) in data.sam_records(sam, without=0x104):
+        if flag & 0x800:
+            supplementary += 1
+            continue
+        first = int(position) - 1
+        last = first + sum(map(int, _REFERENCE_BASES.findall(cigar)))
+        true_contig, begin, end, strand = truth[name]
+        right = (contig, "-" if flag & 16 else "+") == (true_contig, strand)
+        right = right and min(last, end) - max(first, begin) >= (end - begin) / 2
+        correct += right
+        for minimum in wrong:
+            if int(mapq) >= minimum:
+                kept[minimum] += 1
+                wrong[minimum] += not right
     return {
         "reads": len(truth),
         "mapped_percent": round(100 * kept[0] / len(truth), 4),

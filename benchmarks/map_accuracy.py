@@ -73,22 +73,15 @@ def judge(sam: Path, truth_file: Path) -> Judged:
     number = {str(name): i for i, name in enumerate(names)}
     mapped, correct = np.zeros((reads, ends), bool), np.zeros((reads, ends), bool)
     mapq = np.zeros((reads, ends), np.int64)
-    with sam.open() as file:
-        for line in file:
-            if line[0] == "@":
-                continue
-            name, flag_text, where, position, quality, cigar, _ = line.split("\t", 6)
-            flag = int(flag_text)
-            if flag & 0x904:
-                continue
-            i, end = int(name), 1 if flag & 128 else 0
-            mapped[i, end] = True
-            mapq[i, end] = int(quality)
-            if number[where] != contig[i] or bool(flag & 16) != reverse[i, end]:
-                continue
-            first, last = _diagonals(int(position) - 1, cigar)
-            known = diagonals[i, end]
-            correct[i, end] = min(np.abs(known - first).min(), np.abs(known - last).min()) <= TOLERANCE
+    for flag, (name, _, where, position, quality, cigar, *_) in data.sam_records(sam, without=0x904):
+        i, end = int(name), 1 if flag & 128 else 0
+        mapped[i, end] = True
+        mapq[i, end] = int(quality)
+        if number[where] != contig[i] or bool(flag & 16) != reverse[i, end]:
+            continue
+        first, last = _diagonals(int(position) - 1, cigar)
+        known = diagonals[i, end]
+        correct[i, end] = min(np.abs(known - first).min(), np.abs(known - last).min()) <= TOLERANCE
     return Judged(mapped.ravel(), correct.ravel(), mapq.ravel())
 
 

@@ -180,8 +180,7 @@ extern "C" __global__ void nearest(const int32_t* matrix, const int32_t* query_o
             best_targets[int64_t(blockIdx.x) * maximum + i] = there ? int32_t(uint32_t(best - 1)) : -1;
             best_values[int64_t(blockIdx.x) * maximum + i] = there ? (largest ? -rank : rank) : -1;
         }
-        last = best == ~uint64_t(0) ? last : best;
-        if (best == ~uint64_t(0)) last = ~uint64_t(0);
+        last = best;
     }
 }
 

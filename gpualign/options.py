@@ -43,23 +43,40 @@ def shown_size(size: int) -> str:
     return f"{size // _UNITS[unit]}{unit}"
 
 
-def seed_options(command: F) -> F:
-    """Add -k and -w, the minimizers of an index."""
-    decorators = [
-        click.option(
-            "-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]"
-        ),
-        click.option(
-            "-w",
-            type=int,
-            metavar="INT",
-            help="Window: the smallest of w neighbouring k-mers is kept, about one in (w + 1) / 2.  "
-            "[default: from the reference's size]",
-        ),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> Callable[[F], F]:
+    """An option that shows the default of a params class's ``field``; without it, of the one that the option names."""
+    given = [name for name in names if name.isidentifier()]
+    named = given[0] if given else max(names, key=len).lstrip("-").replace("-", "_")
+    default = default_of(params, field or named)
+    if isinstance(default, int | float) and "type" not in more:
+        more = {"type": type(default), "metavar": "INT" if isinstance(default, int) else "FLOAT", **more}
+    return click.option(*names, default=default, show_default=True, **more)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+#: add -k and -w, the minimizers of an index
+seed_options = together(
+    click.option(
+        "-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]"
+    ),
+    click.option(
+        "-w",
+        type=int,
+        metavar="INT",
+        help="Window: the smallest of w neighbouring k-mers is kept, about one in (w + 1) / 2.  "
+        "[default: from the reference's size]",
+    ),
+)
 
 
 def default_of(params: type[Any], name: str) -> Any:
@@ -70,53 +87,48 @@ def default_of(params: type[Any], name: str) -> Any:
     raise AttributeError(f"{params.__name__} has no field {name}")
 
 
-def run_options(command: F) -> F:
-    """Add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`."""
-    decorators = [
-        click.option(
-            "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
-        ),
-        click.option(
-            "-t",
-            "--threads",
-            type=click.IntRange(min=1),
-            metavar="INT",
-            help="CPU threads; they do not change the output.  [default: all cores]",
-        ),
-        click.option(
-            "--device",
-            default=default_of(RunOptions, "device"),
-            show_default=True,
-            metavar="DEV",
-            help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU if there is one and enough work for it.",
-        ),
-        click.option(
-            "--max-gpu-mem",
-            type=SIZE,
-            metavar="SIZE",
-            help="Limit of GPU memory, with K, M or G.  [default: what is free]",
-        ),
-        click.option(
-            "--batch-size",
-            type=SIZE,
-            default=default_of(RunOptions, "batch_size"),
-            metavar="SIZE",
-            help="Bases per batch; a larger one takes more memory and does not change the output.  "
-            f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
-        ),
-        click.option(
-            "--cluster",
-            metavar="WHERE",
-            help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
-        ),
-        click.option("--no-progress", is_flag=True, help="No progress bar (it is only shown on a terminal)."),
-        click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
-        click.option("--json", metavar="FILE", help="Write a run report as JSON."),
-        click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+#: add the options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`
+run_options = together(
+    click.option(
+        "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
+    ),
+    click.option(
+        "-t",
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="INT",
+        help="CPU threads; they do not change the output.  [default: all cores]",
+    ),
+    option_of(
+        RunOptions,
+        "--device",
+        metavar="DEV",
+        help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU if there is one and enough work for it.",
+    ),
+    click.option(
+        "--max-gpu-mem",
+        type=SIZE,
+        metavar="SIZE",
+        help="Limit of GPU memory, with K, M or G.  [default: what is free]",
+    ),
+    click.option(
+        "--batch-size",
+        type=SIZE,
+        default=default_of(RunOptions, "batch_size"),
+        metavar="SIZE",
+        help="Bases per batch; a larger one takes more memory and does not change the output.  "
+        f"[default: {shown_size(default_of(RunOptions, 'batch_size'))}]",
+    ),
+    click.option(
+        "--cluster",
+        metavar="WHERE",
+        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/cluster.md).",
+    ),
+    click.option("--no-progress", is_flag=True, help="No progress bar (it is only shown on a terminal)."),
+    click.option("-q", "--quiet", is_flag=True, help="No summary and no warnings on standard error."),
+    click.option("--json", metavar="FILE", help="Write a run report as JSON."),
+    click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
+)
 
 
 #: adds the format of a command's table

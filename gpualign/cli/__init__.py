@@ -136,14 +136,19 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if "--debug" in arguments:
             raise
-        if _ran_out_of_memory(error):
-            complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
-            _exit(5)
-        if isinstance(error, OSError):
-            complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
-            _exit(1)
+        _exit(_explain(prefix, error))
+
+
+def _explain(prefix: str, error: Exception) -> int:
+    """Say what an exception means that is none of ours; returns the exit code."""
+    if _ran_out_of_memory(error):
+        complain(prefix, "out of memory (use fewer threads or a smaller --batch-size)")
+        return 5
+    if isinstance(error, OSError):
+        complain(prefix, f"{error.filename or 'input/output'}: {error.strerror or error}")
+    else:
         complain(prefix, f"internal error: {type(error).__name__}: {error} (run again with --debug and report it)")
-        _exit(1)
+    return 1
 
 
 def _without_dashes(arguments: list[str]) -> list[str]:

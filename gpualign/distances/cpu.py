@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,45 +19,61 @@ MODES: dict[str, int] = _native.DISTANCE_MODES
 Report = Callable[[int, int], object]
 
 
-class CpuDistances:
-    """Computes a problem with ``threads`` host threads."""
+class CpuPairs:
+    """Computes the values of all pairs with ``threads`` host threads.
 
-    def __init__(self, problem: Distances, threads: int, report: Report | None = None) -> None:
-        self.problem, self.threads, self.report = problem, threads, report
+    Args:
+        native: values of blocks of queries (native/distances/outputs.hpp).
+        blocks: half-open ranges of queries in the order of their lengths.
+    """
+
+    def __init__(
+        self, native: Any, queries: int, blocks: Iterable[tuple[int, int]], threads: int, report: Report | None
+    ) -> None:
+        self._native, self._queries, self._blocks = native, queries, list(blocks)
+        self._threads, self._report = max(1, min(threads, len(self._blocks))), report
 
     def matrix(self, out: NDArray[np.int32]) -> None:
-        """Into ``out``, C-contiguous int32 (queries, targets); -1 beyond the limit."""
-        for _ in self._each(_native.dense_distances, out=out):
+        """Into ``out``, C-contiguous int32 (queries, targets); -1 beyond the limit of distances."""
+        for _ in self._each(self._native.dense, out=out):
             pass
 
     def nearest(self, maximum: int) -> NearestPairs:
-        target, value = np.full((2, len(self.problem.queries), maximum), -1, np.int32)
-        for _ in self._each(_native.nearest_distances, out_targets=target, out_values=value):
+        target, value = np.full((2, self._queries, maximum), -1, np.int32)
+        for _ in self._each(self._native.nearest, out_targets=target, out_values=value):
             pass
         return NearestPairs(target, value)
 
     def sparse(self) -> SparsePairs:
-        parts = list(self._each(_native.distances_within))
-        empty = (np.zeros(0, np.int32),) * 3
-        query, target, value = (np.concatenate(column) for column in zip(*(parts or [empty]), strict=True))
-        return in_order(query, target, value)
+        """By query, then target."""
+        parts = list(self._each(self._native.within)) or [(np.zeros(0, np.int32),) * 3]
+        return in_order(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _each(self, native: Callable[..., Any], **more: Any) -> Iterator[Any]:
-        """``native`` for each block of queries."""
-        problem = self.problem
-        queries, targets = problem.queries, problem.targets
-        sides = (queries.symbols, queries.offsets, queries.order, targets.symbols, targets.offsets, targets.order)
-        mode = MODES[problem.params.mode]
-        more |= {"mode": mode, "with_itself": problem.with_itself, "limits": problem.limits}
+    def _each(self, method: Callable[..., Any], **more: Any) -> Iterator[Any]:
+        """What ``method`` gives for each block of queries."""
 
         def compute(block: tuple[int, int]) -> tuple[int, Any]:
-            return block[1], native(*sides, *block, **more)
+            return block[1], method(*block, **more)
 
-        blocks = list(problem.blocks(self.threads))
-        for done, result in run_ordered(blocks, compute, min(self.threads, len(blocks))):
-            if self.report is not None:
-                self.report(done, len(queries))
+        for done, result in run_ordered(self._blocks, compute, self._threads):
+            if self._report is not None:
+                self._report(done, self._queries)
             yield result
+
+
+class CpuDistances(CpuPairs):
+    """Computes a problem with ``threads`` host threads."""
+
+    def __init__(self, problem: Distances, threads: int, report: Report | None = None) -> None:
+        queries, targets = problem.queries, problem.targets
+        kind = _native.ByteDistances if queries.symbols.dtype == np.uint8 else _native.WideDistances
+        native = kind(
+            *(queries.symbols, queries.offsets, queries.order, targets.symbols, targets.offsets, targets.order),
+            mode=MODES[problem.params.mode],
+            with_itself=problem.with_itself,
+            limits=problem.limits,
+        )
+        super().__init__(native, len(queries), problem.blocks(threads), threads, report)
 
 
 def in_order(query: NDArray[np.int32], target: NDArray[np.int32], value: NDArray[Any]) -> SparsePairs:

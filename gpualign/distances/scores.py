@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.distances.cpu import Report, in_order
+from gpualign.distances.cpu import CpuPairs, Report
 from gpualign.distances.params import Selection
 from gpualign.distances.problem import blocks_of
-from gpualign.distances.results import NearestPairs, SparsePairs
 from gpualign.distances.symbols import SymbolSet
 from gpualign.errors import InputError, UsageError
 from gpualign.io.pair_inputs import inputs_of
@@ -24,7 +21,6 @@ from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import UNKNOWN, Scoring
-from gpualign.streaming.ordered import run_ordered
 
 #: cells of a block on a core: tenths of a second
 _BLOCK_CELLS = 4e9
@@ -154,7 +150,7 @@ def _refuse(symbols: SymbolSet, bad: NDArray[np.bool_], scoring: Scoring) -> Non
     raise InputError(f"sequence {record}: {scoring.name} does not score {chr(symbols.symbols[place])!r}")
 
 
-class CpuScores:
+class CpuScores(CpuPairs):
     """Computes a problem with ``threads`` host threads.
 
     Raises:
@@ -162,51 +158,19 @@ class CpuScores:
     """
 
     def __init__(self, problem: Scores, threads: int, report: Report | None = None) -> None:
-        self.problem, self.threads, self.report = problem, threads, report
         problem.check()
-
-    def matrix(self, out: NDArray[np.int32]) -> None:
-        """Into ``out``, C-contiguous int32 (queries, targets)."""
-        for _ in self._each(_native.dense_scores, out=out):
-            pass
-
-    def nearest(self, maximum: int) -> NearestPairs:
-        target, value = np.full((2, len(self.problem.queries), maximum), -1, np.int32)
-        minimum, itself = self.problem.minimum, self.problem.with_itself
-        for _ in self._each(
-            _native.nearest_scores, minimum=minimum, with_itself=itself, out_targets=target, out_values=value
-        ):
-            pass
-        return NearestPairs(target, value)
-
-    def sparse(self) -> SparsePairs:
-        parts = list(
-            self._each(_native.scores_from, minimum=self.problem.minimum, with_itself=self.problem.with_itself)
+        queries, targets, aligned, (q_codes, t_codes) = problem.queries, problem.targets, problem.aligned, problem.codes
+        native = _native.AllScores(
+            *(q_codes, queries.offsets, queries.order, t_codes, targets.offsets, targets.order),
+            scores=aligned.scoring.scores.ravel(),
+            symbols=len(aligned.scoring),
+            match_mismatch=aligned.scoring.name == "match/mismatch",
+            open=aligned.gap_open,
+            extend=aligned.gap_extend,
+            local=aligned.mode == "local",
+            free_ends=sum(free << bit for bit, free in enumerate(aligned.free_ends)),
+            end_gaps=np.array(aligned.costs_at_ends, np.int32).ravel(),
+            minimum=problem.minimum if problem.params.sparse or problem.params.nearest else _LEAST,
+            with_itself=problem.with_itself,
         )
-        empty = (np.zeros(0, np.int32),) * 3
-        return in_order(*(np.concatenate(column) for column in zip(*(parts or [empty]), strict=True)))
-
-    def _each(self, native: Callable[..., Any], **more: Any) -> Iterator[Any]:
-        """``native`` for each block of queries."""
-        problem, aligned = self.problem, self.problem.aligned
-        queries, targets, (q_codes, t_codes) = problem.queries, problem.targets, problem.codes
-        sides = (q_codes, queries.offsets, queries.order, t_codes, targets.offsets, targets.order)
-        more |= {
-            "scores": aligned.scoring.scores.ravel(),
-            "symbols": len(aligned.scoring),
-            "match_mismatch": aligned.scoring.name == "match/mismatch",
-            "open": aligned.gap_open,
-            "extend": aligned.gap_extend,
-            "local": aligned.mode == "local",
-            "free_ends": sum(free << bit for bit, free in enumerate(aligned.free_ends)),
-            "end_gaps": np.array(aligned.costs_at_ends, np.int32).ravel(),
-        }
-
-        def compute(block: tuple[int, int]) -> tuple[int, Any]:
-            return block[1], native(*sides, *block, **more)
-
-        blocks = list(blocks_of(problem, self.threads, _BLOCK_CELLS))
-        for done, result in run_ordered(blocks, compute, max(1, min(self.threads, len(blocks)))):
-            if self.report is not None:
-                self.report(done, len(queries))
-            yield result
+        super().__init__(native, len(queries), blocks_of(problem, threads, _BLOCK_CELLS), threads, report)

@@ -214,14 +214,9 @@ class OutputFile:
 
     def write(self, data: bytes | memoryview) -> None:
         rest = memoryview(data).cast("B")
-        try:
-            with STEPS.at("write"):
-                while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
-                    rest = rest[self._stream.write(rest) :]
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise GpualignError(f"cannot write {_shown(self.path)}: {os_reason(error)}") from error
+        with _writing(self.path), STEPS.at("write"):
+            while rest:  # with PYTHONUNBUFFERED standard output takes what one system call takes
+                rest = rest[self._stream.write(rest) :]
         self.bytes_written += len(data)
 
 
@@ -258,20 +253,14 @@ def _open_plain(path: str | None) -> Iterator[OutputFile]:
     if path is None or path == "-":
         sink = OutputFile(sys.stdout.buffer, "-")
         yield sink
-        _checked_close(sys.stdout.buffer.flush, "-")
+        with _writing("-"):
+            sys.stdout.buffer.flush()
         return
     if is_special(path):
-        try:
+        with _writing(path):
             stream = open(path, "wb", buffering=_READ_SIZE)
-        except OSError as error:
-            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
-        try:
+        with _closed(stream, path):
             yield OutputFile(stream, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                stream.close()
-            raise
-        _checked_close(stream.close, path)
         return
     with _temporary_next_to(path) as stream:
         yield OutputFile(stream, path)
@@ -318,46 +307,52 @@ def _temporary_next_to(path: str) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _renamed(temporary: str, target: str, path: str) -> Iterator[BinaryIO]:
     try:
-        stream = _created(temporary, path)
-        try:
+        with _writing(path):
+            stream = _created(temporary)
+        with _closed(stream, path):
             yield stream
-        except BaseException:
-            with contextlib.suppress(OSError):
-                stream.close()
-            raise
-        _checked_close(stream.close, path)
-        try:
+        with _writing(path):
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
-        except OSError as error:
-            raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
 
 
-def _created(temporary: str, path: str) -> BinaryIO:
-    """A new file that nobody else may read until it is whole."""
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """What the system refuses here is an error about that output; a reader that went away is not."""
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise GpualignError(f"cannot write {path}: {os_reason(error)}") from error
+        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def _closed(stream: BinaryIO, path: str) -> Iterator[None]:
+    """Closed at the end, and whether that worked matters only where all went well before."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            stream.close()
+        raise
+    with _writing(path):
+        stream.close()
+
+
+def _created(temporary: str) -> BinaryIO:
+    """A new file that nobody else may read until it is whole."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     return os.fdopen(descriptor, "wb", buffering=_READ_SIZE)
 
 
 def _cut(name: str, maximum: int) -> str:
     """The first bytes of a name: file systems limit bytes, not characters."""
     return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
-
-
-def _checked_close(close: object, path: str) -> None:
-    try:
-        close()  # type: ignore[operator]
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise GpualignError(f"cannot write {_shown(path)}: {os_reason(error)}") from error
 
 
 def _umask() -> int:

@@ -10,7 +10,7 @@ from gpualign.errors import UsageError
 from gpualign.io.paths import listed_files
 from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import ALPHABETS
-from gpualign.options import default_of, run_options, table_option, take_run_options
+from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
 
 
 def _default(name: str) -> Any:
@@ -20,39 +20,13 @@ def _default(name: str) -> Any:
 @click.command(name="lcs-filter", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("subjects", nargs=-1, required=True, metavar="SUBJECTS.fa...")
 @click.option("-Q", "--query", required=True, metavar="FILE", help="The query: a file with exactly one record.")
-@click.option(
-    "-n",
-    "--top",
-    type=int,
-    default=_default("top"),
-    show_default=True,
-    metavar="N",
-    help="Keep the N best subjects, ties in input order; 0 keeps all.",
+@option_of(
+    LcsFilterParams, "-n", "--top", metavar="N", help="Keep the N best subjects, ties in input order; 0 keeps all."
 )
 @click.option("--keep-ties", is_flag=True, help="Keep every subject that ties with rank N, too.")
-@click.option(
-    "--min-length",
-    type=int,
-    default=_default("min_length"),
-    show_default=True,
-    metavar="INT",
-    help="Minimum length of the common subsequence.",
-)
-@click.option(
-    "--min-ratio",
-    type=float,
-    default=_default("min_ratio"),
-    show_default=True,
-    metavar="FLOAT",
-    help="Minimum length as a share of the query's (see --ratio-of), 0 to 1.",
-)
-@click.option(
-    "--ratio-of",
-    type=click.Choice(RATIOS_OF),
-    default=_default("ratio_of"),
-    show_default=True,
-    help="The length that --min-ratio refers to.",
-)
+@option_of(LcsFilterParams, "--min-length", help="Minimum length of the common subsequence.")
+@option_of(LcsFilterParams, "--min-ratio", help="Minimum length as a share of the query's (see --ratio-of), 0 to 1.")
+@option_of(LcsFilterParams, "--ratio-of", type=click.Choice(RATIOS_OF), help="The length that --min-ratio refers to.")
 @click.option("--invert", is_flag=True, help="Keep the subjects below the minimum instead.")
 @click.option(
     "--alphabet",
@@ -60,11 +34,10 @@ def _default(name: str) -> Any:
     help="dna: only A C G T match, U is T, in any case; protein: residues in any case, X matches nothing; bytes: any.  "
     "[default: dna; with --lines bytes]",
 )
-@click.option(
+@option_of(
+    LcsFilterParams,
     "--strand",
     type=click.Choice(STRANDS),
-    default=_default("strand"),
-    show_default=True,
     help="both: the better of the query and its reverse complement.",
 )
 @click.option(

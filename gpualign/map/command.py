@@ -22,7 +22,7 @@ from gpualign.map.output_options import (
 )
 from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
 from gpualign.map.presets import PRESETS
-from gpualign.options import default_of, run_options, seed_options, take_run_options
+from gpualign.options import option_of, run_options, seed_options, take_run_options
 
 T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT
@@ -67,12 +67,10 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option("--rf", is_flag=True, help="Mates face away from each other.")
 @click.option("--ff", is_flag=True, help="Mates lie on the same strand.")
 @click.option("--no-check-names", is_flag=True, help="Do not compare the names of mates.")
-@click.option(
+@option_of(
+    MapParams,
     "-e",
     "--error-rate",
-    type=float,
-    default=default_of(MapParams, "error_rate"),
-    show_default=True,
     metavar="RATE",
     help="Edits allowed in an end-to-end alignment: a share of the read's length, rounded down.",
 )
@@ -87,68 +85,13 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
 )
-@click.option(
-    "-A",
-    "--match",
-    type=int,
-    default=default_of(Scoring, "match"),
-    show_default=True,
-    metavar="INT",
-    help="Score of a match.",
-)
-@click.option(
-    "-B",
-    "--mismatch",
-    type=int,
-    default=default_of(Scoring, "mismatch"),
-    show_default=True,
-    metavar="INT",
-    help="Penalty for a mismatch.",
-)
-@click.option(
-    "-O",
-    "--gap-open",
-    type=int,
-    default=default_of(Scoring, "gap_open"),
-    show_default=True,
-    metavar="INT",
-    help="Penalty for opening a gap: a gap of length l costs O + l * E.",
-)
-@click.option(
-    "-E",
-    "--gap-extend",
-    type=int,
-    default=default_of(Scoring, "gap_extend"),
-    show_default=True,
-    metavar="INT",
-    help="Penalty for each base of a gap.",
-)
-@click.option(
-    "-L",
-    "--clip",
-    "clip_penalty",
-    type=int,
-    default=default_of(Scoring, "clip_penalty"),
-    show_default=True,
-    metavar="INT",
-    help="Penalty for clipping one end of the read.",
-)
-@click.option(
-    "--max-hits",
-    type=int,
-    default=default_of(Seeding, "max_hits"),
-    show_default=True,
-    metavar="INT",
-    help="Seed hits to follow per read, rarest seeds first.",
-)
-@click.option(
-    "--max-candidates",
-    type=int,
-    default=default_of(Seeding, "max_candidates"),
-    show_default=True,
-    metavar="INT",
-    help="Candidates to verify per read.",
-)
+@option_of(Scoring, "-A", "--match", help="Score of a match.")
+@option_of(Scoring, "-B", "--mismatch", help="Penalty for a mismatch.")
+@option_of(Scoring, "-O", "--gap-open", help="Penalty for opening a gap: a gap of length l costs O + l * E.")
+@option_of(Scoring, "-E", "--gap-extend", help="Penalty for each base of a gap.")
+@option_of(Scoring, "-L", "--clip", "clip_penalty", help="Penalty for clipping one end of the read.")
+@option_of(Seeding, "--max-hits", help="Seed hits to follow per read, rarest seeds first.")
+@option_of(Seeding, "--max-candidates", help="Candidates to verify per read.")
 @click.option(
     "--sensitivity",
     type=click.Choice(("default", "full")),
@@ -162,15 +105,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     is_flag=True,
     help="Leave reads that do not align end to end unmapped, instead of splitting or clipping them.",
 )
-@click.option(
-    "-N",
-    "secondary",
-    type=int,
-    default=default_of(Reporting, "secondary"),
-    show_default=True,
-    metavar="INT",
-    help="Report up to INT secondary alignments of a read, best first.",
-)
+@option_of(Reporting, "-N", "secondary", help="Report up to INT secondary alignments of a read, best first.")
 @click.option("--secondary", "five", is_flag=True, help="Same as -N 5.")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Report all alignments within the error limit.")
 @click.option(

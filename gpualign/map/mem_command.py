@@ -11,7 +11,7 @@ import click
 
 from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
-from gpualign.options import default_of
+from gpualign.options import default_of, option_of, together
 from gpualign.params import RunOptions
 from gpualign.report import tell
 
@@ -81,53 +81,45 @@ def _hidden(command: Any) -> Any:
     return command
 
 
-def _scores(command: Any) -> Any:
-    decorators = [
-        click.option(
-            "-A", "match", type=int, metavar="INT", help="Score of a match; scales -B -O -E -L -U -T.  [default: 1]"
-        ),
-        click.option("-B", "mismatch", type=int, metavar="INT", help="Penalty for a mismatch.  [default: 4]"),
-        click.option("-O", "gap_open", metavar="INT[,INT]", help="Penalty for opening a gap.  [default: 6]"),
-        click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
-        click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
-        click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for an unpaired pair.  [default: 17]"),
-        click.option("-T", "min_score", type=int, metavar="INT", help="Minimum score of an alignment.  [default: 30]"),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+_scores = together(
+    click.option(
+        "-A", "match", type=int, metavar="INT", help="Score of a match; scales -B -O -E -L -U -T.  [default: 1]"
+    ),
+    click.option("-B", "mismatch", type=int, metavar="INT", help="Penalty for a mismatch.  [default: 4]"),
+    click.option("-O", "gap_open", metavar="INT[,INT]", help="Penalty for opening a gap.  [default: 6]"),
+    click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
+    click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
+    click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for an unpaired pair.  [default: 17]"),
+    click.option("-T", "min_score", type=int, metavar="INT", help="Minimum score of an alignment.  [default: 30]"),
+)
 
 
-def _output(command: Any) -> Any:
-    decorators = [
-        click.option(
-            "-o",
-            "-f",
-            "output",
-            metavar="FILE",
-            help="Output; .bam and .cram choose the format.  [default: standard output]",
-        ),
-        click.option("-R", "read_group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
-        click.option("-H", "header", metavar="STR/FILE", help="A header line, if it begins with @, or a file of them."),
-        click.option("-a", "everything", is_flag=True, help="Report all alignments, as secondary records."),
-        click.option("-C", "comments", is_flag=True, help="Copy comments that are SAM tags."),
-        click.option("-M", "as_secondary", is_flag=True, help="Flag supplementary alignments as secondary (0x100)."),
-        click.option("-Y", "soft", is_flag=True, help="Soft-clip supplementary records."),
-        click.option("-5", "five_prime", is_flag=True, help="Of a split read the alignment at its 5' end is primary."),
-        click.option("-u", "scored", is_flag=True, help="Write XB, with score and MAPQ, instead of XA."),
-        click.option(
-            "-h",
-            "hits",
-            metavar="INT[,INT]",
-            help="Write XA if a read has at most INT secondary alignments.  [default: 5,200]",
-        ),
-        click.option(
-            "-z", "share", type=float, metavar="FLOAT", help="Share of the best score that they reach.  [default: 0.8]"
-        ),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+_output = together(
+    click.option(
+        "-o",
+        "-f",
+        "output",
+        metavar="FILE",
+        help="Output; .bam and .cram choose the format.  [default: standard output]",
+    ),
+    click.option("-R", "read_group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
+    click.option("-H", "header", metavar="STR/FILE", help="A header line, if it begins with @, or a file of them."),
+    click.option("-a", "everything", is_flag=True, help="Report all alignments, as secondary records."),
+    click.option("-C", "comments", is_flag=True, help="Copy comments that are SAM tags."),
+    click.option("-M", "as_secondary", is_flag=True, help="Flag supplementary alignments as secondary (0x100)."),
+    click.option("-Y", "soft", is_flag=True, help="Soft-clip supplementary records."),
+    click.option("-5", "five_prime", is_flag=True, help="Of a split read the alignment at its 5' end is primary."),
+    click.option("-u", "scored", is_flag=True, help="Write XB, with score and MAPQ, instead of XA."),
+    click.option(
+        "-h",
+        "hits",
+        metavar="INT[,INT]",
+        help="Write XA if a read has at most INT secondary alignments.  [default: 5,200]",
+    ),
+    click.option(
+        "-z", "share", type=float, metavar="FLOAT", help="Share of the best score that they reach.  [default: 0.8]"
+    ),
+)
 
 
 @click.command("mem", context_settings={"help_option_names": ["--help"]})
@@ -150,9 +142,7 @@ def _output(command: Any) -> Any:
 @click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: errors alone.")
 @click.option("--sort", is_flag=True, help="Sort by coordinate.")
 @click.option("--write-index", is_flag=True, help="With --sort: write an index next to the output.")
-@click.option(
-    "--device", default=default_of(RunOptions, "device"), show_default=True, metavar="DEV", help="As for `map`."
-)
+@option_of(RunOptions, "--device", metavar="DEV", help="As for `map`.")
 @click.option(
     "--preload", is_flag=True, help="Share a saved index with other processes that do so, and lock it in memory."
 )

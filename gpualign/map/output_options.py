@@ -10,34 +10,28 @@ import click
 from gpualign.io.alignment_output import FORMATS, AlignmentLayout
 from gpualign.map.duplicates import DuplicateMarking
 from gpualign.map.inputs import CS_FORMS, TagOptions
-from gpualign.options import SIZE, F, default_of, shown_size
+from gpualign.options import SIZE, default_of, shown_size, together
 
-
-def output_options(command: F) -> F:
-    """Add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`."""
-    memory = default_of(AlignmentLayout, "sort_memory")
-    decorators = [
-        click.option(
-            "--output-format",
-            type=click.Choice(FORMATS, case_sensitive=False),
-            help="Format of the output.  [default: by the extension of -o, else sam]",
-        ),
-        click.option("--bam", is_flag=True, help="Same as --output-format bam."),
-        click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
-        click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
-        click.option(
-            "--sort-memory",
-            type=SIZE,
-            default=memory,
-            metavar="SIZE",
-            help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
-            f"[default: {shown_size(memory)}]",
-        ),
-        click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+#: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`
+output_options = together(
+    click.option(
+        "--output-format",
+        type=click.Choice(FORMATS, case_sensitive=False),
+        help="Format of the output.  [default: by the extension of -o, else sam]",
+    ),
+    click.option("--bam", is_flag=True, help="Same as --output-format bam."),
+    click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
+    click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
+    click.option(
+        "--sort-memory",
+        type=SIZE,
+        default=default_of(AlignmentLayout, "sort_memory"),
+        metavar="SIZE",
+        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
+        f"[default: {shown_size(default_of(AlignmentLayout, 'sort_memory'))}]",
+    ),
+    click.option("--write-index", is_flag=True, help="With --sort: write .bai, .csi or .crai next to the output."),
+)
 
 
 def take_layout(values: dict[str, Any]) -> AlignmentLayout:
@@ -53,46 +47,42 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
     )
 
 
-def marking_options(command: F) -> F:
-    """Add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it."""
-    decorators = [
-        click.option(
-            "--mark-duplicates",
-            is_flag=True,
-            help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical "
-            "ones, DT:Z:LB others.",
-        ),
-        click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
-        click.option(
-            "--optical-distance",
-            type=int,
-            metavar="INT",
-            help="Optical duplicates are so many pixels apart at most; 2500 for patterned flow cells, 0: none.  "
-            f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
-        ),
-        click.option(
-            "--barcode-tag",
-            metavar="TAG[,TAG]",
-            help="Duplicates have the same text in this tag, such as RX (-C copies tags of FASTQ).",
-        ),
-        click.option(
-            "--barcode-name",
-            is_flag=True,
-            help="Duplicates have the same UMI at the end of their names, after ':' or '_'.",
-        ),
-        click.option(
-            "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
-        ),
-        click.option(
-            "--coverage",
-            metavar="FILE",
-            help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
-            "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
-        ),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+#: add the options of :class:`DuplicateMarking`, which :func:`take_marking` collects, and of what goes with it
+marking_options = together(
+    click.option(
+        "--mark-duplicates",
+        is_flag=True,
+        help="Flag duplicates (0x400), all but the best of reads or pairs of one template; DT:Z:SQ tells optical "
+        "ones, DT:Z:LB others.",
+    ),
+    click.option("--remove-duplicates", is_flag=True, help="Leave duplicates out."),
+    click.option(
+        "--optical-distance",
+        type=int,
+        metavar="INT",
+        help="Optical duplicates are so many pixels apart at most; 2500 for patterned flow cells, 0: none.  "
+        f"[default: {default_of(DuplicateMarking, 'optical_distance')}]",
+    ),
+    click.option(
+        "--barcode-tag",
+        metavar="TAG[,TAG]",
+        help="Duplicates have the same text in this tag, such as RX (-C copies tags of FASTQ).",
+    ),
+    click.option(
+        "--barcode-name",
+        is_flag=True,
+        help="Duplicates have the same UMI at the end of their names, after ':' or '_'.",
+    ),
+    click.option(
+        "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
+    ),
+    click.option(
+        "--coverage",
+        metavar="FILE",
+        help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
+        "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
+    ),
+)
 
 
 def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
@@ -118,65 +108,61 @@ def take_marking(values: dict[str, Any]) -> DuplicateMarking | None:
     return None
 
 
-def record_options(command: F) -> F:
-    """Add the options of :class:`RecordOptions` that choose and complete records."""
-    decorators = [
-        click.option("-C", "--copy-comments", is_flag=True, help="Copy comments that are SAM tags (XX:T:value)."),
-        click.option(
-            "-U",
-            "--no-unal",
-            "--sam-hit-only",
-            "no_unmapped",
-            is_flag=True,
-            help="Leave out unmapped reads, and pairs of which neither mate is mapped.",
-        ),
-        click.option(
-            "--un",
-            "unmapped_reads",
-            metavar="FILE",
-            help="Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
-        ),
-        click.option(
-            "--al",
-            "mapped_reads",
-            metavar="FILE",
-            help="Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.",
-        ),
-        click.option(
-            "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
-        ),
-        click.option(
-            "--xa",
-            type=click.IntRange(min=0),
-            metavar="INT",
-            help="Report secondary alignments with at least 80 % of the best score in XA of the primary record, if "
-            "there are at most INT, instead of as records.",
-        ),
-        click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
-        click.option(
-            "--tags",
-            metavar="LIST",
-            help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
-            "the mate's base qualities), separated by commas.",
-        ),
-        click.option(
-            "--hic",
-            is_flag=True,
-            help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
-        ),
-        click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
-        click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
-        click.option(
-            "--rg",
-            "rg_fields",
-            metavar="TAG:VALUE",
-            multiple=True,
-            help="A field of the read group, such as SM:y; repeatable.",
-        ),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
+#: add the options of :class:`RecordOptions` that choose and complete records
+record_options = together(
+    click.option("-C", "--copy-comments", is_flag=True, help="Copy comments that are SAM tags (XX:T:value)."),
+    click.option(
+        "-U",
+        "--no-unal",
+        "--sam-hit-only",
+        "no_unmapped",
+        is_flag=True,
+        help="Leave out unmapped reads, and pairs of which neither mate is mapped.",
+    ),
+    click.option(
+        "--un",
+        "unmapped_reads",
+        metavar="FILE",
+        help="Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
+    ),
+    click.option(
+        "--al",
+        "mapped_reads",
+        metavar="FILE",
+        help="Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.",
+    ),
+    click.option(
+        "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
+    ),
+    click.option(
+        "--xa",
+        type=click.IntRange(min=0),
+        metavar="INT",
+        help="Report secondary alignments with at least 80 % of the best score in XA of the primary record, if "
+        "there are at most INT, instead of as records.",
+    ),
+    click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
+    click.option(
+        "--tags",
+        metavar="LIST",
+        help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
+        "the mate's base qualities), separated by commas.",
+    ),
+    click.option(
+        "--hic",
+        is_flag=True,
+        help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
+    ),
+    click.option("-R", "--read-group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
+    click.option("--rg-id", metavar="ID", help="ID of the read group, instead of -R."),
+    click.option(
+        "--rg",
+        "rg_fields",
+        metavar="TAG:VALUE",
+        multiple=True,
+        help="A field of the read group, such as SM:y; repeatable.",
+    ),
+)
 
 
 def take_tags(values: dict[str, Any]) -> TagOptions:

@@ -61,12 +61,7 @@ def run_map(
         if lanes.paired:
             params.check_pairs()
         index, reads = _index(sample, params, lanes, run.note)
-        if files.save_index is not None:
-            save_index(index, files.save_index)
-        if files.preload:
-            lock_index(index, run.warn)
-        if files.alt is not None:
-            index = split_index(index, files.alt or None)
+        index = _kept_index(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
@@ -102,6 +97,15 @@ def run_map(
     if files.report_page is not None:
         with open_output(files.report_page) as page:
             page.write(report_page(fields).encode())
+
+
+def _kept_index(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
+    """The index, saved and locked in memory as asked for, with ALT contigs known."""
+    if files.save_index is not None:
+        save_index(index, files.save_index)
+    if files.preload:
+        lock_index(index, warn)
+    return index if files.alt is None else split_index(index, files.alt or None)
 
 
 def lock_index(index: MinimizerIndex, warn: Callable[[str], None]) -> None:

@@ -60,7 +60,7 @@ class AlignPass:
 
     Attributes:
         kernel: of map_chains.cu.
-        least, most: it takes those of more and of up to so many bytes, as a warp needs them.
+        minimum, maximum: it takes those of more and of up to so many bytes, as a warp needs them.
         memory: bytes of workspace of each that run at the same time: of a warp, or of a block.
         warps: of a block that works on one together; 1: each warp works on its own.
         at_once: how many run at the same time on each multiprocessor.

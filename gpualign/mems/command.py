@@ -11,7 +11,7 @@ import click
 from gpualign.errors import UsageError
 from gpualign.io.paths import listed_files
 from gpualign.mems.params import MemsParams
-from gpualign.options import default_of, run_options, table_option, take_run_options
+from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,15 +44,7 @@ class _EitherDash(click.Command):
 @_kind("mumreference", "Matches that are unique in the reference (default).")
 @_kind("mum", "Matches that are unique in the reference and in their strand of the query record.")
 @_kind("maxmatch", "All maximal matches.")
-@click.option(
-    "-l",
-    "min_length",
-    type=int,
-    default=default_of(MemsParams, "min_length"),
-    show_default=True,
-    metavar="INT",
-    help="Minimum length of a match.",
-)
+@option_of(MemsParams, "-l", "min_length", help="Minimum length of a match.")
 @click.option(
     "-max-occ",
     "--max-occ",

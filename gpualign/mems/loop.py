@@ -28,7 +28,7 @@ class PieceSize(NamedTuple):
 
     Attributes:
         matches: that a piece should give, about.
-        first, most: positions, until more is known of the matches, and after that.
+        first, maximum: positions, until more is known of the matches, and after that.
         guess: matches a position in repeats, before more is known.
     """
 

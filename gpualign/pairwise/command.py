@@ -10,7 +10,7 @@ from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
 from gpualign.io.pair_inputs import PairFiles, PairSelection
 from gpualign.io.pair_params import MODES
-from gpualign.options import SIZE, default_of, run_options, table_option, take_run_options
+from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
 from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
 from gpualign.pairwise.params import (
     KERNELS,
@@ -50,12 +50,8 @@ _PENALTY = _Penalty()
 )
 @click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
 @click.option("--self", "include_self", is_flag=True, help="With one file: align each sequence with itself, too.")
-@click.option(
-    "--mode",
-    type=click.Choice(MODES),
-    default=_default("mode"),
-    show_default=True,
-    help="End to end, with free ends, or the best-scoring segments.",
+@option_of(
+    PairwiseParams, "--mode", type=click.Choice(MODES), help="End to end, with free ends, or the best-scoring segments."
 )
 @click.option(
     "--free-ends",
@@ -81,21 +77,19 @@ _PENALTY = _Penalty()
 )
 @click.option("--gap", type=_PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
 @click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
-@click.option(
+@option_of(
+    PairwiseParams,
     "--iddef",
     "identity_definition",
     type=click.IntRange(0, 4),
-    default=_default("identity_definition"),
-    show_default=True,
     help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
     "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
 )
 @click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id).")
-@click.option(
+@option_of(
+    PairwiseParams,
     "--strand",
     type=click.Choice(["plus", "both"]),
-    default=_default("strand"),
-    show_default=True,
     help="both: use the reverse complement of the query if it scores better.",
 )
 @click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
@@ -103,11 +97,10 @@ _PENALTY = _Penalty()
 @click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
 @click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
 @click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
-@click.option(
+@option_of(
+    PairwiseOutput,
     "--matrix-value",
     type=click.Choice(MATRIX_VALUES),
-    default=default_of(PairwiseOutput, "matrix_value"),
-    show_default=True,
     help="What --matrix-out prints; distance is 1 - identity.",
 )
 @click.option("--plot", metavar="FILE", help="Draw a heat map of the identities, too: .png or .svg.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.options import default_of, run_options, table_option, take_run_options
+from gpualign.options import option_of, run_options, table_option, take_run_options
 from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 
 
@@ -30,19 +30,17 @@ from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
     help="Maximum errors as a share of the query's length, rounded down; -k overrides it. Without either, every "
     "distance is exact, however large.",
 )
-@click.option(
+@option_of(
+    VerifyParams,
     "-m",
     "--mode",
     type=click.Choice(MODES),
-    default=default_of(VerifyParams, "mode"),
-    show_default=True,
     help="The query lies anywhere in the region, begins at its start, or covers all of it (edlib's HW, SHW, NW).",
 )
-@click.option(
+@option_of(
+    VerifyParams,
     "--strand",
     type=click.Choice(STRANDS),
-    default=default_of(VerifyParams, "strand"),
-    show_default=True,
     help="given: as each candidate says ('.' or nothing: both). both: the better one is written.",
 )
 @click.option("-p", "--cigar", is_flag=True, help="Write the alignment, too: = X I D, where I consumes the query.")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from gpualign.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
 from gpualign.engine.gpu.buffers import slots_of
-from gpualign.errors import UsageError
 from gpualign.io.fastx import read_batches
 from gpualign.io.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
@@ -386,29 +385,3 @@ def test_pair_beyond_the_memory_of_vectors():
     assert answer.gap_list is not None
     columns = columns_of(pattern, 0, 8200, answer.gap_list[0])
     assert score_of_columns(columns, pattern, text[:8200], case.score, 10, 1) == (answer.score[0], 2)
-
-
-def test_bad_models():
-    table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
-    for gaps, open_, extend in [(-1, 1, 1), (65, 1, 1), (1, -1, 1), (1, 1, -1)]:
-        with pytest.raises(UsageError):
-            GapModel(table, 5, gaps, open_, extend)
-
-
-def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> None:
-    from types import SimpleNamespace
-
-    from gpualign.bounded_gaps.device import OnCpu, make_kernel
-    from gpualign.engine.gpu import compiler
-
-    class Attributes:
-        def get_attribute(self, _: object) -> int:
-            return 1
-
-    driver = SimpleNamespace(Device=lambda _: Attributes(), device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=0))
-    info = SimpleNamespace(capability=(9, 0), index=0)
-    device = SimpleNamespace(info=info, driver=driver, module=lambda *_: None)
-    model = Case([], SCORINGS[0], 7, Ends.BOTH).model()
-    monkeypatch.setattr(compiler, "can_be_had", lambda source, macros: macros["GAPS"] == "2")
-    assert isinstance(make_kernel(device, model), OnCpu)
-    assert not isinstance(make_kernel(device, replace(model, max_gaps=2)), OnCpu)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from gpualign.bounded_gaps.cpu import Ends
+from gpualign.bounded_gaps.cpu import Ends, GapModel
 from gpualign.bounded_gaps.params import GapsParams
 from gpualign.errors import UsageError
 from gpualign.pairwise.params import PairwiseParams, take_params
+from gpualign.sequences.matrices import match_mismatch
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,30 @@ def test_the_cheaper_gap_symbol_may_be_the_first_of_counted_gaps() -> None:
     assert isinstance(take_params(max_gaps=2, **fields), GapsParams)
     with pytest.raises(UsageError, match="must be at least gapext"):
         PairwiseParams(**fields)
+
+
+def test_bad_models():
+    table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
+    for gaps, open_, extend in [(-1, 1, 1), (65, 1, 1), (1, -1, 1), (1, 1, -1)]:
+        with pytest.raises(UsageError):
+            GapModel(table, 5, gaps, open_, extend)
+
+
+def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> None:
+    from types import SimpleNamespace
+
+    from gpualign.bounded_gaps.device import OnCpu, make_kernel
+    from gpualign.engine.gpu import compiler
+
+    class Attributes:
+        def get_attribute(self, _: object) -> int:
+            return 1
+
+    driver = SimpleNamespace(Device=lambda _: Attributes(), device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=0))
+    info = SimpleNamespace(capability=(9, 0), index=0)
+    device = SimpleNamespace(info=info, driver=driver, module=lambda *_: None)
+    table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
+    model = GapModel(table, 5, 7, 10, 1, Ends.BOTH)
+    monkeypatch.setattr(compiler, "can_be_had", lambda source, macros: macros["GAPS"] == "2")
+    assert isinstance(make_kernel(device, model), OnCpu)
+    assert not isinstance(make_kernel(device, replace(model, max_gaps=2)), OnCpu)

@@ -9,14 +9,22 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import zstandard
 
+from tests.helpers.bad_bytes import (
+    bam,
+    blocks,
+    cut_frame,
+    damaged,
+    with_empty_member,
+    wrong_checksum,
+    wrong_zstd,
+    zstd_frames,
+)
 from tests.helpers.files import Record, fasta, fastq
 from tests.helpers.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, renamed
 
@@ -146,69 +154,11 @@ def _with_symbols(symbols: str) -> Callable[[Role], bytes | None]:
     return _last(lambda record: (record[0], record[1][:50] + symbols + record[1][50 + len(symbols) :], record[2]))
 
 
-def _zstd_frames(data: bytes) -> bytes:
-    """As pzstd writes: frames that are skipped before each one, and an empty one."""
-    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0size"
-    parts = data[:30], b"", data[30:100], data[100:]
-    return b"".join(skipped + zstandard.compress(part) for part in parts)
-
-
-def _cut_frame(data: bytes) -> bytes:
-    return zstandard.compress(data[:100]) + zstandard.compress(data[100:])[:-5]
-
-
-def _wrong_zstd(data: bytes) -> bytes:
-    packed = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(data))
-    packed[-1] ^= 1
-    return bytes(packed)
-
-
-def _wrong_checksum(data: bytes) -> bytes:
-    packed = bytearray(gzip.compress(data))
-    packed[-6] ^= 1
-    return bytes(packed)
-
-
-def _with_empty_member(data: bytes) -> bytes:
-    return gzip.compress(b"") + gzip.compress(data[:70]) + gzip.compress(b"") + gzip.compress(data[70:])
-
-
-def _damaged(data: bytes) -> bytes:
-    """A gzip file with a byte changed in the middle of its compressed block."""
-    packed = bytearray(gzip.compress(data))
-    packed[len(packed) // 2] ^= 0x55
-    return bytes(packed)
-
-
-def _blocks(data: bytes) -> bytes:
-    """bgzf files one after another, each with its end-of-file block, cut in the middle of a record."""
-    import pysam
-
-    def block(part: bytes) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "part.gz")
-            with pysam.BGZFile(str(path), "wb") as file:
-                file.write(part)
-            return path.read_bytes()
-
-    return block(data[: len(data) // 2]) + block(b"") + block(data[len(data) // 2 :])
-
-
 def _bam(role: Role) -> bytes:
     """The reads as an unaligned BAM file."""
     if role.kind not in ("reads", "query"):
         raise NotImplementedError
-    import pysam
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "reads.bam")
-        with pysam.AlignmentFile(str(path), "wb", header={"HD": {"VN": "1.6"}}) as bam:
-            for name, sequence, quality in role.records:
-                read = pysam.AlignedSegment()
-                read.query_name, read.flag, read.query_sequence = name, 4, sequence
-                read.query_qualities = pysam.qualitystring_to_array(quality)
-                bam.write(read)
-        return path.read_bytes()
+    return bam(role.records)
 
 
 def _bam_without_end(role: Role) -> bytes:
@@ -247,8 +197,8 @@ ROWS = [
     ),
     Row(".gz", _bytes(gzip.compress), {"": SAME}),
     Row("truncated .gz", _bytes(lambda data: gzip.compress(data)[:-20]), {"": INVALID}, "ended early"),
-    Row("wrong CRC in .gz", _bytes(_wrong_checksum), {"": INVALID}, "damaged"),
-    Row("damaged block in .gz", _bytes(_damaged), {"": INVALID}, ""),
+    Row("wrong CRC in .gz", _bytes(wrong_checksum), {"": INVALID}, "damaged"),
+    Row("damaged block in .gz", _bytes(damaged), {"": INVALID}, ""),
     Row("garbage behind .gz", _bytes(lambda data: gzip.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"),
     Row(
         "cut .gz behind a whole one",
@@ -257,18 +207,18 @@ ROWS = [
         "ended early",
     ),
     Row("zeros behind .gz", _bytes(lambda data: gzip.compress(data) + bytes(512)), {"": SAME}),
-    Row("empty .gz member inside", _bytes(_with_empty_member), {"": SAME}),
+    Row("empty .gz member inside", _bytes(with_empty_member), {"": SAME}),
     Row("truncated .xz", _bytes(lambda data: lzma.compress(data)[:-20]), {"": INVALID}, "ended early"),
     Row("truncated .bz2", _bytes(lambda data: bz2.compress(data)[:-9]), {"": INVALID}, "ended early"),
     Row("several .gz members", _bytes(lambda data: gzip.compress(data[:70]) + gzip.compress(data[70:])), {"": SAME}),
-    Row("bgzf, end-of-file block inside", _bytes(_blocks), {"": SAME}),
+    Row("bgzf, end-of-file block inside", _bytes(blocks), {"": SAME}),
     Row(".bz2", _bytes(bz2.compress), {"": SAME}),
     Row(".xz", _bytes(lzma.compress), {"": SAME}),
     Row(".zst", _bytes(zstandard.compress), {"": SAME}),
-    Row("several .zst frames", _bytes(_zstd_frames), {"": SAME}),
+    Row("several .zst frames", _bytes(zstd_frames), {"": SAME}),
     Row("truncated .zst", _bytes(lambda data: zstandard.compress(data)[:-9]), {"": INVALID}, "ended early"),
-    Row("cut .zst behind a whole one", _bytes(_cut_frame), {"": INVALID}, "ended early"),
-    Row("wrong checksum in .zst", _bytes(_wrong_zstd), {"": INVALID}, "data is damaged"),
+    Row("cut .zst behind a whole one", _bytes(cut_frame), {"": INVALID}, "ended early"),
+    Row("wrong checksum in .zst", _bytes(wrong_zstd), {"": INVALID}, "data is damaged"),
     Row(
         "garbage behind .zst", _bytes(lambda data: zstandard.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"
     ),

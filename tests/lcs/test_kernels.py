@@ -17,6 +17,7 @@ from gpualign.lcs.params import FORMULATIONS
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage
 from gpualign.sequences.batch import join_bytes
+from tests.helpers import native as native_tests
 from tests.helpers.paths import TESTS
 from tests.helpers.sequences import batch_of, mutate, random_codes
 from tests.reference.lcs import is_subsequence, lcs_length
@@ -183,7 +184,7 @@ def traced_on_a_lane(query: LcsQuery, subject: bytes) -> list[int]:
     """Query positions, modulo 256, that the device's algorithm matches."""
     numbers = np.arange(len(query)).astype(np.uint8)
     codes = query.table[np.frombuffer(subject, np.uint8)].astype(np.uint8)
-    found: list[int] = _native.lcs_trace(query.codes, query.symbols, numbers, codes).tolist()
+    found: list[int] = native_tests.lcs_trace(query.codes, query.symbols, numbers, codes).tolist()
     return found
 
 

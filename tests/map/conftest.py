@@ -22,6 +22,7 @@ from gpualign.map.device import text as device_text_module
 from gpualign.map.device.text import TextBatch
 from gpualign.map.device.text_check import text_in_scalar_code
 from gpualign.map.output import RecordFormatter, RecordsJob
+from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
 from tests.helpers.map_cases import pair
@@ -111,19 +112,19 @@ class WriteRecords(NoKernel):
 class SetTasks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.set_bgzf_tasks_in_scalar_code(batch.tobytes())
+        native_tests.set_bgzf_tasks(batch.tobytes())
 
 
 class CheckTexts(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.check_texts_in_scalar_code(batch.tobytes())
+        native_tests.check_texts(batch.tobytes())
 
 
 class WriteBlocks(NoKernel):
     def __call__(self, batch, grid, block, shared, stream):
         super().__call__(batch, grid, block, shared, stream)
-        _native.write_bgzf_in_scalar_code(batch.tobytes())
+        native_tests.write_bgzf(batch.tobytes())
 
 
 @pytest.fixture(autouse=True)

@@ -176,6 +176,12 @@ def test_parts_of_a_batch() -> None:
         whole, _ = text_in_scalar_code(reference, item, False)
 
 
+def records_of(path: Path) -> list[str]:
+    """The records of a SAM, BAM or CRAM file."""
+    with pysam.AlignmentFile(str(path), reference_filename=str(GENOMES)) as file:
+        return [str(record) for record in file]
+
+
 @pytest.mark.parametrize("options", [(), ("-N", 3), ("--eqx", "--cs", "long"), ("--sam-hit-only",)])
 @pytest.mark.parametrize("form", ["sam", "bam", "cram"])
 def test_a_run_gives_the_same_records(
@@ -186,9 +192,7 @@ def test_a_run_gives_the_same_records(
     assert cli(*arguments, "--device", "cpu", "-o", paths[0])[0] == 0
     use(FakeDriver())
     assert cli(*arguments, "--device", "cuda", "-o", paths[1])[0] == 0
-    bodies = [
-        [str(record) for record in pysam.AlignmentFile(str(path), reference_filename=str(GENOMES))] for path in paths
-    ]
+    bodies = [records_of(path) for path in paths]
     assert bodies[0] == bodies[1]
     assert len(bodies[0]) > 100
 
@@ -203,11 +207,7 @@ def test_blocks_made_on_the_device(
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
     assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
     pysam.quickcheck("-v", str(tmp_path / "cuda.bam"))
-    with (
-        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
-        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
-    ):
-        assert [str(record) for record in found] == [str(record) for record in right]
+    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")
 
 
 def test_other_versions_and_broken_libraries(fake_nvcomp: Callable[..., str], tmp_path: Path) -> None:
@@ -230,11 +230,7 @@ def test_a_library_that_fails(
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp(RESULT=10)))
     assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
-    with (
-        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
-        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
-    ):
-        assert [str(record) for record in found] == [str(record) for record in right]
+    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")
     assert (tmp_path / "cuda.bam").stat().st_size < 1.01 * (tmp_path / "cpu.bam").stat().st_size
 
 
@@ -247,8 +243,7 @@ def test_a_gpu_writes_the_same(
     paths = [tmp_path / f"{device}.{form}" for device in ("cpu", "cuda")]
     for device, path in zip(("cpu", "cuda"), paths, strict=True):
         assert cli("map", GENOMES, some_reads, "-q", *options, "--device", device, "-o", path)[0] == 0
-    bodies = [[str(record) for record in pysam.AlignmentFile(str(path))] for path in paths]
-    assert bodies[0] == bodies[1]
+    assert records_of(paths[0]) == records_of(paths[1])
 
 
 def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,8 +278,4 @@ def test_little_memory_and_little_room(
 
     monkeypatch.setattr(TextKernel, "submit", scarce)
     assert cli(*arguments, "--device", "cuda", "-o", tmp_path / "cuda.bam")[0] == 0
-    with (
-        pysam.AlignmentFile(str(tmp_path / "cuda.bam")) as found,
-        pysam.AlignmentFile(str(tmp_path / "cpu.bam")) as right,
-    ):
-        assert [str(record) for record in found] == [str(record) for record in right]
+    assert records_of(tmp_path / "cuda.bam") == records_of(tmp_path / "cpu.bam")

@@ -375,13 +375,10 @@ def test_interrupted(reads: list[tuple[str, str, str]]) -> None:
 
 def test_batches_keep_their_names(mapper: gpualign.Mapper, contig: str, tmp_path: Path) -> None:
     (tmp_path / "r.fa").write_text(f">first one\n{contig[:80]}\n>second\n{contig[90:170]}\n")
-    batch = gpualign.read_sequences(tmp_path / "r.fa")
-    assert [segment.query_name for segment in mapper.segments(batch)] == ["first", "second"]
-    assert [segment.query_name for segment in mapper.segments(tmp_path / "r.fa")] == ["first", "second"]
-    assert [segment.query_name for segment in mapper.segments([("third x", contig[:80]), contig[:80]])] == [
-        "third",
-        "1",
-    ]
+    batch, pair = gpualign.read_sequences(tmp_path / "r.fa"), [("third x", contig[:80]), contig[:80]]
+    given = {"batch": batch, "file": tmp_path / "r.fa", "pair": pair}
+    names = {kind: [one.query_name for one in mapper.segments(reads)] for kind, reads in given.items()}
+    assert names == {"batch": ["first", "second"], "file": ["first", "second"], "pair": ["third", "1"]}
     assert np.asarray(mapper.map(batch)).dtype.names == mapper.map([]).names
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign import _native
 from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.abi import struct
@@ -22,6 +21,7 @@ from gpualign.mems.device_unique import UniqueMemsKernel
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
+from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import Allocation, FakeDriver
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
@@ -100,7 +100,7 @@ class Kernels:
         tile_size, source = self.kernel.shape.tile, self.piece.source
         stop = min((first + tiles) * tile_size, source.text.length)
         search = self.kernel.search
-        columns = _native.find_mems_by_start(
+        columns = native_tests.find_mems_by_start(
             search.native, source.text, first * tile_size, stop, min_length=search.params.min_length
         )
         matches = np.stack(columns, axis=1)

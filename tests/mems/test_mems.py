@@ -21,6 +21,7 @@ from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
+from tests.helpers import native as native_tests
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import make_reference, reverse_complement
 from tests.helpers.stand_ins import DeviceStandIn
@@ -143,7 +144,7 @@ def check_by_start(search: Search, queries: list[str]) -> None:
     """The device's threads, which know of no other start, find what the CPU finds."""
     source = search.prepare(SequenceBatch.from_records([("q", query) for query in queries]))
     span = (source.text, 0, source.text.length)
-    by_start = _native.find_mems_by_start(search.native, *span, min_length=search.params.min_length)
+    by_start = native_tests.find_mems_by_start(search.native, *span, min_length=search.params.min_length)
     expected = search.find(Piece(source, 0, source.text.length), limit=1 << 30).columns
     assert np.array_equal(np.stack(by_start), np.stack(expected))
 

@@ -1,14 +1,20 @@
 // What only tests call, in a module next to gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
 #include <algorithm>
+#include <cstring>
 
 #include "algo/common/group.hpp"
 #include "algo/distances/reach.hpp"
+#include "algo/lcs/trace.hpp"
+#include "algo/text/bgzf.hpp"
 #include "arrays.hpp"
 #include "common/myers_profiles.hpp"
 #include "index/builder.hpp"
 #include "index/reference_arrays.hpp"
 #include "map/arguments.hpp"
 #include "map/mapper.hpp"
+#include "mems/columns.hpp"
+#include "mems/index.hpp"
+#include "mems/unique.hpp"
 
 namespace gpualign {
 namespace {
@@ -141,6 +147,89 @@ int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limi
     }
 }
 
+template <class Batch>
+Batch batch_of(const nb::bytes& bytes) {
+    Batch batch;
+    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
+    std::memcpy(&batch, bytes.c_str(), sizeof batch);
+    return batch;
+}
+
+// What the kernels do before and after the deflating (cuda/bgzf.cu).
+void set_bgzf_tasks_in_scalar_code(const nb::bytes& bytes) {
+    const BgzfBatch batch = batch_of<BgzfBatch>(bytes);
+    for (uint32_t i = 0; i < batch.count; i++) set_bgzf_task(batch, i);
+}
+
+void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
+    const BgzfBatch batch = batch_of<BgzfBatch>(bytes);
+    uint32_t table[256];
+    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
+    for (uint32_t i = 0; i < batch.count; i++) {
+        batch.block_offsets[i] = *batch.out_bytes;
+        const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
+        const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
+        const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
+        write_bgzf(batch, i, crc, 0, 1);
+        *batch.out_bytes += bgzf_bytes(batch, i);
+    }
+}
+
+// What the kernel does after the inflating.
+void check_texts_in_scalar_code(const nb::bytes& bytes) {
+    const auto batch = batch_of<InflateBatch>(bytes);
+    uint32_t table[256];
+    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
+    for (uint32_t i = 0; i < batch.count; i++)
+        if (!was_inflated(batch, i, crc32(table, batch.texts[i], batch.text_bytes[i]))) *batch.damaged = 1;
+}
+
+// What the kernel of unique matches finds, start by start.
+nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length) {
+    if (from > to || to > text.length()) throw nb::index_error("outside the text");
+    const UniqueMemTask task = index.unique_task(text, min_length);
+    MemColumns columns;
+    Mem mem;
+    for (uint64_t s = from; s < to; s++)
+        if (unique_mem_at(task, s, mem)) columns.put(&mem, 1);
+    return nb::make_tuple(to_numpy(std::move(columns.starts)), to_numpy(std::move(columns.references)),
+                          to_numpy(std::move(columns.lengths)));
+}
+
+// What cuda/lcs_trace.cu does, in scalar code: so the device's algorithm is tested where there is no device.
+std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
+    using Tracer = LcsTracer<OneLane>;
+    if (written.size() != query.size() || symbols > 255)
+        throw nb::value_error("a byte for each symbol of the query, and at most 255 different symbols");
+    const auto tiles = uint32_t(query.size() / Tracer::kColumns + 1), blocks = uint32_t(subject.size() / Tracer::kSymbols + 1);
+    std::vector<LcsFour> masks(size_t(symbols + 1) * tiles), kept(size_t(blocks) * tiles);
+    for (size_t i = 0; i < query.size(); i++)
+        if (query.data()[i] < symbols)
+            masks[query.data()[i] * tiles + i / Tracer::kColumns].word[i / 32 % 4] |= 1u << (i % 32);
+    std::vector<LcsFour> fast(size_t(std::max(symbols + 1, int(Tracer::kSymbols))));
+    std::vector<uint32_t> codes(blocks * Tracer::kSymbols / 4), carries(kept.size());
+    uint8_t code[256];
+    for (int c = 0; c < 256; c++) code[c] = uint8_t(std::min(c, symbols));
+    LcsTraceTask task{};
+    task.masks = masks.data();
+    task.code = code;
+    task.query = written.data();
+    task.subject = subject.data();
+    task.query_length = uint32_t(query.size());
+    task.subject_length = uint32_t(subject.size());
+    task.absent = uint32_t(symbols);
+    task.tiles = tiles;
+    task.codes = codes.data();
+    task.kept = kept.data();
+    task.carries = carries.data();
+    task.fast = fast.data();
+    std::vector<uint8_t> text(std::min(subject.size(), query.size()));
+    const OneLane lane;
+    const uint32_t length = Tracer(lane, task).trace(text.data(), uint32_t(text.size()));
+    text.erase(text.begin(), text.end() - length);
+    return text;
+}
+
 }  // namespace
 }  // namespace gpualign
 
@@ -161,4 +250,18 @@ NB_MODULE(GPUALIGN_MODULE, m) {
               "The distance of a pair of codes, -1 beyond the limit, by tiles of diagonals.");
     m.def("scan_minimizers", &scan_minimizers, nb::arg("bases"), nb::arg("k"), nb::arg("w"),
           "(hashes uint64, positions uint32, reverse uint8) of a sequence's minimizers, in order of position.");
+    m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
+          nb::kw_only(), nb::arg("min_length"), "As find_mems in sorted positions, as a device's threads do it.");
+    m.def("set_bgzf_tasks", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
+          "What the kernels do with a BgzfBatch before the deflating, on this thread and in this process's memory.");
+    m.def("write_bgzf", &write_bgzf_in_scalar_code, nb::arg("batch"), "The same after the deflating.");
+    m.def("check_texts", &check_texts_in_scalar_code, nb::arg("batch"), "The same with an InflateBatch, after the inflating.");
+    m.def(
+        "lcs_trace",
+        [](Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
+            return to_numpy(lcs_trace(query, symbols, written, subject));
+        },
+        nb::arg("query"), nb::arg("symbols"), nb::arg("written"), nb::arg("subject"),
+        "The device's way to one subsequence: the symbols of the matched query positions, uint8. query: codes as for "
+        "lcs_lengths; written: what to write for each; subject: codes.");
 }

@@ -43,12 +43,8 @@ class Sets:
         return *sides, self.text, self.starts, self.target_order, self.target_offsets, self.limits
 
 
-class DistanceKernel(MatrixKernel[Distances]):
+class DistanceKernel(MatrixKernel[Distances, Sets]):
     """Distances of all pairs, of no more than 255 different symbols."""
-
-    def __init__(self, device: Device, problem: Distances) -> None:
-        super().__init__(device, problem)
-        self._sets: dict[int, Sets] = {}
 
     @staticmethod
     def rows_at_once(problem: Distances) -> int:
@@ -58,16 +54,7 @@ class DistanceKernel(MatrixKernel[Distances]):
 
     # -- the sets
 
-    def query_order(self, slot: Slot) -> Any:
-        return self._on(slot).query_order
-
-    def _on(self, slot: Slot) -> Sets:
-        """The sets on the device, prepared when a slot first asks."""
-        if id(slot) not in self._sets:
-            self._sets[id(slot)] = self._prepare(slot)
-        return self._sets[id(slot)]
-
-    def _prepare(self, slot: Slot) -> Sets:
+    def prepare(self, slot: Slot) -> Sets:
         problem = self.problem
         queries, targets = problem.queries, problem.targets
         table, codes = problem.code_table
@@ -111,7 +98,7 @@ class DistanceKernel(MatrixKernel[Distances]):
     # -- launches
 
     def fill(self, slot: Slot, item: Task[Distances]) -> Any:
-        problem, sets = item.problem, self._on(slot)
+        problem, sets = item.problem, self.sets_on(slot)
         mode, (rows, targets) = MODES[problem.params.mode], item.shape
         matrix = slot.device_array("matrix", 4 * rows * targets)
         longest = int(problem.queries.sorted_lengths[item.last - 1])
@@ -147,7 +134,7 @@ class DistanceKernel(MatrixKernel[Distances]):
 
     def find(self, slot: Slot, item: Task[Distances], capacity: int) -> None:
         """The pairs within the limit: in a band where it is narrow, else out of a matrix."""
-        problem, sets = item.problem, self._on(slot)
+        problem, sets = item.problem, self.sets_on(slot)
         band = band_of(problem)
         if band is None:
             super().find(slot, item, capacity)

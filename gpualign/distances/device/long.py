@@ -33,7 +33,7 @@ class _Sets:
     limits: Any
 
 
-class LongPairKernel(MatrixKernel[Distances]):
+class LongPairKernel(MatrixKernel[Distances, _Sets]):
     """Distances of all pairs, a pair shared out over blocks; modes "global" and "indel"."""
 
     def __init__(self, device: Device, problem: Distances) -> None:
@@ -42,13 +42,9 @@ class LongPairKernel(MatrixKernel[Distances]):
         attributes = device.driver.device_attribute
         processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         self._blocks = tuning.LONG_BLOCKS * processors
-        self._sets: dict[int, _Sets] = {}
-
-    def query_order(self, slot: Slot) -> Any:
-        return self._on(slot).query_order
 
     def fill(self, slot: Slot, item: Task[Distances]) -> Any:
-        problem, sets, (rows, columns) = item.problem, self._on(slot), item.shape
+        problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
         matrix = slot.device_array("matrix", 4 * rows * columns)
         self.device.driver.memset_d8_async(matrix, 0xFF, 4 * rows * columns, slot.stream)
         both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest
@@ -84,13 +80,7 @@ class LongPairKernel(MatrixKernel[Distances]):
     def _function(self, name: str) -> Any:
         return self.device.function("distances_long", name, tuning.long_defines(self._bits))
 
-    def _on(self, slot: Slot) -> _Sets:
-        """The sets on the device, prepared when a slot first asks."""
-        if id(slot) not in self._sets:
-            self._sets[id(slot)] = self._prepare(slot)
-        return self._sets[id(slot)]
-
-    def _prepare(self, slot: Slot) -> _Sets:
+    def prepare(self, slot: Slot) -> _Sets:
         problem = self.problem
         table = slot.upload("table", problem.code_table[0])
         queries, q_offsets = self._packed(slot, "queries", problem.queries, table)

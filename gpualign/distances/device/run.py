@@ -33,7 +33,7 @@ class OnDevices(Generic[Problem]):
         self,
         problem: Problem,
         devices: Sequence[Device],
-        kernel: Callable[[Device, Problem], MatrixKernel[Problem]],
+        kernel: Callable[[Device, Problem], MatrixKernel[Problem, Any]],
         rows: int,
         report: Report | None = None,
     ) -> None:
@@ -80,9 +80,9 @@ class OnDevices(Generic[Problem]):
 
     def _each(self, address: int = 0) -> Iterator[tuple[Task[Problem], Any]]:
         tasks = self._tasks(address)
-        kernels: list[tuple[Device, MatrixKernel[Problem]]] = []
+        kernels: list[tuple[Device, MatrixKernel[Problem, Any]]] = []
 
-        def made(device: Device) -> MatrixKernel[Problem]:
+        def made(device: Device) -> MatrixKernel[Problem, Any]:
             kernels.append((device, self._kernel(device, self.problem)))
             return kernels[-1][1]
 

@@ -51,7 +51,7 @@ class _Sets:
     alone: tuple[Any, Any] | None
 
 
-class ScoreKernel(MatrixKernel[Scores]):
+class ScoreKernel(MatrixKernel[Scores, _Sets]):
     """Scores of all pairs, in any mode."""
 
     holds_memory = True
@@ -61,7 +61,6 @@ class ScoreKernel(MatrixKernel[Scores]):
         self.launcher = _Launcher(device, problem.aligned)
         lengths = problem.targets.lengths
         self._sorted = float(lengths.std()) > _UNEVEN * max(1.0, float(lengths.mean()))
-        self._sets: dict[int, _Sets] = {}
 
     @staticmethod
     def rows_at_once(problem: Scores) -> int:
@@ -70,11 +69,8 @@ class ScoreKernel(MatrixKernel[Scores]):
     def free(self) -> None:
         self.launcher.table.free()
 
-    def query_order(self, slot: Slot) -> Any:
-        return self._on(slot).query_order
-
     def fill(self, slot: Slot, item: Task[Scores]) -> Any:
-        problem, sets, (rows, columns) = item.problem, self._on(slot), item.shape
+        problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
         longest = int(problem.queries.sorted_lengths[item.last - 1])
         words = self.launcher.arithmetic(longest, problem.targets.longest)
         name, shared = self.launcher.lazy_kernel(words)
@@ -118,13 +114,7 @@ class ScoreKernel(MatrixKernel[Scores]):
         slot.launch(scatter, grid, 256, scores, *offsets, *alone, matrix, *numbers)
         return matrix
 
-    def _on(self, slot: Slot) -> _Sets:
-        """The sets on the device, prepared when a slot first asks."""
-        if id(slot) not in self._sets:
-            self._sets[id(slot)] = self._prepare(slot)
-        return self._sets[id(slot)]
-
-    def _prepare(self, slot: Slot) -> _Sets:
+    def prepare(self, slot: Slot) -> _Sets:
         problem = self.problem
         queries, targets = problem.queries, problem.targets
         codes = slot.upload("table", problem.aligned.scoring.codes)

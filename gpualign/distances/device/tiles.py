@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,16 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 
 Problem = TypeVar("Problem", bound=AllPairs)
+
+
+class DeviceSets(Protocol):
+    """Addresses of a problem's arrays on a device."""
+
+    @property
+    def query_order(self) -> Any: ...
+
+
+OnDevice = TypeVar("OnDevice", bound=DeviceSets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +49,7 @@ class Task(Generic[Problem]):
         return self.last - self.first, len(self.problem.targets)
 
 
-class MatrixKernel(ABC, Generic[Problem]):
+class MatrixKernel(ABC, Generic[Problem, OnDevice]):
     """Computes :class:`Task` on one device (see ``gpu.runner.Kernel``): rows of a matrix, the nearest of each query, or
     a list of pairs, as the problem's parameters say.
     """
@@ -48,13 +58,14 @@ class MatrixKernel(ABC, Generic[Problem]):
 
     def __init__(self, device: Device, problem: Problem) -> None:
         self.device, self.problem = device, problem
+        self._sets: dict[int, OnDevice] = {}
 
     def free(self) -> None:
         """Give back what the kernel holds besides its slots; in the device's thread."""
 
     @abstractmethod
-    def query_order(self, slot: Slot) -> Any:
-        """The device's copy of the queries' order."""
+    def prepare(self, slot: Slot) -> OnDevice:
+        """Enqueue copies of the sets to the device."""
 
     @abstractmethod
     def fill(self, slot: Slot, item: Task[Problem]) -> Any:
@@ -64,6 +75,12 @@ class MatrixKernel(ABC, Generic[Problem]):
     def rows_at_once(problem: Problem) -> int:
         """Queries of a task."""
         return tuning.CHUNK_BYTES // (4 * max(1, len(problem.targets)))
+
+    def sets_on(self, slot: Slot) -> OnDevice:
+        """The sets on the device, prepared when a slot first asks."""
+        if id(slot) not in self._sets:
+            self._sets[id(slot)] = self.prepare(slot)
+        return self._sets[id(slot)]
 
     # -- what a task asks for
 
@@ -125,7 +142,7 @@ class MatrixKernel(ABC, Generic[Problem]):
             rows,
             tuning.BAND_THREADS,
             matrix,
-            self.query_order(slot),
+            self.sets_on(slot).query_order,
             slot.device_array("nearest", 4 * rows * maximum),
             slot.device_array("nearest values", 4 * rows * maximum),
             np.int64(columns),
@@ -147,7 +164,7 @@ class MatrixKernel(ABC, Generic[Problem]):
             (rows, max(1, min(-(-columns // 1024), 65535))),
             1024,
             matrix,
-            self.query_order(slot),
+            self.sets_on(slot).query_order,
             *places_for_found(slot, capacity),
             np.int64(columns),
             np.int32(item.first),

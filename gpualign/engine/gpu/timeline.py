@@ -42,7 +42,7 @@ class Timeline:
     first: float | None = None
     last: float = 0.0
     items: int = 0
-    _room: int = _MAX_KEPT
+    _fold_above: int = _MAX_KEPT
     _kernels: list[Interval] = field(default_factory=list)
     _copies: list[Interval] = field(default_factory=list)
     _waits: list[Interval] = field(default_factory=list)
@@ -55,10 +55,10 @@ class Timeline:
         self.first = start if self.first is None else min(self.first, start)
         self.last = max(self.last, end)
         # a batch meets only its neighbours in time: keep the last two seconds' intervals, sum up the rest
-        if len(self._kernels) + len(self._copies) > self._room:
+        if len(self._kernels) + len(self._copies) > self._fold_above:
             self.fold(until=self.last - 2.0)
             # many short batches: to sum up takes as long as there are intervals, so not with each of them
-            self._room = _MAX_KEPT + 2 * (len(self._kernels) + len(self._copies))
+            self._fold_above = _MAX_KEPT + 2 * (len(self._kernels) + len(self._copies))
 
     def host_waited(self, start: float, end: float) -> None:
         """Note an interval, on the host's clock, in which all of its threads waited. From any thread."""

@@ -11,6 +11,7 @@ from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
 from gpualign.index.minimizers import MinimizerIndex
+from gpualign.sequences.reference import Reference
 
 
 def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask: int, contig_offsets: int) -> np.void:
@@ -26,18 +27,28 @@ def target_of(index: MinimizerIndex, offsets: int, entries: int, text: int, mask
     )
 
 
+def padded_mask(reference: Reference) -> NDArray[np.uint32]:
+    """The ACGT mask with the words that kernels read beyond it."""
+    return np.append(reference.known_bits(), np.zeros(2, np.uint32))
+
+
+def resident_text(device: Device, reference: Reference) -> DeviceText:
+    """The reference's bases and ACGT mask on the device, where they stay."""
+    text: DeviceText = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    return text
+
+
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
     """``MapTarget`` in this process's memory, and the arrays that must live as long as it."""
     reference = index.reference
-    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-    arrays = (index.offsets, index.entries, reference.words, known, reference.contig_offsets)
+    arrays = (index.offsets, index.entries, reference.words, padded_mask(reference), reference.contig_offsets)
     return target_of(index, *(int(array.ctypes.data) for array in arrays)), arrays
 
 
 def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     """``MapTarget`` with the arrays on the device, where they stay."""
     reference = index.reference
-    text = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    text = resident_text(device, reference)
     arrays = device.resident(
         f"map index {id(index)}",
         lambda: DeviceArrays(device, reference.contig_offsets, index.offsets, index.entries, beyond=True),

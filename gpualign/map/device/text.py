@@ -14,13 +14,14 @@ from gpualign.engine.gpu.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.device_arrays import DeviceArrays, DeviceText
+from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.host_memory import is_lent
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import NvcompError, load_nvcomp
 from gpualign.engine.stage import Lend
 from gpualign.map import tuning
 from gpualign.map.device.batch import nothing_lent
+from gpualign.map.device.target import resident_text
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -67,7 +68,7 @@ class TextBatch:
 
         Args:
             lend: of memory for the block.
-            least: bytes of the block, which serves for the text when the arrays have been copied.
+            minimum: bytes of the block, which serves for the text when the arrays have been copied.
         """
         arrays: dict[str, NDArray[Any] | None] = {name: getattr(batch, name) for name in _fields("ReadColumns")}
         arrays |= {name: getattr(alignments, name) for name in _fields("RecordColumns")}
@@ -167,7 +168,7 @@ class TextKernel:
         self._bam, self._form = bam, tuning.text_defines(bam)
         nvcomp = load_nvcomp() if bam and deflate else None
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
-        self._room = 1.0  # times the usual bytes
+        self._scale = 1.0  # times the usual bytes
         self._in_flight: dict[int, tuple[int, bool]] = {}  # space of each batch, and whether it is deflated
 
     def submit(self, slot: Slot, item: TextBatch) -> None:
@@ -181,9 +182,10 @@ class TextKernel:
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block))
-        capacity = int(self._room * item.usual_bytes(self._bam)) + _MIN_BYTES
+        capacity = int(self._scale * item.usual_bytes(self._bam)) + _MIN_BYTES
         self._in_flight[id(slot)] = capacity, self._deflater is not None
-        scanned = -(-reads // int(_native.TEXT_READS_SCANNED))
+        scan = int(_native.TEXT_READS_SCANNED)
+        scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity))
         batch = item.native(
@@ -197,7 +199,6 @@ class TextKernel:
             capacity=capacity,
         )
         warps = -(-reads // _WARPS)
-        scan = int(_native.TEXT_READS_SCANNED)
         for name, blocks, threads in (
             ("measure_records", warps, 32 * _WARPS),
             ("scan_reads", scanned, scan),
@@ -224,7 +225,7 @@ class TextKernel:
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         staged = slot.part_with("text block")  # where the block had to be staged here
         if size > capacity:
-            self._room = max(self._room, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
+            self._scale = max(self._scale, _GROWTH * size / item.usual_bytes(self._bam))  # of the batches to come
             raise DeviceMemoryExceeded("the records are longer than there was space for")
         key, nbytes = ("blocks", blocks) if deflated else ("text", size)
         memory = item.block if is_lent(item.block) else staged
@@ -279,15 +280,15 @@ class MapAndTextKernel:
 
 def resident_text_target(device: Device, reference: Reference) -> np.void:
     """``TextTarget`` of cuda/abi/text.hpp with the arrays on the device, where they stay."""
-    text = device.resident(f"text {id(reference)}", lambda: DeviceText(device, reference, beyond=True))
+    text = resident_text(device, reference)
     arrays = device.resident(
         f"bases {id(reference)}",
-        lambda: DeviceArrays(device, *letter_arrays(reference), beyond=True, owner=reference),
+        lambda: DeviceArrays(device, *text_arrays(reference), beyond=True, owner=reference),
     )
     return text_target(reference, text.text, text.known, *arrays.addresses)
 
 
-def letter_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
+def text_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
     return (
         reference.contig_offsets,
         *(reference.run_starts, reference.run_ends, reference.run_letters),

@@ -13,7 +13,8 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
-from gpualign.map.device.text import TextBatch, TextKernel, letter_arrays, text_target
+from gpualign.map.device.target import padded_mask
+from gpualign.map.device.text import TextBatch, TextKernel, text_arrays, text_target
 from gpualign.map.inputs import RecordOptions
 from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
@@ -22,8 +23,7 @@ from gpualign.sequences.reference import Reference
 
 def text_in_scalar_code(reference: Reference, item: TextBatch, bam: bool) -> tuple[bytes, int]:
     """What the kernels write, and the number of records, by the same code on one CPU thread: a test."""
-    known = np.append(reference.known_bits(), np.zeros(2, np.uint32))
-    arrays = (reference.words, known, *letter_arrays(reference))
+    arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
     held = tuple(np.ascontiguousarray(array) for array in arrays)
     reads = len(item.batch)
     edits, sizes = np.zeros(len(item.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)

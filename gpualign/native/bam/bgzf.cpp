@@ -76,8 +76,8 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
         const bgzf::Block block = bgzf::Block::at(at, end);
         at += block.bytes;
         if (block.content == 0) continue;
-        if (i >= places.size() || place + block.payload_bytes > payloads.size()) throw std::invalid_argument("no space "
-        "for a block");
+        if (i >= places.size() || place + block.payload_bytes > payloads.size())
+            throw std::invalid_argument("no space for a block");
         std::memcpy(payloads.data() + place, block.payload, block.payload_bytes);
         places.data()[i] = place, bytes.data()[i] = block.payload_bytes;
         text_places.data()[i] = text, text_bytes.data()[i] = block.content, checksums.data()[i] = block.crc;

@@ -57,10 +57,6 @@ public:
 private:
     static constexpr int kCheckEvery = 16;  // columns
 
-    struct Text {
-        const Symbol* symbols;
-        int64_t length;
-    };
     template <int W>
     struct State {
         nw::BandColumn<Word, W> column;
@@ -72,7 +68,7 @@ private:
         constexpr int N = W == 1 ? 4 : W == 2 ? 2 : 1;
         int64_t at = 0;
         while (at < count) {
-            Text texts[N];
+            Text<Symbol> texts[N];
             int taken = 0;
             int64_t indices[N];
             for (; at < count && taken < N; at++) {
@@ -91,7 +87,7 @@ private:
     }
 
     template <int W, int N>
-    void advance(State<W>* states, const Text* texts, int64_t from, int64_t to) const {
+    void advance(State<W>* states, const Text<Symbol>* texts, int64_t from, int64_t to) const {
         State<W> state[N];
         for (int i = 0; i < N; i++) state[i] = states[i];
         const Word* profile = profile_.data();
@@ -110,7 +106,7 @@ private:
     }
 
     template <int W, int N>
-    void run_together(const Text* texts, const int64_t* indices, const int32_t* limits, int32_t* out) const {
+    void run_together(const Text<Symbol>* texts, const int64_t* indices, const int32_t* limits, int32_t* out) const {
         State<W> states[N];
         Count maximum[N];  // of the lowest diagonal's value, where the distance can still be within the limit
         int64_t shared = texts[0].length;

@@ -8,7 +8,7 @@
 #include "distances/edit_rows.hpp"
 #include "distances/lcs_rows.hpp"
 #include "distances/long_pair.hpp"
-#include "distances/results.hpp"
+#include "distances/outputs.hpp"
 
 namespace gpualign {
 namespace distances {
@@ -37,14 +37,13 @@ public:
         : queries_(queries), targets_(targets), question_(question), symbols_(symbols(queries, targets)),
           edit_(symbols_, VerifyMode(question.mode == kIndel ? 0 : question.mode)), band_(symbols_), lcs_(symbols_), alone_(symbols_) {}
 
-    // Queries order[first, last) against targets target_order[...]; put(lane, query, block) gets all values of each.
-    template <class Start, class Put>
-    void run(const int32_t* order, int64_t first, int64_t last, const int32_t* target_order, Start&& start, Put&& put) {
+    // Queries order[first, last) against targets target_order[...]; put(row, lane, query, block) gets all values of each.
+    template <class Put>
+    void run(const int32_t* order, int64_t first, int64_t last, const int32_t* target_order, Put&& put) {
         const int64_t targets = targets_.count;
         for (int64_t at = first; at < last; at += kLanes) {
             const int count = int(std::min<int64_t>(kLanes, last - at));
             const Way way = take(order + at, count);
-            start(order + at, count);
             // both are in the order of lengths, so that of a set with itself the pairs before have been met
             for (int64_t begin = question_.half ? at : 0; begin < targets; begin += kTargetsAtOnce) {
                 const int64_t these = std::min(kTargetsAtOnce, targets - begin);
@@ -54,7 +53,7 @@ public:
                 for (int l = 0; l < count; l++) {
                     // of a group with itself the lanes before this one have done so
                     const int64_t done = question_.half && begin == at ? l : 0;
-                    put(l, order[at + l], Block{block.values + done * kLanes, kLanes, block.targets + done, these - done});
+                    put(at - first + l, l, order[at + l], Block{block.values + done * kLanes, kLanes, block.targets + done, these - done});
                 }
             }
         }
@@ -140,11 +139,6 @@ private:
     std::vector<int32_t> values_;
 };
 
-void check_order(const int32_t* order, size_t n, int64_t count) {
-    for (size_t i = 0; i < n; i++)
-        if (order[i] < 0 || order[i] >= count) throw nb::value_error("there is no such sequence");
-}
-
 template <class Symbol>
 SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& offsets) {
     if (offsets.size() == 0 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != int64_t(symbols.size()))
@@ -154,103 +148,56 @@ SymbolSet<Symbol> set_of(const Input<Symbol>& symbols, const Input<int64_t>& off
     return {symbols.data(), offsets.data(), int64_t(offsets.size()) - 1};
 }
 
-using Matrix = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 template <class Symbol>
-struct Call {
+struct DistanceCall {
+    static constexpr bool kLargest = false;  // small values are better
     SymbolSet<Symbol> queries, targets;
-    Question question;
-    const int32_t *order, *target_order;
-    int64_t first, last;
+    Input<Symbol> query_symbols, target_symbols;
+    Input<int64_t> query_offsets, target_offsets;
+    Input<int32_t> query_order, target_order, limits;
+    int mode;
+    bool with_itself;
 
-    Call(const Input<Symbol>& q, const Input<int64_t>& q_offsets, const Input<int32_t>& q_order, const Input<Symbol>& t,
-         const Input<int64_t>& t_offsets, const Input<int32_t>& t_order, int64_t first_, int64_t last_, int mode,
-         bool half, const Input<int32_t>& limits)
-        : queries(set_of(q, q_offsets)), targets(set_of(t, t_offsets)),
-          question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half},
-          order(q_order.data()), target_order(t_order.data()), first(first_), last(last_) {
-        if (q_order.size() != size_t(queries.count) || t_order.size() != size_t(targets.count) || first < 0 || first > last ||
-            last > queries.count || mode < 0 || mode > kIndel || (half && queries.count != targets.count))
-            throw nb::value_error("arrays of unequal length");
-        check_order(order, size_t(queries.count), queries.count);
-        check_order(target_order, size_t(targets.count), targets.count);
+    DistanceCall(Input<Symbol> q, Input<int64_t> q_offsets, Input<int32_t> q_order, Input<Symbol> t, Input<int64_t> t_offsets,
+                 Input<int32_t> t_order, int mode_, bool with_itself_, Input<int32_t> limits_)
+        : queries(set_of(q, q_offsets)), targets(set_of(t, t_offsets)), query_symbols(q), target_symbols(t), query_offsets(q_offsets),
+          target_offsets(t_offsets), query_order(q_order), target_order(t_order), limits(limits_), mode(mode_),
+          with_itself(with_itself_) {
+        check_order(query_order, queries.count);
+        check_order(target_order, targets.count);
+        if (mode < 0 || mode > kIndel || (with_itself && queries.count != targets.count)) throw nb::value_error("no such mode, or sets");
         int64_t longest = 0;
         for (int64_t i = 0; i < queries.count; i++) longest = std::max(longest, queries.length(i));
         for (int64_t i = 0; i < targets.count; i++) longest = std::max(longest, targets.length(i));
-        if (question.limits && int64_t(limits.size()) <= longest) throw nb::value_error("a limit for every length");
+        if (limits.size() && int64_t(limits.size()) <= longest) throw nb::value_error("a limit for every length");
         if (longest > INT32_MAX / 4) throw nb::value_error("sequences of less than 2^29 symbols");
     }
-    template <class Start, class Put>
-    void run(Start&& start, Put&& put) {
-        nb::gil_scoped_release release;
-        Rows<Symbol>(queries, targets, question).run(order, first, last, target_order, start, put);
+    bool symmetric() const { return with_itself && (mode == int(VerifyMode::global) || mode == kIndel); }
+    bool skips(int32_t query, int32_t target) const { return with_itself && target == query; }
+    int32_t order(int64_t row) const { return query_order.data()[row]; }
+
+    template <class Put>
+    void run(int64_t first, int64_t last, bool half, Put&& put) const {
+        const Question question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half};
+        Rows<Symbol>(queries, targets, question).run(query_order.data(), first, last, target_order.data(), put);
     }
 };
 
 template <class Symbol>
-void bind_of(nb::module_& m) {
-    const auto named = [&](const char* name, auto function, auto... more) {
-        m.def(name, function, nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"),
-              nb::arg("target_offsets"), nb::arg("target_order"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
-              nb::arg("mode"), nb::arg("with_itself"), nb::arg("limits"), more...);
-    };
-    using Symbols = Input<Symbol>;
-    using Offsets = Input<int64_t>;
-    using Numbers = Input<int32_t>;
-    named(
-        "dense_distances",
-        [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
-           bool with_itself, Numbers limits, Matrix out) {
-            const bool half = with_itself && (mode == int(VerifyMode::global) || mode == kIndel);
-            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, half, limits);
-            if (out.shape(0) != size_t(call.queries.count) || out.shape(1) != size_t(call.targets.count))
-                throw nb::value_error("out has another shape");
-            const Dense dense{out.data(), call.targets.count, half};
-            call.run([](const int32_t*, int) {}, [&](int l, int32_t query, const Block& block) { dense.take(l, query, block); });
-        },
-        nb::arg("out"));
-    named(
-        "nearest_distances",
-        [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
-           bool with_itself, Numbers limits, Matrix out_targets, Matrix out_values) {
-            Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, false, limits);
-            const size_t maximum = out_targets.shape(1);
-            if (out_targets.shape(0) != size_t(call.queries.count) || out_values.shape(0) != out_targets.shape(0) ||
-                out_values.shape(1) != maximum)
-                throw nb::value_error("out has another shape");
-            Best best[kLanes];
-            int64_t seen[kLanes];
-            call.run(
-                [&](const int32_t*, int count) {
-                    for (int l = 0; l < count; l++) best[l].start(int64_t(maximum)), seen[l] = 0;
-                },
-                [&](int l, int32_t query, const Block& block) {
-                    best[l].take(l, with_itself ? query : -1, block, false);
-                    seen[l] += block.count;
-                    if (seen[l] == call.targets.count)
-                        best[l].write(out_targets.data() + size_t(query) * maximum, out_values.data() + size_t(query) * maximum,
-                                      false);
-                });
-        },
-        nb::arg("out_targets"), nb::arg("out_values"));
-    named("distances_within",
-          [](Symbols q, Offsets qo, Numbers qr, Symbols t, Offsets to, Numbers tr, int64_t first, int64_t last, int mode,
-             bool with_itself, Numbers limits) {
-              const bool half = with_itself && (mode == int(VerifyMode::global) || mode == kIndel);
-              Call<Symbol> call(q, qo, qr, t, to, tr, first, last, mode, half, limits);
-              Pairs pairs;
-              call.run([](const int32_t*, int) {},
-                       [&](int l, int32_t query, const Block& block) { pairs.take(l, query, block, with_itself, half); });
-              return nb::make_tuple(to_numpy(std::move(pairs.query)), to_numpy(std::move(pairs.target)), to_numpy(std::move(pairs.value)));
-          });
+void bind_of(nb::module_& m, const char* name) {
+    nb::class_<DistanceCall<Symbol>> type(m, name, "Distances of all pairs of two sets of sequences.");
+    type.def(nb::init<Input<Symbol>, Input<int64_t>, Input<int32_t>, Input<Symbol>, Input<int64_t>, Input<int32_t>, int, bool, Input<int32_t>>(),
+             nb::arg("queries"), nb::arg("query_offsets"), nb::arg("query_order"), nb::arg("targets"), nb::arg("target_offsets"),
+             nb::arg("target_order"), nb::kw_only(), nb::arg("mode"), nb::arg("with_itself"), nb::arg("limits"));
+    bind_outputs(type);
 }
 
 }  // namespace
 }  // namespace distances
 
 void bind_distances(nb::module_& m) {
-    distances::bind_of<uint8_t>(m);
-    distances::bind_of<uint32_t>(m);
+    distances::bind_of<uint8_t>(m, "ByteDistances");
+    distances::bind_of<uint32_t>(m, "WideDistances");
     m.attr("DISTANCE_MODES") = [] {
         nb::dict modes;
         modes["infix"] = int(VerifyMode::infix);

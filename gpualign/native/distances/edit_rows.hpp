@@ -47,10 +47,6 @@ public:
     }
 
 private:
-    struct Text {
-        const Symbol* symbols;
-        int64_t length;
-    };
     template <int W>
     struct State {
         StripedColumn<Word, W> column;
@@ -63,21 +59,15 @@ private:
 
     template <int W, bool Followed>
     void run_words(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, int32_t* out) {
-        constexpr int N = at_once(W);
-        int64_t at = 0;
-        const auto text = [&](int64_t i) { return Text{targets.begin(order[i]), targets.length(order[i])}; };
-        if (tiles_.count == 1) {
-            for (; at + N <= count; at += N) {
-                Text texts[N];
-                for (int i = 0; i < N; i++) texts[i] = text(at + i);
-                run_together<W, N, Followed>(texts, out + at * kLanes);
-            }
-            for (; at < count; at++) {
-                const Text one = text(at);
-                run_together<W, 1, Followed>(&one, out + at * kLanes);
-            }
+        if (tiles_.count > 1) {
+            each_together<1>(targets, order, count, [&](auto, const Text<Symbol>* one, int64_t at) {
+                run_tiles<W, Followed>(*one, out + at * kLanes);
+            });
+            return;
         }
-        for (; at < count; at++) run_tiles<W, Followed>(text(at), out + at * kLanes);
+        each_together<at_once(W)>(targets, order, count, [&](auto n, const Text<Symbol>* texts, int64_t at) {
+            run_together<W, decltype(n)::value, Followed>(texts, out + at * kLanes);
+        });
     }
 
     template <int W>
@@ -98,7 +88,7 @@ private:
     }
 
     template <int W, int N, bool Followed>
-    void advance(State<W>* states, const Text* texts, int64_t from, int64_t to) const {
+    void advance(State<W>* states, const Text<Symbol>* texts, int64_t from, int64_t to) const {
         State<W> state[N];
         for (int i = 0; i < N; i++) state[i] = states[i];
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
@@ -114,7 +104,7 @@ private:
     }
 
     template <int W, int N, bool Followed>
-    void run_together(const Text* texts, int32_t* out) const {
+    void run_together(const Text<Symbol>* texts, int32_t* out) const {
         State<W> states[N];
         int64_t shared = texts[0].length;
         for (int i = 0; i < N; i++) start(states[i], 0), shared = std::min(shared, texts[i].length);
@@ -127,7 +117,7 @@ private:
 
     // A tile after the other; what leaves the last row of one enters the next.
     template <int W, bool Followed>
-    void run_tiles(const Text& text, int32_t* out) {
+    void run_tiles(const Text<Symbol>& text, int32_t* out) {
         ups_.assign(size_t(text.length), Word(mode_ == VerifyMode::infix ? 0 : 1));
         downs_.assign(size_t(text.length), Word(0));
         Count distance(text.length);

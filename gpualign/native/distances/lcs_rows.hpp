@@ -28,33 +28,21 @@ public:
     // Lengths for targets order[0, count): count x kLanes.
     void run(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, int32_t* out) {
         with_words(tiles_.words, [&](auto words) {
-            constexpr int W = decltype(words)::value, N = at_once(W);
-            int64_t at = 0;
-            const auto text = [&](int64_t i) { return Text{targets.begin(order[i]), targets.length(order[i])}; };
-            for (; at + N <= count; at += N) {
-                Text texts[N];
-                for (int i = 0; i < N; i++) texts[i] = text(at + i);
-                run_together<W, N>(texts, out + at * kLanes);
-            }
-            for (; at < count; at++) {
-                const Text one = text(at);
-                run_together<W, 1>(&one, out + at * kLanes);
-            }
+            constexpr int W = decltype(words)::value;
+            each_together<at_once(W)>(targets, order, count, [&](auto n, const Text<Symbol>* texts, int64_t at) {
+                run_together<W, decltype(n)::value>(texts, out + at * kLanes);
+            });
         });
     }
 
 private:
-    struct Text {
-        const Symbol* symbols;
-        int64_t length;
-    };
     template <int W>
     struct State {
         Word row[W];
     };
 
     template <int W, int N>
-    void run_together(const Text* texts, int32_t* out) {
+    void run_together(const Text<Symbol>* texts, int32_t* out) {
         int64_t shared = texts[0].length, longest = 0;
         for (int i = 0; i < N; i++) shared = std::min(shared, texts[i].length), longest = std::max(longest, texts[i].length);
         carries_.assign(size_t(N) * size_t(longest / 64 + 1), Word(0));
@@ -82,7 +70,7 @@ private:
 
     // Columns [from, to) of one block; the carries of text i stand at index + i.
     template <int W, int N>
-    void advance(State<W>* states, const Word* profile, const Text* texts, int64_t from, int64_t to, int64_t index) {
+    void advance(State<W>* states, const Word* profile, const Text<Symbol>* texts, int64_t from, int64_t to, int64_t index) {
         State<W> state[N];
         Word in[N], out[N];
         for (int i = 0; i < N; i++) {

@@ -38,10 +38,7 @@ struct Dense {
 // The best `maximum` of a query, by value and then by number; `largest`: large values are better.
 class Best {
 public:
-    void start(int64_t maximum) {
-        max_ = size_t(maximum);
-        kept_.clear();
-    }
+    explicit Best(size_t maximum) : max_(maximum) {}
     void take(int64_t lane, int32_t self, const Block& block, bool largest) {
         for (int64_t i = 0; i < block.count; i++) {
             const int32_t value = block.values[i * block.lanes + lane];
@@ -68,7 +65,7 @@ public:
     }
 
 private:
-    size_t max_ = 0;
+    size_t max_;
     std::vector<std::pair<int32_t, int32_t>> kept_;  // a heap with the worst in front
 };
 
@@ -76,11 +73,12 @@ private:
 struct Pairs {
     std::vector<int32_t> query, target, value;
 
-    // `with_itself`: no sequence is paired with itself; `half`: of each pair the smaller number is the query.
-    void take(int64_t lane, int32_t number, const Block& block, bool with_itself, bool half) {
+    // But those with targets that skips(target) tells; `half`: of each pair the smaller number is the query.
+    template <class Skips>
+    void take(int64_t lane, int32_t number, const Block& block, bool half, Skips&& skips) {
         for (int64_t i = 0; i < block.count; i++) {
             const int32_t found = block.values[i * block.lanes + lane];
-            if (found == kBeyond || (with_itself && block.targets[i] == number)) continue;
+            if (found == kBeyond || skips(block.targets[i])) continue;
             const bool swap = half && block.targets[i] < number;
             query.push_back(swap ? block.targets[i] : number);
             target.push_back(swap ? number : block.targets[i]);

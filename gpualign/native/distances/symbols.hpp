@@ -123,6 +123,25 @@ void with_words(int words, Use&& use) {
     }
 }
 
+template <class Symbol>
+struct Text {
+    const Symbol* symbols;
+    int64_t length;
+};
+
+// run(std::integral_constant, texts, at) for targets order[at], N or, at the end, one together.
+template <int N, class Symbol, class Run>
+void each_together(const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, Run&& run) {
+    for (int64_t at = 0; at < count;) {
+        const int taken = at + N <= count ? N : 1;
+        Text<Symbol> texts[N];
+        for (int i = 0; i < taken; i++) texts[i] = {targets.begin(order[at + i]), targets.length(order[at + i])};
+        if (taken == N) run(std::integral_constant<int, N>(), texts, at);
+        else run(std::integral_constant<int, 1>(), texts, at);
+        at += taken;
+    }
+}
+
 // How many targets a group meets at once: a column's operations depend on each other, so few words leave the processor idle.
 constexpr int at_once(int words) { return words <= 1 ? 4 : words <= 3 ? 2 : 1; }
 

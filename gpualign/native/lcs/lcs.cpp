@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "algo/lcs/lcs.hpp"
-#include "algo/lcs/trace.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "lcs/lane_bits.hpp"
@@ -251,40 +250,6 @@ nb::tuple lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, In
     return nb::make_tuple(to_numpy(std::move(positions)), to_numpy(std::move(ends)));
 }
 
-// What cuda/lcs_trace.cu does, in scalar code: so the device's algorithm is tested where there is no device.
-std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
-    using Tracer = LcsTracer<OneLane>;
-    if (written.size() != query.size() || symbols > 255)
-        throw nb::value_error("a byte for each symbol of the query, and at most 255 different symbols");
-    const auto tiles = uint32_t(query.size() / Tracer::kColumns + 1), blocks = uint32_t(subject.size() / Tracer::kSymbols + 1);
-    std::vector<LcsFour> masks(size_t(symbols + 1) * tiles), kept(size_t(blocks) * tiles);
-    for (size_t i = 0; i < query.size(); i++)
-        if (query.data()[i] < symbols)
-            masks[query.data()[i] * tiles + i / Tracer::kColumns].word[i / 32 % 4] |= 1u << (i % 32);
-    std::vector<LcsFour> fast(size_t(std::max(symbols + 1, int(Tracer::kSymbols))));
-    std::vector<uint32_t> codes(blocks * Tracer::kSymbols / 4), carries(kept.size());
-    uint8_t code[256];
-    for (int c = 0; c < 256; c++) code[c] = uint8_t(std::min(c, symbols));
-    LcsTraceTask task{};
-    task.masks = masks.data();
-    task.code = code;
-    task.query = written.data();
-    task.subject = subject.data();
-    task.query_length = uint32_t(query.size());
-    task.subject_length = uint32_t(subject.size());
-    task.absent = uint32_t(symbols);
-    task.tiles = tiles;
-    task.codes = codes.data();
-    task.kept = kept.data();
-    task.carries = carries.data();
-    task.fast = fast.data();
-    std::vector<uint8_t> text(std::min(subject.size(), query.size()));
-    const OneLane lane;
-    const uint32_t length = Tracer(lane, task).trace(text.data(), uint32_t(text.size()));
-    text.erase(text.begin(), text.end() - length);
-    return text;
-}
-
 }  // namespace
 
 void bind_lcs(nb::module_& m) {
@@ -297,15 +262,6 @@ void bind_lcs(nb::module_& m) {
           "For each of n subjects the query positions of one longest common subsequence, ascending: (positions of all, "
           "int64; offsets, int64 (n + 1,)). Arguments as for lcs_lengths. Each has been checked to be a common "
           "subsequence. Memory is about row_bytes plus what is linear in the lengths.");
-    m.def(
-        "lcs_trace",
-        [](Input<uint16_t> query, int symbols, Input<uint8_t> written, Input<uint8_t> subject) {
-            check_codes(query, symbols);
-            return to_numpy(lcs_trace(query, symbols, written, subject));
-        },
-        nb::arg("query"), nb::arg("symbols"), nb::arg("written"), nb::arg("subject"),
-        "The device's way to one subsequence, in scalar code: the symbols of the matched query positions, uint8. query: "
-        "codes as for lcs_lengths; written: what to write for each; subject: codes.");
 }
 
 }  // namespace gpualign

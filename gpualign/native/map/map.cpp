@@ -35,29 +35,12 @@ nb::tuple map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
     return records.arrays();
 }
 
-// CIGARs as Python strings, "*" where there is none.
-nb::list cigar_texts(Input<uint32_t> operations, Input<int64_t> offsets) {
-    nb::list texts;
-    std::string text;
-    for (size_t record = 0; record + 1 < offsets.size(); record++) {
-        text.clear();
-        for (int64_t o = offsets.data()[record]; o < offsets.data()[record + 1]; o++) {
-            text += std::to_string(operations.data()[o] >> 4);
-            text += "MIDNSHP=X"[operations.data()[o] & 15];
-        }
-        if (text.empty()) text = "*";
-        texts.append(nb::str(text.data(), text.size()));
-    }
-    return texts;
-}
-
 }  // namespace
 
 void bind_map(nb::module_& m) {
     m.def("map_reads", &map_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"), nb::arg("w"),
           nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"), nb::arg("name_offsets"), nb::kw_only(), nb::arg("mates").none(), nb::arg("params"),
           nb::arg("chaining"), nb::arg("pairs"), "The records of each read: the fields of records.Alignments.");
-    m.def("cigar_texts", &cigar_texts, nb::arg("operations"), nb::arg("offsets"), "[str, ...]: a CIGAR a record.");
     m.attr("LONGEST_WHOLE") = kLongestWhole;
 }
 

@@ -91,17 +91,6 @@ nb::tuple find_mems(const MemIndex& index, const MemText& text, uint64_t from, u
     return nb::make_tuple(to_python(std::move(columns)), reached);
 }
 
-// What the kernel of unique matches finds, start by start; for tests.
-nb::tuple find_by_start(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length) {
-    check_range(text, from, to);
-    const UniqueMemTask task = index.unique_task(text, min_length);
-    MemColumns columns;
-    Mem mem;
-    for (uint64_t s = from; s < to; s++)
-        if (unique_mem_at(task, s, mem)) columns.put(&mem, 1);
-    return to_python(std::move(columns));
-}
-
 Output<uint8_t> text_to_numpy(TextBuffer& text) {
     const size_t size = text.size();
     uint8_t* bytes = text.release();
@@ -345,8 +334,6 @@ void bind_mem_search(nb::module_& m) {
           nb::arg("min_length"), nb::arg("maximum"), nb::arg("limit"),
           "Matches whose string occurs at most `maximum` times in the reference (0: any number): ((starts, references, "
           "lengths), uint32; the start where the search paused after `limit` matches).");
-    m.def("find_mems_by_start", &find_by_start, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"),
-          nb::kw_only(), nb::arg("min_length"), "For tests: as find_mems in sorted positions, as a device's threads do it.");
     m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
           nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("maximum"), nb::arg("limit"),
           "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: (characters, "

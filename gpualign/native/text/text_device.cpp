@@ -3,7 +3,6 @@
 
 #include "abi/fields.hpp"
 #include "algo/text/bam_form.hpp"
-#include "algo/text/bgzf.hpp"
 #include "algo/text/group_text.hpp"
 #include "algo/text/sam_form.hpp"
 #include "arrays.hpp"
@@ -34,44 +33,6 @@ void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
     nb::gil_scoped_release release;
     if (bam) write_all<BamForm>(batch);
     else write_all<SamForm>(batch);
-}
-
-BgzfBatch bgzf_batch(const nb::bytes& bytes) {
-    BgzfBatch batch;
-    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.c_str(), sizeof batch);
-    return batch;
-}
-
-// What the kernels do before and after the deflating (cuda/bgzf.cu).
-void set_bgzf_tasks_in_scalar_code(const nb::bytes& bytes) {
-    const BgzfBatch batch = bgzf_batch(bytes);
-    for (uint32_t i = 0; i < batch.count; i++) set_bgzf_task(batch, i);
-}
-
-void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
-    const BgzfBatch batch = bgzf_batch(bytes);
-    uint32_t table[256];
-    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
-    for (uint32_t i = 0; i < batch.count; i++) {
-        batch.block_offsets[i] = *batch.out_bytes;
-        const uint32_t content = bgzf_content(batch, batch.first + i), half = content / 2;
-        const auto* text = reinterpret_cast<const uint8_t*>(batch.given[i]);
-        const uint32_t crc = crc32_before(crc32(table, text, half), content - half) ^ crc32(table, text + half, content - half);
-        write_bgzf(batch, i, crc, 0, 1);
-        *batch.out_bytes += bgzf_bytes(batch, i);
-    }
-}
-
-// What the kernel does after the inflating.
-void check_texts_in_scalar_code(const nb::bytes& bytes) {
-    InflateBatch batch;
-    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.c_str(), sizeof batch);
-    uint32_t table[256];
-    for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
-    for (uint32_t i = 0; i < batch.count; i++)
-        if (!was_inflated(batch, i, crc32(table, batch.texts[i], batch.text_bytes[i]))) *batch.damaged = 1;
 }
 
 }  // namespace
@@ -126,12 +87,6 @@ void bind_text_device(nb::module_& m) {
           "What the kernels do with a TextBatch, on this thread and in this process's memory; for tests.");
     m.attr("BGZF_CONTENT") = uint32_t(BgzfBatch::kContent);
     m.attr("BGZF_MAX_BLOCKS") = uint32_t(BgzfBatch::kMaxBlocks);
-    m.def("set_bgzf_tasks_in_scalar_code", &set_bgzf_tasks_in_scalar_code, nb::arg("batch"),
-        "The same with a BgzfBatch, before the deflating.");
-    m.def("write_bgzf_in_scalar_code", &write_bgzf_in_scalar_code, nb::arg("batch"),
-        "The same with a BgzfBatch, after the deflating.");
-    m.def("check_texts_in_scalar_code", &check_texts_in_scalar_code, nb::arg("batch"),
-        "The same with an InflateBatch, after the inflating.");
 }
 
 }  // namespace gpualign

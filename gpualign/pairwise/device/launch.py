@@ -193,9 +193,8 @@ class PairwiseLauncher:
         queries, targets = block.queries[order], block.targets[order]
         n, m = problem.query_lengths[queries], problem.target_lengths[targets]
         local = problem.mode == "local"
-        words = tasks.Arithmetic(
-            2, 0 if local else query_lanes.margin(problem), 0 if local else problem.gap_extend, self._opening, True
-        )
+        bias, extend = (0, 0) if local else (query_lanes.margin(problem), problem.gap_extend)
+        words = tasks.Arithmetic(2, bias, extend, problem.gap_open - extend, True)
         on_device = slot.upload("targets" + suffix, targets)
         scores = slot.device_array("scores" + suffix, 4 * len(block))
         launches = query_lanes.launches(queries, n, m, self._processors)
@@ -228,10 +227,6 @@ class PairwiseLauncher:
                 shared=shared,
             )
         slot.download("scores" + suffix, len(block), np.int32)
-
-    @property
-    def _opening(self) -> int:
-        return self.problem.gap_open - (0 if self.problem.mode == "local" else self.problem.gap_extend)
 
     def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
         """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for

@@ -46,7 +46,7 @@ class Hits:
 
     Args:
         query_lengths: int64 (queries,).
-        least: the lowest score of a hit, in the scoring's units; None: any.
+        minimum: the lowest score of a hit, in the scoring's units; None: any.
     """
 
     def __init__(
