@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
 from gpualign.map.cpu import map_batch
+from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import Workspace, map_scalar
 from gpualign.map.device.records import DeviceRecords, same_records
 from gpualign.map.inputs import MapFiles
