@@ -42,7 +42,8 @@ def run_devices(check: bool = False, as_json: bool = False) -> dict[str, Any]:
     failures: list[str] = []
     if check:
         if not facts["devices"]:
-            raise DeviceError(facts.get("problem", "there is no device to check"))
+            wants = (f"{what} ({command})" if command else what for what, command in facts["missing"])
+            raise DeviceError(f"no device to check; missing: {', '.join(wants)}")
         for info in list_devices():
             with Device(info) as device:
                 failures += _check_device(device, facts["checks"], as_json)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 from gpualign import _native
@@ -16,6 +18,17 @@ from gpualign.params import available_cores
 
 #: PyCUDA is compiled when it is installed, with the toolkit whose nvcc comes first on PATH
 _PYCUDA = "pip install 'pycuda>=2024.1'"
+#: program that installs a system's packages -> what installs the driver, the toolkit, what PyCUDA is compiled with
+_PACKAGES = {
+    "ubuntu-drivers": ("ubuntu-drivers install", "apt-get install nvidia-cuda-toolkit", "g++ python3-dev"),
+    "apt-get": ("apt-get install nvidia-driver", "apt-get install nvidia-cuda-toolkit", "g++ python3-dev"),
+    "dnf": ("dnf install nvidia-open", "dnf install cuda-toolkit", "gcc-c++ python3-devel"),
+    "zypper": ("zypper install nvidia-open", "zypper install cuda-toolkit", "gcc-c++ python3-devel"),
+    "pacman": ("pacman -S nvidia", "pacman -S cuda", "gcc"),
+}
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+#: NVIDIA's number among makers of PCI devices, and the class of what draws or computes
+_NVIDIA, _DISPLAY = "0x10de", "0x03"
 
 
 def describe() -> dict[str, Any]:
@@ -53,11 +66,37 @@ def missing(facts: dict[str, Any], nvcc: str | None, has_gpu: bool) -> list[tupl
     """What keeps gpualign from the GPU, and the command that mends it, if there is one."""
     if facts["devices"]:
         return _kernels(facts, nvcc)
-    if not has_gpu:
-        return [("an NVIDIA GPU, or its driver: nvidia-smi lists none here. All commands run on the CPU", None)]
-    if facts["pycuda"]:
-        return [("a driver that PyCUDA can use", "nvidia-smi")]
-    return [("PyCUDA", _pycuda_command(nvcc))]
+    pycuda: list[tuple[str, str | None]] = [] if facts["pycuda"] else [("PyCUDA", _pycuda_command(nvcc))]
+    if has_gpu:
+        return pycuda or [("a driver that PyCUDA can use", "nvidia-smi")]
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return [("a GPU that CUDA_VISIBLE_DEVICES does not hide", "unset CUDA_VISIBLE_DEVICES")]
+    if card_is_there():
+        return [("NVIDIA's driver for the GPU of this machine", _system_command(0)), *pycuda]
+    return [("an NVIDIA GPU. All commands run on the CPU", None)]
+
+
+def card_is_there() -> bool:
+    """Whether the machine has an NVIDIA GPU, with a driver or without."""
+    for vendor in PCI_DEVICES.glob("*/vendor"):
+        try:
+            kind = (vendor.parent / "class").read_text()
+            if vendor.read_text().strip() == _NVIDIA and kind.startswith(_DISPLAY):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _system_command(which: int) -> str:
+    """Installs the driver (0) or the toolkit (1), as the administrator."""
+    manager = _manager()
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    return sudo + _PACKAGES[manager][which]
+
+
+def _manager() -> str:
+    return next((name for name in _PACKAGES if shutil.which(name)), "apt-get")
 
 
 def _pycuda_command(nvcc: str | None) -> str:
@@ -65,7 +104,7 @@ def _pycuda_command(nvcc: str | None) -> str:
         return f"PATH={toolkit}/bin:$PATH {sys.executable} -m {_PYCUDA}"
     if os.environ.get("CONDA_PREFIX"):
         return "conda install -c conda-forge pycuda"
-    return f"sudo apt-get install nvidia-cuda-toolkit g++ python3-dev && {sys.executable} -m {_PYCUDA}"
+    return f"{_system_command(1)} {_PACKAGES[_manager()][2]} && {sys.executable} -m {_PYCUDA}"
 
 
 def _toolkit(nvcc: str | None) -> str | None:
@@ -82,10 +121,10 @@ def _kernels(facts: dict[str, Any], nvcc: str | None) -> list[tuple[str, str | N
     if not facts["kernels_prebuilt"]:
         if facts["kernels_cached"]:
             return []
-        return [("nvcc: this installation has no prebuilt kernels", "sudo apt-get install nvidia-cuda-toolkit")]
+        return [("nvcc: this installation has no prebuilt kernels", _system_command(1))]
     if facts["prebuilt_by"] and _number(facts["driver"]) < _number(facts["prebuilt_by"]):
         what = f"a driver for CUDA {facts['prebuilt_by']} or later, as the prebuilt kernels need, or nvcc"
-        return [(what, "sudo apt-get install nvidia-cuda-toolkit")]
+        return [(what, _system_command(1))]
     return []
 
 
@@ -112,7 +151,7 @@ def table(facts: dict[str, Any]) -> str:
             f"{device['memory_mb']} MiB"
         )
     if "problem" in facts:
-        lines.append(f"GPU           none usable: {facts['problem']}")
+        lines.append("GPU           none usable" + (f": {facts['problem']}" if facts["pycuda"] else ""))
     for what, command in facts["missing"]:
         lines += ["", f"Missing: {what}."] + ([f"  {command}"] if command else [])
     return "\n".join(lines)

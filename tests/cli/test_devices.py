@@ -30,13 +30,15 @@ def no_driver():
 
 def test_without_a_gpu_it_says_so(monkeypatch, capsys):
     monkeypatch.setattr(device_module, "load_driver", no_driver)
+    monkeypatch.setattr(device_facts, "gpu_is_there", lambda: True)
+    monkeypatch.setattr(device_facts, "_version", lambda package: "2026.1")
     code, out, _ = run(["devices"], capsys)
     assert code == 0
     assert "none usable: the NVIDIA driver offers no device" in out
     assert "kernel cache" in out
     code, _, err = run(["devices", "--check"], capsys)
     assert code == 4
-    assert err.startswith("gpualign devices: error: the NVIDIA driver")
+    assert err == "gpualign devices: error: no device to check; missing: a driver that PyCUDA can use (nvidia-smi)\n"
 
 
 def test_json(monkeypatch, capsys):
@@ -98,10 +100,12 @@ def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_p
     def missing(nvcc=None, has_gpu=True, **known):
         return device_facts.missing(facts(**known), nvcc, has_gpu)
 
-    for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"):
+    for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
     exists = os.path.exists  # whatever this machine has in the usual location
     monkeypatch.setattr(os.path, "exists", lambda path: not str(path).startswith("/usr/local") and exists(path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(device_facts.shutil, "which", lambda name: name == "apt-get" or None)
     toolkit = tmp_path / "cuda"
     (toolkit / "include").mkdir(parents=True)
     monkeypatch.setattr(device_facts.sys, "executable", "/venv/bin/python")
@@ -109,11 +113,24 @@ def test_what_is_missing_comes_with_the_command_that_mends_it(monkeypatch, tmp_p
     assert missing(f"{toolkit}/bin/nvcc")[0][1].startswith("sudo apt-get install")  # nvcc without headers
     (toolkit / "include" / "cuda.h").write_text("")
     assert missing(f"{toolkit}/bin/nvcc") == [("PyCUDA", f"PATH={toolkit}/bin:$PATH {pip}")]
-    assert missing()[0][1].endswith(f"nvidia-cuda-toolkit g++ python3-dev && {pip}")
+    assert missing()[0][1] == f"sudo apt-get install nvidia-cuda-toolkit g++ python3-dev && {pip}"
+    # a card without a driver; hidden; none
+    monkeypatch.setattr(device_facts, "card_is_there", lambda: True)
+    driver = ("NVIDIA's driver for the GPU of this machine", "sudo apt-get install nvidia-driver")
+    assert missing(has_gpu=False) == [driver, *missing()]
+    assert missing(has_gpu=False, pycuda="2026.1") == [driver]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert missing(has_gpu=False)[0][1] == "unset CUDA_VISIBLE_DEVICES"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(device_facts, "card_is_there", lambda: False)
+    assert missing(has_gpu=False) == [("an NVIDIA GPU. All commands run on the CPU", None)]
+    assert missing(pycuda="2026.1")[0][1] == "nvidia-smi"
+    # the system's own way to packages; root needs no sudo
+    monkeypatch.setattr(device_facts.shutil, "which", lambda name: name == "dnf" or None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert missing()[0][1] == f"dnf install cuda-toolkit gcc-c++ python3-devel && {pip}"
     monkeypatch.setenv("CONDA_PREFIX", "/conda")
     assert missing() == [("PyCUDA", "conda install -c conda-forge pycuda")]
-    assert missing(pycuda="2026.1")[0][1] == "nvidia-smi"
-    assert "All commands run on the CPU" in missing(has_gpu=False)[0][0]
     # without a compiler there must be prebuilt kernels that the driver can read, or cached ones
     assert "no prebuilt kernels" in missing(**GPU)[0][0]
     assert missing(**GPU, kernels_cached=3) == []
@@ -130,6 +147,19 @@ def test_the_table_says_what_is_missing(monkeypatch, capsys):
     assert out.splitlines()[-2] == "Missing: PyCUDA."
     assert out.splitlines()[-1].startswith("  ")
     assert "pycuda" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "kind", "found"),
+    [("0x10de", "0x030200", True), ("0x10de", "0x040300", False), ("0x8086", "0x030000", False)],
+)
+def test_cards_without_a_driver_are_found_by_their_maker(monkeypatch, tmp_path, vendor, kind, found):
+    slot = tmp_path / "0000:01:00.0"
+    slot.mkdir()
+    (slot / "vendor").write_text(f"{vendor}\n")
+    (slot / "class").write_text(f"{kind}\n")
+    monkeypatch.setattr(device_facts, "PCI_DEVICES", tmp_path)
+    assert device_facts.card_is_there() is found
 
 
 SELF_TEST_MODULES = (("good", {}), ("bad", {"A": "1"}))

@@ -31,7 +31,7 @@ def load_driver() -> Any:
     try:
         import pycuda.driver as driver
     except ModuleNotFoundError as error:
-        raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')") from error
+        raise DeviceError("PyCUDA is not installed (`gpualign devices` says how)") from error
     except ImportError as error:
         raise DeviceError(f"PyCUDA cannot be loaded: {error} (is the NVIDIA driver installed?)") from error
     try:
