@@ -68,7 +68,7 @@ def test_reads_give_the_same_bytes(cli: Cli, use, some_reads: Path, options: tup
 
 @pytest.mark.parametrize("sensitivity", ["default", "full"])
 def test_only_neighbours_are_left_to_the_cpu(cli: Cli, use, tmp_path: Path, sensitivity: str) -> None:
-    """Not split, clipped or long reads, nor mates that are noise: a short piece and N, whose neighbours are looked up."""
+    """A short piece and N, but not split, clipped or long reads, nor mates that are noise."""
     genome = GENOMES.read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
     rng = np.random.default_rng(12)
     noise = "".join(rng.choice(list("ACGT"), 100))
