@@ -37,6 +37,17 @@ from gpualign.streaming.ordered import run_ordered
 _FILTER_MARGIN = 256
 
 
+def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
+    """So many pairs in parts on all of the host's threads."""
+    edges = np.linspace(0, pairs, min(4 * problem.threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
+    return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
+
+
+def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+    """All candidates of a strand on the host's threads."""
+    return on_cores(problem, len(candidates.block), lambda part: align_strand(problem, candidates.take(part), strand))
+
+
 @dataclass(frozen=True)
 class _Step:
     """What ``submit`` did with a block, for ``collect``.
@@ -79,7 +90,7 @@ class PairwiseKernel:
         """The block's alignments, those that reach the identity."""
         step = self._steps.pop(id(item))
         if step.kind == "cpu":
-            return self._on_cores(len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
+            return on_cores(self.problem, len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
         results = []
         for strand in range(len(self.problem.queries)):
             if step.kind == "scores":
@@ -103,17 +114,6 @@ class PairwiseKernel:
     def join(self, results: list[Alignments]) -> Alignments:
         """The halves' results as one."""
         return Alignments.join(*results)
-
-    def _on_cores(self, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
-        """So many pairs in parts on all of the host's threads."""
-        threads = self.problem.threads
-        edges = np.linspace(0, pairs, min(4 * threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
-        return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, threads))
-
-    def _strand_on_cores(self, candidates: Candidates, strand: int) -> Alignments:
-        return self._on_cores(
-            len(candidates.block), lambda part: align_strand(self.problem, candidates.take(part), strand)
-        )
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
@@ -223,7 +223,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, "auto"):
-            return self._strand_on_cores(Candidates(block), strand).score
+            return strand_on_cores(self.problem, Candidates(block), strand).score
         order = np.lexsort((m, block.queries))
         self.launcher.submit_lazy(self._trace_slot, block, strand, order, (int(n.max()), int(m.max())))
         self._trace_slot.wait()
@@ -250,13 +250,13 @@ class PairwiseKernel:
                 return self._align_here(self._trace_slot, candidates, strand)
             except DeviceMemoryExceeded:
                 self._trace_slot.release()
-        return self._strand_on_cores(candidates, strand)
+        return strand_on_cores(self.problem, candidates, strand)
 
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """By threads, by strips or by parts; on the CPU what suits none of them."""
         problem, block = self.problem, candidates.block
         if not problem.from_corners or len(block) == 0:
-            return self._strand_on_cores(candidates, strand)
+            return strand_on_cores(self.problem, candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
         high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
@@ -272,7 +272,7 @@ class PairwiseKernel:
         rest = np.flatnonzero(ways == "cores")
         if len(rest):
             part = Candidates(block.take(rest), low[rest], high[rest])
-            done.append((rest, self._strand_on_cores(part, strand)))
+            done.append((rest, strand_on_cores(self.problem, part, strand)))
         if len(done) == 1:
             return done[0][1]
         indices = np.argsort(np.concatenate([index for index, _ in done]))

@@ -14,6 +14,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import plan, query_lanes, tasks
+from gpualign.pairwise.score_tile import ScoreTile
 from gpualign.pairwise.tuning import LANES_MODULE, PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
@@ -189,16 +190,44 @@ class PairwiseLauncher:
         """Enqueue the scores of a block, in ``order`` (by query and length), into the array "scores STRAND"; a local
         score of -1 is one that half a word does not hold.
         """
-        problem, suffix = self.problem, f" {strand}"
+        problem = self.problem
         queries, targets = block.queries[order], block.targets[order]
         n, m = problem.query_lengths[queries], problem.target_lengths[targets]
+        launches = query_lanes.launches(queries, n, m, self._processors)
+        sequences = self.strands[strand], self.targets
+        self._launch_lanes(slot, launches, sequences, targets, f" {strand}", (len(block), 0))
+        slot.download(f"scores {strand}", len(block), np.int32)
+
+    def submit_tile(self, slot: Slot, tile: ScoreTile, order: NDArray[np.int64]) -> None:
+        """The same for a tile, its targets in ``order`` (by length), into an array of the tile's shape."""
+        n, targets = self.problem.query_lengths[tile.first : tile.last], tile.targets
+        launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self._processors)
+        queries = self.strands[0].copy()
+        queries["offsets"] += tile.first * targets.offsets.itemsize
+        codes = slot.upload_once("target codes", targets.codes, targets)
+        offsets = slot.upload_once("target offsets", targets.offsets, targets)
+        sequences = queries, filled("DeviceSequences", codes=codes, offsets=offsets)
+        self._launch_lanes(slot, launches, sequences, order.astype(np.int32), " 0", (len(tile), len(order)))
+        slot.download("scores 0", tile.shape, np.int32)
+
+    def _launch_lanes(
+        self,
+        slot: Slot,
+        launches: list[query_lanes.LaneLaunch],
+        sequences: tuple[np.void, np.void],
+        targets: NDArray[np.int32],
+        suffix: str,
+        pairs_and_stride: tuple[int, int],
+    ) -> None:
+        """``targets``: those of the pairs that tasks name; a query's scores begin a stride after the last query's."""
+        problem = self.problem
+        pairs, stride = pairs_and_stride
         local = problem.mode == "local"
         words = tasks.Arithmetic(
             2, 0 if local else query_lanes.margin(problem), 0 if local else problem.gap_extend, self._opening, True
         )
         on_device = slot.upload("targets" + suffix, targets)
-        scores = slot.device_array("scores" + suffix, 4 * len(block))
-        launches = query_lanes.launches(queries, n, m, self._processors)
+        scores = slot.device_array("scores" + suffix, 4 * pairs)
         maximum = max(min(2 * self._processors, len(work.tasks)) * work.columns for work in launches)
         rows = slot.device_array("column", max(4, maximum * (8 if local else 16)))
         for number, work in enumerate(launches):
@@ -209,25 +238,23 @@ class PairwiseLauncher:
             )
             if shared > 48 << 10:
                 function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            blocks = min(2 * self._processors, len(work.tasks))
             slot.launch(
                 function,
-                blocks,
+                min(2 * self._processors, len(work.tasks)),
                 query_lanes.LANE_THREADS,
                 slot.upload("tasks" + name, work.tasks.view(np.uint8)),
                 np.int32(len(work.tasks)),
                 slot.clear("ticket" + name, 4),
                 self.scheme(words),
-                self.strands[strand],
-                self.targets,
+                *sequences,
                 on_device,
                 rows,
                 np.int64(work.columns),
                 np.int32(problem.scoring.highest if local else query_lanes.NEVER),
+                np.int32(stride),
                 scores,
                 shared=shared,
             )
-        slot.download("scores" + suffix, len(block), np.int32)
 
     @property
     def _opening(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.pairwise.score_tile import TileScores
 from gpualign.pairwise.search.params import SearchParams
 from gpualign.pairwise.search.statistics import ScoreStatistics
 from gpualign.sequences.batch import SequenceBatch
@@ -62,11 +63,23 @@ class Hits:
         self._parts: list[Scored] = [NOTHING]
         self._targets: dict[int, tuple[str, NDArray[np.uint8]]] = {}
 
-    def offer(self, pairs: Scored) -> None:
-        """Pairs of targets that come after all before of the same query."""
-        reached = pairs.take(pairs.score >= self._least[pairs.query])
-        if len(reached):
-            self._parts.append(reached)
+    def offer(self, first_query: int, first_target: int, found: TileScores, lengths: NDArray[np.int64]) -> None:
+        """A tile's scores.
+
+        Args:
+            first_query: of the tile.
+            first_target: number of the part's first target in the database.
+            lengths: int64 (part's targets,), residues.
+        """
+        for query, scores in enumerate(found.scores, first_query):
+            columns = np.flatnonzero(scores >= self._least[query])
+            if self.params.top is not None and len(columns) > 4 * self.params.top:
+                reached = scores[columns]
+                columns = columns[reached >= np.partition(reached, -self.params.top)[-self.params.top]]
+            if len(columns):
+                targets = found.targets[columns]
+                queries = np.full(len(columns), query, np.int32)
+                self._parts.append(Scored(queries, first_target + targets, scores[columns], lengths[targets]))
 
     def settle(self, batch: SequenceBatch, codes: EncodedSequences, first: int, residues: int) -> None:
         """At the end of a part of the database: drop who cannot be a hit any more, keep the sequences of the others.
