@@ -58,9 +58,9 @@ struct QueryProfile {
     }
 };
 
-// K rows of a group's lane: H of the column on the left, and E of this one. The unit of DPX is the one that limits, so it
-// has three operations a cell, and half a one for the best: what else there is goes to the unit for halves. A local E or F
-// is floored at 0, and a negative half is less than that as an integer, too.
+// K rows of a group's lane: H of the column on the left, and E of this one. The unit of DPX has three operations a cell, and
+// half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0, and a negative
+// half is less than that as an integer, too.
 template <int G, int K, bool Local, int Open, int Extend>
 struct LaneRows {
     uint32_t h[K], e[K];
@@ -90,9 +90,10 @@ struct LaneRows {
                     const int k = q * 8 + c;
                     h[k] = __vimax3_s16x2(h[k], e[k], f);
                     if (Local) {
-                        constexpr uint32_t minus_extend = Extend ? 0x80008000u | Extend * 0x10001u : 0;
-                        e[k] = __viaddmax_s16x2_relu(h[k], minus_open, add_halves(e[k], minus_extend));
-                        f = __viaddmax_s16x2_relu(h[k], minus_open, add_halves(f, minus_extend));
+                        constexpr uint32_t minus_extend = (uint32_t(-Extend) & 0xffffu) * 0x10001u;
+                        const uint32_t opened = add_halves(h[k], 0x80008000u | Open * 0x10001u);
+                        e[k] = __viaddmax_s16x2_relu(e[k], minus_extend, opened);
+                        f = __viaddmax_s16x2_relu(f, minus_extend, opened);
                         if (k % 2) best = __vimax3_s16x2(best, h[k - 1], h[k]);
                     } else {
                         e[k] = __viaddmax_s16x2(h[k], minus_open, e[k]);
@@ -102,6 +103,11 @@ struct LaneRows {
             }
         }
     }
+};
+
+template <bool Value>
+struct Flag {
+    static constexpr bool value = Value;
 };
 
 // Two targets of a group.
@@ -132,14 +138,15 @@ __device__ __forceinline__ TwoTargets two_targets(const LazyTask& task, int set,
     return two;
 }
 
-// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, column, h, f)
-// for what comes from above in the first lane, and leave(column, f) after each column.
+// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, h, f) for what
+// comes from above in the first lane, and leave(column, f) after each column. Lanes that have not begun compute no symbols
+// where that changes nothing (local).
 template <int G, int K, bool Local, int Open, int Extend, class Enter, class Top, class Leave>
 __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>& rows, const uint4* profile, const TwoTargets& two,
                                              int symbols, uint32_t above, const Enter& enter, const Top& top, const Leave& leave) {
     const int lane = threadIdx.x % G;
     uint32_t f = 0, bases = uint32_t(symbols) * 0x10001u;
-    for (int j0 = 0; j0 < two.longest + G - 1; j0 += G) {
+    const auto some_columns = [&](int j0, auto all_begun) {
         const uint32_t convert = enter(j0, above, f);
         const uint32_t coming = two.symbols(j0 + lane, symbols);
         const int steps = min(G, (two.longest + G - j0) & ~1);  // one more column changes nothing
@@ -153,9 +160,9 @@ __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>
                 from_f = __vadd2(from_f, convert);
             }
             const int column = j0 + r - lane;
-            top(r, column, from_h, from_f);
+            top(r, from_h, from_f);
             if (lane == 0) bases = fed;
-            if (Local || column >= 0) {
+            if (decltype(all_begun)::value || column >= 0) {
                 f = from_f;
                 const uint4 *low = profile + (bases & 0xffffu) * (G * K / 8) + lane,
                     *high = profile + (bases >> 16) * (G * K / 8) + lane;
@@ -169,7 +176,10 @@ __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>
             step(r);
             step(r + 1);
         }
-    }
+    };
+    some_columns(0, Flag<Local>());
+#pragma unroll 1
+    for (int j0 = G; j0 < two.longest + G - 1; j0 += G) some_columns(j0, Flag<true>());
 }
 
 }  // namespace nw

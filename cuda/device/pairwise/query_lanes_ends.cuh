@@ -36,7 +36,7 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
             if (Tiled && tile && j0 + lane < two.longest) coming = row[j0 + lane];
             return 0u;
         },
-        [&](int r, int, uint32_t& h, uint32_t& f) {
+        [&](int r, uint32_t& h, uint32_t& f) {
             if (Tiled && tile) {  // the same for all of a block
                 const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G), top_f = __shfl_sync(0xffffffffu, coming.f, r, G);
                 if (lane == 0) h = top_h, f = top_f;
@@ -60,6 +60,8 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
 template <int G, int K, int Open, bool Corners, bool Tiled>
 struct BorderLanes {
     using Rows = LaneRows<G, K, false, Open, 0>;
+    static constexpr int rebased_columns = 32;
+    static constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and its sums still within a half
     const LazyScheme& scheme;
     const TwoTargets& two;
     int n, first;  // rows of the query, and the tile's first one
@@ -110,63 +112,79 @@ private:
         }
         // the first row's score has the opening that what is above it lacks
         const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
-        uint32_t coming_h = 0, coming_f = 0;
+        const EndGap& start = scheme.ends.target_start;
+        const uint32_t border_step = both_halves(scheme.shift - start.extend);
+        const uint32_t row_step = both_halves(scheme.ends.target_end.extend - scheme.shift);
+        uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0, row_best = minimum;
         lane_columns(
             rows, profile, two, scheme.symbols, above,
             [&](int j0, uint32_t& upper, uint32_t& f) {
-                const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
+                if (j0 % rebased_columns == 0) {
+                    const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
 #pragma unroll
-                for (int k = 0; k < K; k++) {
-                    rows.h[k] = __vsub2(rows.h[k], change);
-                    rows.e[k] = __vsub2(rows.e[k], change);
+                    for (int k = 0; k < K; k++) {
+                        rows.h[k] = __vsub2(rows.h[k], change);
+                        rows.e[k] = __vsub2(rows.e[k], change);
+                    }
+                    upper = __vsub2(upper, change);
+                    f = __vsub2(f, change);
+                    if (row_best != minimum) row_best = __vsub2(row_best, change);
+                    base[0] += half_of(change, 0);
+                    base[1] += half_of(change, 1);
+                    const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
+                    convert = two_halves(from[0] - base[0], from[1] - base[1]);
                 }
-                upper = __vsub2(upper, change);
-                f = __vsub2(f, change);
-                base[0] += half_of(change, 0);
-                base[1] += half_of(change, 1);
-                const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
-                const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
-                if (Tiled && first > 0 && j0 + lane < two.longest) {
-                    const WideTileRow top = row[j0 + lane];
-                    coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
-                    coming_f = two_halves(top.f[0] - to[0], top.f[1] - to[1]);
-                }
-                return two_halves(from[0] - base[0], from[1] - base[1]);
-            },
-            [&](int r, int column, uint32_t& h, uint32_t& f) {
                 if (Tiled && first > 0) {  // the same for all of a block
+                    const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
+                    if (j0 + lane < two.longest) {
+                        const WideTileRow top = row[j0 + lane];
+                        coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
+                        coming_f = two_halves(top.f[0] - to[0], top.f[1] - to[1]);
+                    }
+                } else {
+                    const int32_t top = start.border(j0 + 1, scheme.shift) - Open;
+                    border = two_halves(top - base[0], top - base[1]);
+                }
+                return convert;
+            },
+            [&](int r, uint32_t& h, uint32_t& f) {
+                if (Tiled && first > 0) {
                     const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G), top_f = __shfl_sync(0xffffffffu, coming_f, r, G);
                     if (lane == 0) h = top_h, f = top_f;
-                } else if (lane == 0) {
-                    const int32_t top = scheme.ends.target_start.border(column + 1, scheme.shift);
-                    h = f = two_halves(top - Open - base[0], top - Open - base[1]);
+                } else {
+                    if (lane == 0) h = f = border;
+                    border = __vadd2(border, border_step);
                 }
             },
             [&](int column, uint32_t f) {
-                if (lane == G - 1 && column >= 0) leave(rows.h[K - 1], f, column);
-                if (!Corners && scheme.cheap_ends & cheap_query_end && (column == two.length[0] - 1 || column == two.length[1] - 1))
-                    last_column(rows, column, mine, minus_shift);
+                if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) leave(rows.h[K - 1], f, column);
+                if (column == two.length[0] - 1 || column == two.length[1] - 1) end_targets(rows, column, mine, minus_shift, row_best);
+                if (!Corners && column >= 0) row_best = __viaddmax_s16x2(row_best, row_step, rows.h[K - 1]);
             });
     }
 
-    // The tile's last row, after a column.
+    // A column of the tile's last row, for the next tile.
     __device__ __forceinline__ void leave(uint32_t h, uint32_t f, int column) {
-        if (Tiled && !last) {
-            if (column < two.longest)
-                row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
-            return;
-        }
-        const bool all = !Corners && scheme.cheap_ends & cheap_target_end;
+        row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
+    }
+
+    // After the last column of one of the targets. `row_best`: the best of the tile's last row in the columns before it, less
+    // what is lost up to the one before it.
+    __device__ __forceinline__ void end_targets(const Rows& rows, int column, int mine, uint32_t minus_shift, uint32_t row_best) {
+        if (!(Tiled && !last) && lane == G - 1) {
+            const bool all = !Corners && scheme.cheap_ends & cheap_target_end && column > 0;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int rest = two.length[half] - column - 1;
-            if (rest == 0 || (all && rest > 0)) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
+            for (int half = 0; half < 2; half++) {
+                if (column != two.length[half] - 1) continue;
+                offer(half, half_of(rows.h[K - 1], half), n + column + 1, 0);
+                if (all) offer(half, half_of(row_best, half), n + column, scheme.ends.target_end.cost(1));
+            }
         }
+        if (!Corners && scheme.cheap_ends & cheap_query_end) last_column(rows, column, mine, minus_shift);
     }
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
     __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
-        constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and the sums below still within a half
         if (mine + K <= 0) return;
         uint32_t maximum = minimum;
 #pragma unroll
