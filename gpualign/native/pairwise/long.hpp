@@ -53,12 +53,14 @@ public:
 private:
     static constexpr int K = 8;  // columns of a word of directions
     static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
+    // Of the borders of a large table: to keep fewer costs less than to go twice over what lies between them.
+    static constexpr int64_t wide_spacing = 1024, large = int64_t(1) << 32;
 
     // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
     static int64_t spacing(const TablePart& part, int64_t bytes) {
         constexpr int64_t width = Wave<Affine, Local>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(bytes)) + 1;
-        return std::max(min_spacing, (wanted + width - 1) / width * width);
+        return std::max(part.n * part.m < large ? min_spacing : wide_spacing, (wanted + width - 1) / width * width);
     }
 
     // Row or column 0 of the table, from the corner on.
@@ -139,8 +141,8 @@ private:
         row = above ? kept.row_ends[size_t(above - 1)] : 0;
         const int64_t before = (j - 1) / kept.spacing;
         column = before * kept.spacing;
-        const BorderCell* top = above ? kept.rows.data() + (above - 1) * (part.m + 1) : part.top;
-        const BorderCell* left = before ? kept.columns.data() + (before - 1) * part.n : part.left;
+        const BorderCell* top = above ? kept.rows.get() + (above - 1) * (part.m + 1) : part.top;
+        const BorderCell* left = before ? kept.columns.get() + (before - 1) * part.n : part.left;
         return {part.query + row, i - row, part.target + column, j - column, top + column, left + row};
     }
 

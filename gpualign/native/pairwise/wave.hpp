@@ -36,8 +36,8 @@ struct TablePart {
 struct KeptBorders {
     int64_t spacing = 0;
     std::vector<int64_t> row_ends;   // rows above and with each kept row
-    std::vector<BorderCell> rows;    // m + 1 each, as a part's `top`
-    std::vector<BorderCell> columns; // n each, as a part's `left`, at multiples of `spacing`
+    std::unique_ptr<BorderCell[]> rows;     // m + 1 each, as a part's `top`
+    std::unique_ptr<BorderCell[]> columns;  // n each, as a part's `left`, at multiples of `spacing`
 };
 
 // Where the best local alignments end: of all rectangles with a cell of this score those that begin with the first column
@@ -130,8 +130,8 @@ private:
             kept_row_[size_t(block)] = int64_t(kept_->row_ends.size());
             kept_->row_ends.push_back(block_end(block));
         }
-        kept_->rows.resize(kept_->row_ends.size() * size_t(part_.m + 1));
-        kept_->columns.resize(size_t(part_.m / kept_->spacing * part_.n));
+        kept_->rows.reset(new BorderCell[kept_->row_ends.size() * size_t(part_.m + 1)]);
+        kept_->columns.reset(new BorderCell[size_t(part_.m / kept_->spacing * part_.n)]);
     }
 
     // A group of lanes on its way from tile to tile.
@@ -306,9 +306,9 @@ private:
             const int64_t column = (tile + 1) * width;
             if (edge_ && column == before_last_tile(part_.m)) leave_column(group, l, edge_);
             if (!kept_) continue;
-            if (kept >= 0) leave_row(group, l, tile, kept_->rows.data() + kept * (part_.m + 1));
+            if (kept >= 0) leave_row(group, l, tile, kept_->rows.get() + kept * (part_.m + 1));
             if (column % kept_->spacing == 0 && column <= part_.m)
-                leave_column(group, l, kept_->columns.data() + (column / kept_->spacing - 1) * part_.n);
+                leave_column(group, l, kept_->columns.get() + (column / kept_->spacing - 1) * part_.n);
         }
     }
 

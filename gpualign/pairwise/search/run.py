@@ -128,6 +128,7 @@ def _scan(
             settle()
             part, tile = given.popleft()
             assert tile is not None
+            hits.expect(residues + int(part.encoded.offsets[-1]))
             hits.offer(tile.first, targets, found, part.encoded.lengths)
             progress.update(len(tile))
     settle()
