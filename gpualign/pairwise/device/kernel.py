@@ -27,6 +27,7 @@ from gpualign.pairwise.cpu import (
     score_lines,
 )
 from gpualign.pairwise.device import plan, query_lanes, tasks
+from gpualign.pairwise.device.lane_launcher import LaneLauncher
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
@@ -78,6 +79,7 @@ class PairwiseKernel:
     def __init__(self, device: Device, problem: PairProblem, part_symbols: int = PAIRWISE.part_symbols) -> None:
         self.device, self.problem, self._part_symbols = device, problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
+        self._lanes = LaneLauncher(self.launcher)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
@@ -145,7 +147,7 @@ class PairwiseKernel:
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
-        lanes = self.launcher.has_lanes
+        lanes = self._lanes.suits
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
         if by_strips and not problem.from_corners:  # few and long: the CPU is faster than a thread a pair
             return _Step("cpu")
@@ -156,7 +158,7 @@ class PairwiseKernel:
         if lanes:
             by_length = query_lanes.by_query_and_length(block.queries, m)
             for strand in strands:
-                self.launcher.submit_lanes(slot, block, strand, by_length)
+                self._lanes.submit_block(slot, block, strand, by_length)
             return _Step(kind, by_length, in_halves=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:

@@ -14,6 +14,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import SLOTS
 from gpualign.pairwise.cpu import Candidates, PairProblem
 from gpualign.pairwise.device.kernel import PairwiseKernel, strand_on_cores
+from gpualign.pairwise.device.lane_launcher import LaneLauncher
 from gpualign.pairwise.device.launch import PairwiseLauncher
 from gpualign.pairwise.score_tile import ScoreTile, TileScores
 from gpualign.sequences.pairs import PairBlock
@@ -37,7 +38,7 @@ class SearchKernel:
         lengths = item.targets.lengths[item.first_target : item.last_target]
         order = np.argsort(lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable")
         order += item.first_target
-        self._launcher.submit_tile(slot, item, order)
+        self._lanes.submit_tile(slot, item, order)
         self._orders[id(item)] = order
 
     def collect(self, slot: Slot, item: ScoreTile) -> TileScores:
@@ -74,11 +75,11 @@ class SearchKernel:
         return TileScores(np.concatenate(scores, axis=1), np.concatenate(targets))
 
     @cached_property
-    def _launcher(self) -> PairwiseLauncher:
-        return PairwiseLauncher(self.device, self.problem)
+    def _lanes(self) -> LaneLauncher:
+        return LaneLauncher(PairwiseLauncher(self.device, self.problem))
 
     def _suits(self, item: ScoreTile) -> bool:
-        if not self._launcher.has_lanes:
+        if not self._lanes.suits:
             return False
         rows = self.problem.query_lengths[item.first : item.last]
         offsets = item.targets.offsets[item.first_target : item.last_target + 1]
