@@ -61,7 +61,6 @@ template <int G, int K, int Open, bool Corners, bool Tiled>
 struct BorderLanes {
     using Rows = LaneRows<G, K, false, Open, 0>;
     static constexpr int rebased_columns = 32;
-    static constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and its sums still within a half
     const LazyScheme& scheme;
     const TwoTargets& two;
     int n, first;  // rows of the query, and the tile's first one
@@ -114,8 +113,8 @@ private:
         const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
         const EndGap& start = scheme.ends.target_start;
         const uint32_t border_step = both_halves(scheme.shift - start.extend);
-        const uint32_t row_step = both_halves(scheme.ends.target_end.extend - scheme.shift);
-        uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0, row_best = minimum;
+        const bool along_row = !Corners && scheme.cheap_ends & cheap_target_end;
+        uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0;
         lane_columns(
             rows, profile, two, scheme.symbols, above,
             [&](int j0, uint32_t& upper, uint32_t& f) {
@@ -128,7 +127,6 @@ private:
                     }
                     upper = __vsub2(upper, change);
                     f = __vsub2(f, change);
-                    if (row_best != minimum) row_best = __vsub2(row_best, change);
                     base[0] += half_of(change, 0);
                     base[1] += half_of(change, 1);
                     const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
@@ -158,8 +156,8 @@ private:
             },
             [&](int column, uint32_t f) {
                 if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) leave(rows.h[K - 1], f, column);
-                if (column == two.length[0] - 1 || column == two.length[1] - 1) end_targets(rows, column, mine, minus_shift, row_best);
-                if (!Corners && column >= 0) row_best = __viaddmax_s16x2(row_best, row_step, rows.h[K - 1]);
+                if (along_row && !(Tiled && !last) && lane == G - 1 && column >= 0) offer_in_row(rows.h[K - 1], column);
+                if (column == two.length[0] - 1 || column == two.length[1] - 1) end_targets(rows, column, mine, minus_shift);
             });
     }
 
@@ -168,23 +166,28 @@ private:
         row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
     }
 
-    // After the last column of one of the targets. `row_best`: the best of the tile's last row in the columns before it, less
-    // what is lost up to the one before it.
-    __device__ __forceinline__ void end_targets(const Rows& rows, int column, int mine, uint32_t minus_shift, uint32_t row_best) {
-        if (!(Tiled && !last) && lane == G - 1) {
-            const bool all = !Corners && scheme.cheap_ends & cheap_target_end && column > 0;
+    // Ends of the query with something of the target left.
+    __device__ __forceinline__ void offer_in_row(uint32_t h, int column) {
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-                if (column != two.length[half] - 1) continue;
-                offer(half, half_of(rows.h[K - 1], half), n + column + 1, 0);
-                if (all) offer(half, half_of(row_best, half), n + column, scheme.ends.target_end.cost(1));
-            }
+        for (int half = 0; half < 2; half++) {
+            const int rest = two.length[half] - column - 1;
+            if (rest > 0) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
+        }
+    }
+
+    // After the last column of one of the targets.
+    __device__ __forceinline__ void end_targets(const Rows& rows, int column, int mine, uint32_t minus_shift) {
+        if (!(Tiled && !last) && lane == G - 1) {
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                if (column == two.length[half] - 1) offer(half, half_of(rows.h[K - 1], half), n + column + 1, 0);
         }
         if (!Corners && scheme.cheap_ends & cheap_query_end) last_column(rows, column, mine, minus_shift);
     }
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.
     __device__ __forceinline__ void last_column(const Rows& rows, int column, int mine, uint32_t minus_shift) {
+        constexpr uint32_t minimum = 0xc000c000u;  // below all that counts, and the sums below still within a half
         if (mine + K <= 0) return;
         uint32_t maximum = minimum;
 #pragma unroll

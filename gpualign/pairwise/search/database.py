@@ -43,12 +43,12 @@ def _batches(path: str, scoring: Scoring) -> Iterator[SequenceBatch]:
 
 def _joined(batches: Iterator[SequenceBatch], residues: int) -> Generator[SequenceBatch, None, None]:
     held: list[SequenceBatch] = []
-    size = 0
+    size = before = 0
     for batch in batches:
         held.append(batch)
         size += len(batch.bases)
-        if size >= residues:
+        if size >= min(residues, before):  # a device is to begin soon
             yield join_batches(held)
-            held, size = [], 0
+            held, size, before = [], 0, before + size
     if held:
         yield join_batches(held)
