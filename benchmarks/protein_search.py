@@ -84,15 +84,54 @@ def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
     return best
 
 
+def shape_rates(folder: Path, mode: str) -> None:
+    """Prints the rate of every shape of lanes with one query that fills it, in one tile and in four."""
+    from gpualign.engine.opening import open_backend
+    from gpualign.io.pair_inputs import inputs_of, read_encoded
+    from gpualign.pairwise.device import query_lanes
+    from gpualign.pairwise.params import PairwiseParams
+    from gpualign.pairwise.run import make_problem
+    from gpualign.pairwise.score_tile import ScoreTile
+    from gpualign.pairwise.search.scan import search_stage
+    from gpualign.pairwise.tuning import LANE_SHAPES
+    from gpualign.params import RunOptions
+
+    params = PairwiseParams(mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True)  # type: ignore[arg-type]
+    options, scoring = RunOptions(quiet=True, device="cuda"), params.load_scoring()
+    targets = read_encoded(str(folder / "db.fa"), scoring)
+    with open_backend(options, "pairwise") as backend:
+        timeline = backend.devices[0].timeline  # type: ignore[attr-defined]
+        for shape in LANE_SHAPES:
+            for tiles in (1, 4):
+                rows = tiles * shape.lanes * shape.rows
+                write_sequences(folder / "one.fa", [rows], 3)
+                queries = read_encoded(str(folder / "one.fa"), scoring)
+                problem = make_problem(params, options, scoring, inputs_of(queries, targets, None))
+                query_lanes.shape_of = lambda _, shape=shape: shape  # type: ignore[assignment,misc]
+                tile, best = ScoreTile(targets, 0, 1, 0, len(targets)), float("inf")
+                for _ in range(3):
+                    timeline.fold()
+                    before = timeline.kernel_s
+                    list(backend.run([tile], search_stage(problem)))
+                    timeline.fold()
+                    best = min(best, timeline.kernel_s - before)
+                rate = rows * float(targets.offsets[-1]) / best / 1e12
+                row = {"mode": mode, "lanes": shape.lanes, "rows": shape.rows, "tiles": tiles, "tcups": round(rate, 3)}
+                print(json.dumps(row), flush=True)
+
+
 def command_seconds(folder: Path, database: str, device: str) -> float:
     """Of the best of three whole searches, and what it printed last."""
     best = float("inf")
     for _ in range(3):
         start = time.perf_counter()
         command = [sys.executable, "-m", "gpualign", "pairwise", "--mode", "local", *SCORING, "--top", "10"]
+        command += ["--json", str(folder / "report.json")]
         files = [str(folder / "q.fa"), str(folder / database), "-o", str(folder / "hits.tsv")]
         subprocess.run([*command, "--device", device, *files], check=True)
         best = min(best, time.perf_counter() - start)
+    report = json.loads((folder / "report.json").read_text())
+    print(json.dumps({"report": {k: v for k, v in report.items() if k not in ("command", "machine")}}), flush=True)
     return best
 
 
@@ -103,14 +142,21 @@ def main() -> None:
     parser.add_argument("--lengths-of", metavar="FILE")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--command", action="store_true")
+    parser.add_argument("--queries", type=int, default=len(QUERY_LENGTHS))
+    parser.add_argument("--shapes", metavar="MODES", help="the rates of the kernels' shapes instead")
     parser.add_argument("--kernels", default="lanes,lazy")
     arguments = parser.parse_args()
     lengths = target_lengths(arguments.targets, arguments.lengths_of)
-    cells = float(sum(QUERY_LENGTHS)) * float(lengths.sum())
+    query_lengths = [QUERY_LENGTHS[i % len(QUERY_LENGTHS)] for i in range(arguments.queries)]
+    cells = float(sum(query_lengths)) * float(lengths.sum())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_sequences(folder / "db.fa", lengths, 1)
-        write_sequences(folder / "q.fa", QUERY_LENGTHS, 2)
+        write_sequences(folder / "q.fa", query_lengths, 2)
+        if arguments.shapes:
+            for mode in arguments.shapes.split(","):
+                shape_rates(folder, mode)
+            return
         if arguments.command:
             subprocess.run(
                 [sys.executable, "-m", "gpualign", "makedb", str(folder / "db.fa"), "-o", str(folder / "db.gpdb")],

@@ -69,11 +69,12 @@ __device__ __forceinline__ Row* row_of(Row* rows, int64_t columns, const LazyTas
 }  // namespace
 
 #if ENDS == 0
-// `rows` has `columns` for each block; `limit` is the highest score of two symbols.
+// `rows` has `columns` for each block. A query's scores begin `stride` after those of the one before, where they are not in
+// one list of pairs (0). `limit` is the highest score of two symbols.
 #define KERNEL(name, Tiled)                                                                                              \
     extern "C" __global__ void __launch_bounds__(lane_threads, 2)                                                        \
         name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,             \
-             DeviceSequences targets, const int32_t* pair_target, TileRow* rows, int64_t columns, int limit,             \
+             DeviceSequences targets, const int32_t* pair_target, TileRow* rows, int64_t columns, int limit, int stride, \
              int32_t* scores) {                                                                                          \
         each_tile(tasks, count, ticket, scheme, queries, -half_limit, 0,                                                 \
                   [&](const LazyTask& task, const uint4* profile, int n, int first, int t) {                             \
@@ -81,7 +82,8 @@ __device__ __forceinline__ Row* row_of(Row* rows, int64_t columns, const LazyTas
                           const TwoTargets two = two_targets<LANES>(task, set, targets, pair_target);                    \
                           local_lanes<LANES, ROWS, OPEN, EXTEND, Tiled>(                                                 \
                               profile, two, t, first + rows_of_tile == n, limit, scheme.symbols,                         \
-                              Tiled ? row_of(rows, columns, task, set, targets, pair_target) : nullptr, scores);         \
+                              Tiled ? row_of(rows, columns, task, set, targets, pair_target) : nullptr,                  \
+                              scores + int64_t(task.query) * stride);                                                    \
                       });                                                                                                \
                   });                                                                                                    \
     }
@@ -91,7 +93,7 @@ __device__ __forceinline__ Row* row_of(Row* rows, int64_t columns, const LazyTas
     extern "C" __global__ void __launch_bounds__(lane_threads, 2)                                                        \
         name(const LazyTask* tasks, int count, unsigned* ticket, LazyScheme scheme, DeviceSequences queries,             \
              DeviceSequences targets, const int32_t* pair_target, WideTileRow* rows, int64_t columns, int limit,         \
-             int32_t* scores) {                                                                                          \
+             int stride, int32_t* scores) {                                                                              \
         each_tile(tasks, count, ticket, scheme, queries, limit, OPEN - EXTEND,                                           \
                   [&](const LazyTask& task, const uint4* profile, int n, int first, int t) {                             \
                       each_set(task, [&](int set) {                                                                      \
@@ -100,7 +102,7 @@ __device__ __forceinline__ Row* row_of(Row* rows, int64_t columns, const LazyTas
                               scheme, two, n, first, int(threadIdx.x % LANES),                                           \
                               Tiled ? row_of(rows, columns, task, set, targets, pair_target) : nullptr,                  \
                               first + rows_of_tile == n}                                                                 \
-                              .score(profile, t, scores);                                                                \
+                              .score(profile, t, scores + int64_t(task.query) * stride);                                 \
                       });                                                                                                \
                   });                                                                                                    \
     }

@@ -166,7 +166,7 @@ def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
     """Cells of the longest pair if its alignment is minutes of work or more, as those of genomes; else None."""
     if not problem.traced or (on_gpu and problem.from_corners):
         return None
-    fills_lanes = problem.mode != "local" and problem.scoring.name == "match/mismatch"
+    fills_lanes = problem.scoring.name == "match/mismatch"
     maximum = MINUTES_OF_CELLS[0] * problem.pair_threads if fills_lanes else MINUTES_OF_CELLS[1]
     cells = int(problem.query_lengths.max(initial=0)) * int(problem.target_lengths.max(initial=0))
     return cells if cells > maximum else None

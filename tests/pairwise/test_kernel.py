@@ -47,7 +47,7 @@ class Launcher:
     def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
         return tasks.arithmetic(self.problem.scoring, self.problem.gap_open, self.problem.gap_extend, n, m)
 
-    def _scores(self, block: PairBlock, strand: int) -> np.ndarray:
+    def scores(self, block: PairBlock, strand: int) -> np.ndarray:
         return align_strand(replace(self.problem, traced=False, identity=None), Candidates(block), strand).score
 
     def submit_lazy(
@@ -62,7 +62,7 @@ class Launcher:
         self.used.append("lazy")
         assert maximum == tuple(self.problem.lengths(block).max(axis=0).tolist())
         order = np.arange(len(block)) if order is None else order
-        scores = self._scores(block, strand)[order]
+        scores = self.scores(block, strand)[order]
         slot.arrays[f"scores {strand}"] = scores
         if lines is not None:
             assert self.problem.bound is not None
@@ -71,22 +71,12 @@ class Launcher:
             near = np.flatnonzero(scores >= minimum)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
-    @property
-    def has_lanes(self) -> bool:
-        return self.problem.kernel == "lanes" and not self.problem.traced
-
-    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
-        self.used.append("lanes")
-        scores = self._scores(block, strand)[order]
-        local = self.problem.mode == "local"
-        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if local else scores
-
     def kept_pairs(self, slot: Slot, strand: int) -> np.ndarray:
         return slot.arrays[f"found {strand}"]
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> None:
         self.used.append("tiled")
-        slot.arrays[f"scores {strand}"] = self._scores(block, strand)
+        slot.arrays[f"scores {strand}"] = self.scores(block, strand)
 
     def _traced(self, block: PairBlock, strand: int) -> tuple[np.ndarray, np.ndarray]:
         aligned = align_strand(replace(self.problem, identity=None), Candidates(block), strand)
@@ -115,6 +105,24 @@ class Launcher:
         return self._traced(PairBlock(*each), strand)
 
 
+class Lanes:
+    """The same for kernels with queries over lanes."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+
+    @property
+    def suits(self) -> bool:
+        problem = self._launcher.problem
+        return problem.kernel == "lanes" and not problem.traced
+
+    def submit_block(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
+        self._launcher.used.append("lanes")
+        scores = self._launcher.scores(block, strand)[order]
+        local = self._launcher.problem.mode == "local"
+        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if local else scores
+
+
 class LongAlignment:
     def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, symbols: int) -> None:
         self.run = lambda: launcher.trace_long(query, target, strand)
@@ -122,6 +130,7 @@ class LongAlignment:
 
 def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
     monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
+    monkeypatch.setattr(kernels, "LaneLauncher", Lanes)
     monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
     device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])
     kernel = kernels.PairwiseKernel(device, problem)

@@ -22,14 +22,10 @@ __device__ __forceinline__ uint32_t fma_halves(uint32_t a, uint32_t b, uint32_t 
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
     return r;
 }
-__device__ __forceinline__ uint32_t fma_halves_floor(uint32_t a, uint32_t b, uint32_t c) {
-#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ uint32_t add_halves(uint32_t a, uint32_t b) {
     uint32_t r;
-    asm("fma.rn.relu.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     return r;
-#else
-    return __vmaxs2(fma_halves(a, b, c), 0);  // a negative number is one as an integer, too
-#endif
 }
 __device__ __forceinline__ uint32_t same_halves(uint32_t word, bool high) {
     uint32_t r;
@@ -62,17 +58,18 @@ struct QueryProfile {
     }
 };
 
-// K rows of a group's lane: H of the column on the left, and E of this one before a gap's opening is paid, which it is
-// where E is used. Penalties are constants, as DPX takes a constant but from a register.
+// K rows of a group's lane: H of the column on the left, and E of this one. The unit of DPX has three operations a cell, and
+// half a one for the best: what else there is goes to the unit for halves. A local E or F is floored at 0, and a negative
+// half is less than that as an integer, too.
 template <int G, int K, bool Local, int Open, int Extend>
 struct LaneRows {
-    uint32_t h[K], gap[K];
+    uint32_t h[K], e[K];
     uint32_t best;
 
-    // One column; `above` is H at its upper left, `down` the same as gap for the gap that comes from above.
-    __device__ __forceinline__ void column(const uint4* low, const uint4* high, uint32_t above, uint32_t& down) {
+    // One column; `above` is H at its upper left, `f` F of its first row, then of the row below the last one.
+    __device__ __forceinline__ void column(const uint4* low, const uint4* high, uint32_t above, uint32_t& f) {
         constexpr int chunk = 4;
-        constexpr uint32_t minus_open = (uint32_t(-Open) & 0xffffu) * 0x10001u, minus_extend = (uint32_t(-Extend) & 0xffffu) * 0x10001u;
+        constexpr uint32_t minus_open = (uint32_t(-Open) & 0xffffu) * 0x10001u;
         constexpr uint32_t to_low = 0x00003c00u, to_high = 0x3c000000u;
 #pragma unroll
         for (int q = 0; q < K / 8; q++) {
@@ -85,26 +82,32 @@ struct LaneRows {
                 for (int c = c0 + chunk - 1; c >= c0; c--) {
                     const int k = q * 8 + c;
                     const uint32_t through = fma_halves(same_halves(second[c / 2], c % 2), to_high, c > c0 ? h[k - 1] : above);
-                    const uint32_t score = same_halves(first[c / 2], c % 2);
-                    h[k] = Local ? fma_halves_floor(score, to_low, through) : fma_halves(score, to_low, through);
+                    h[k] = fma_halves(same_halves(first[c / 2], c % 2), to_low, through);
                 }
                 above = next_above;
 #pragma unroll
                 for (int c = c0; c < c0 + chunk; c++) {
                     const int k = q * 8 + c;
-                    h[k] = __viaddmax_s16x2(down, minus_open, __viaddmax_s16x2(gap[k], minus_open, h[k]));
+                    h[k] = __vimax3_s16x2(h[k], e[k], f);
                     if (Local) {
-                        gap[k] = __viaddmax_s16x2(gap[k], minus_extend, h[k]);
-                        down = __viaddmax_s16x2(down, minus_extend, h[k]);
+                        constexpr uint32_t minus_extend = (uint32_t(-Extend) & 0xffffu) * 0x10001u;
+                        const uint32_t opened = add_halves(h[k], 0x80008000u | Open * 0x10001u);
+                        e[k] = __viaddmax_s16x2_relu(e[k], minus_extend, opened);
+                        f = __viaddmax_s16x2_relu(f, minus_extend, opened);
                         if (k % 2) best = __vimax3_s16x2(best, h[k - 1], h[k]);
                     } else {
-                        gap[k] = __vmaxs2(gap[k], h[k]);
-                        down = __vmaxs2(down, h[k]);
+                        e[k] = __viaddmax_s16x2(h[k], minus_open, e[k]);
+                        f = __viaddmax_s16x2(h[k], minus_open, f);
                     }
                 }
             }
         }
     }
+};
+
+template <bool Value>
+struct Flag {
+    static constexpr bool value = Value;
 };
 
 // Two targets of a group.
@@ -135,44 +138,48 @@ __device__ __forceinline__ TwoTargets two_targets(const LazyTask& task, int set,
     return two;
 }
 
-// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, column, h, down)
-// for what comes from above in the first lane, and leave(column, down) after each column.
+// What all modes do with a tile: goes over the columns, and calls enter(j0) before each G of them, top(r, h, f) for what
+// comes from above in the first lane, and leave(column, f) after each column. Lanes that have not begun compute no symbols
+// where that changes nothing (local).
 template <int G, int K, bool Local, int Open, int Extend, class Enter, class Top, class Leave>
 __device__ __forceinline__ void lane_columns(LaneRows<G, K, Local, Open, Extend>& rows, const uint4* profile, const TwoTargets& two,
                                              int symbols, uint32_t above, const Enter& enter, const Top& top, const Leave& leave) {
     const int lane = threadIdx.x % G;
-    uint32_t down = rows.h[K - 1], bases = uint32_t(symbols) * 0x10001u;
-    for (int j0 = 0; j0 < two.longest + G - 1; j0 += G) {
-        const uint32_t convert = enter(j0, above, down);
+    uint32_t f = 0, bases = uint32_t(symbols) * 0x10001u;
+    const auto some_columns = [&](int j0, auto all_begun) {
+        const uint32_t convert = enter(j0, above, f);
         const uint32_t coming = two.symbols(j0 + lane, symbols);
         const int steps = min(G, (two.longest + G - j0) & ~1);  // one more column changes nothing
         const auto step = [&](int r) {
             const uint32_t fed = __shfl_sync(0xffffffffu, coming, r, G);
             bases = __shfl_up_sync(0xffffffffu, bases, 1, G);
             uint32_t from_h = __shfl_up_sync(0xffffffffu, rows.h[K - 1], 1, G);
-            uint32_t from_down = __shfl_up_sync(0xffffffffu, down, 1, G);
+            uint32_t from_f = __shfl_up_sync(0xffffffffu, f, 1, G);
             if (!Local) {
                 from_h = __vadd2(from_h, convert);
-                from_down = __vadd2(from_down, convert);
+                from_f = __vadd2(from_f, convert);
             }
             const int column = j0 + r - lane;
-            top(r, column, from_h, from_down);
+            top(r, from_h, from_f);
             if (lane == 0) bases = fed;
-            if (Local || column >= 0) {
-                down = from_down;
+            if (decltype(all_begun)::value || column >= 0) {
+                f = from_f;
                 const uint4 *low = profile + (bases & 0xffffu) * (G * K / 8) + lane,
                     *high = profile + (bases >> 16) * (G * K / 8) + lane;
-                rows.column(low, high, above, down);
+                rows.column(low, high, above, f);
                 above = from_h;
             }
-            leave(column, down);
+            leave(column, f);
         };
 #pragma unroll 1
         for (int r = 0; r < steps; r += 2) {
             step(r);
             step(r + 1);
         }
-    }
+    };
+    some_columns(0, Flag<Local>());
+#pragma unroll 1
+    for (int j0 = G; j0 < two.longest + G - 1; j0 += G) some_columns(j0, Flag<true>());
 }
 
 }  // namespace nw

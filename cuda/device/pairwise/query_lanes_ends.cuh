@@ -5,12 +5,12 @@
 namespace gpualign {
 namespace nw {
 
-// The last row of a tile above the next one, by column: H and the gap that goes down, as two halves (local) or 32 bits.
+// The last row of a tile above the next one, by column: H and F of the row below it, as two halves (local) or 32 bits.
 struct TileRow {
-    uint32_t h, down;
+    uint32_t h, f;
 };
 struct WideTileRow {
-    int32_t h[2], down[2];
+    int32_t h[2], f[2];
 };
 
 template <int G>
@@ -27,7 +27,7 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
     const int lane = threadIdx.x % G;
     LaneRows<G, K, true, Open, Extend> rows;
 #pragma unroll
-    for (int k = 0; k < K; k++) rows.h[k] = rows.gap[k] = 0;
+    for (int k = 0; k < K; k++) rows.h[k] = rows.e[k] = 0;
     rows.best = 0;
     TileRow coming{0, 0};
     lane_columns(
@@ -36,16 +36,16 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
             if (Tiled && tile && j0 + lane < two.longest) coming = row[j0 + lane];
             return 0u;
         },
-        [&](int r, int, uint32_t& h, uint32_t& down) {
+        [&](int r, uint32_t& h, uint32_t& f) {
             if (Tiled && tile) {  // the same for all of a block
-                const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G), top_down = __shfl_sync(0xffffffffu, coming.down, r, G);
-                if (lane == 0) h = top_h, down = top_down;
+                const uint32_t top_h = __shfl_sync(0xffffffffu, coming.h, r, G), top_f = __shfl_sync(0xffffffffu, coming.f, r, G);
+                if (lane == 0) h = top_h, f = top_f;
             } else if (lane == 0) {
-                h = down = 0;
+                h = f = 0;
             }
         },
-        [&](int column, uint32_t down) {
-            if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) row[column] = {rows.h[K - 1], down};
+        [&](int column, uint32_t f) {
+            if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) row[column] = {rows.h[K - 1], f};
         });
     const uint32_t best = group_max<G>(rows.best);
     if (lane != 0) return;
@@ -60,6 +60,7 @@ __device__ __forceinline__ void local_lanes(const uint4* profile, const TwoTarge
 template <int G, int K, int Open, bool Corners, bool Tiled>
 struct BorderLanes {
     using Rows = LaneRows<G, K, false, Open, 0>;
+    static constexpr int rebased_columns = 32;
     const LazyScheme& scheme;
     const TwoTargets& two;
     int n, first;  // rows of the query, and the tile's first one
@@ -104,62 +105,84 @@ private:
         const int mine = first + lane * K;
         base[0] = base[1] = left(mine) - margin();
 #pragma unroll
-        for (int k = 0; k < K; k++) rows.h[k] = rows.gap[k] = both_halves(left(mine + k) - base[0]);
+        for (int k = 0; k < K; k++) {
+            rows.h[k] = both_halves(left(mine + k) - base[0]);
+            rows.e[k] = __vsub2(rows.h[k], both_halves(Open));
+        }
         // the first row's score has the opening that what is above it lacks
         const uint32_t above = both_halves((mine <= 0 ? -Open : left(mine - 1)) - base[0]);
-        uint32_t coming_h = 0, coming_down = 0;
+        const EndGap& start = scheme.ends.target_start;
+        const uint32_t border_step = both_halves(scheme.shift - start.extend);
+        const bool along_row = !Corners && scheme.cheap_ends & cheap_target_end;
+        uint32_t coming_h = 0, coming_f = 0, border = 0, convert = 0;
         lane_columns(
             rows, profile, two, scheme.symbols, above,
-            [&](int j0, uint32_t& upper, uint32_t& down) {
-                const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
+            [&](int j0, uint32_t& upper, uint32_t& f) {
+                if (j0 % rebased_columns == 0) {
+                    const uint32_t change = __vsub2(rows.h[0], both_halves(margin()));
 #pragma unroll
-                for (int k = 0; k < K; k++) {
-                    rows.h[k] = __vsub2(rows.h[k], change);
-                    rows.gap[k] = __vsub2(rows.gap[k], change);
+                    for (int k = 0; k < K; k++) {
+                        rows.h[k] = __vsub2(rows.h[k], change);
+                        rows.e[k] = __vsub2(rows.e[k], change);
+                    }
+                    upper = __vsub2(upper, change);
+                    f = __vsub2(f, change);
+                    base[0] += half_of(change, 0);
+                    base[1] += half_of(change, 1);
+                    const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
+                    convert = two_halves(from[0] - base[0], from[1] - base[1]);
                 }
-                upper = __vsub2(upper, change);
-                down = __vsub2(down, change);
-                base[0] += half_of(change, 0);
-                base[1] += half_of(change, 1);
-                const int32_t from[2] = {__shfl_up_sync(0xffffffffu, base[0], 1, G), __shfl_up_sync(0xffffffffu, base[1], 1, G)};
-                const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
-                if (Tiled && first > 0 && j0 + lane < two.longest) {
-                    const WideTileRow top = row[j0 + lane];
-                    coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
-                    coming_down = two_halves(top.down[0] - to[0], top.down[1] - to[1]);
-                }
-                return two_halves(from[0] - base[0], from[1] - base[1]);
-            },
-            [&](int r, int column, uint32_t& h, uint32_t& down) {
                 if (Tiled && first > 0) {  // the same for all of a block
-                    const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G), top_down = __shfl_sync(0xffffffffu, coming_down, r, G);
-                    if (lane == 0) h = top_h, down = top_down;
-                } else if (lane == 0) {
-                    const int32_t top = scheme.ends.target_start.border(column + 1, scheme.shift);
-                    down = two_halves(top - base[0], top - base[1]);
-                    h = __vsub2(down, both_halves(Open));
+                    const int32_t to[2] = {__shfl_sync(0xffffffffu, base[0], 0, G), __shfl_sync(0xffffffffu, base[1], 0, G)};
+                    if (j0 + lane < two.longest) {
+                        const WideTileRow top = row[j0 + lane];
+                        coming_h = two_halves(top.h[0] - to[0], top.h[1] - to[1]);
+                        coming_f = two_halves(top.f[0] - to[0], top.f[1] - to[1]);
+                    }
+                } else {
+                    const int32_t top = start.border(j0 + 1, scheme.shift) - Open;
+                    border = two_halves(top - base[0], top - base[1]);
+                }
+                return convert;
+            },
+            [&](int r, uint32_t& h, uint32_t& f) {
+                if (Tiled && first > 0) {
+                    const uint32_t top_h = __shfl_sync(0xffffffffu, coming_h, r, G), top_f = __shfl_sync(0xffffffffu, coming_f, r, G);
+                    if (lane == 0) h = top_h, f = top_f;
+                } else {
+                    if (lane == 0) h = f = border;
+                    border = __vadd2(border, border_step);
                 }
             },
-            [&](int column, uint32_t down) {
-                if (lane == G - 1 && column >= 0) leave(rows.h[K - 1], down, column);
-                if (!Corners && scheme.cheap_ends & cheap_query_end && (column == two.length[0] - 1 || column == two.length[1] - 1))
-                    last_column(rows, column, mine, minus_shift);
+            [&](int column, uint32_t f) {
+                if (Tiled && !last && lane == G - 1 && column >= 0 && column < two.longest) leave(rows.h[K - 1], f, column);
+                if (along_row && !(Tiled && !last) && lane == G - 1 && column >= 0) offer_in_row(rows.h[K - 1], column);
+                if (column == two.length[0] - 1 || column == two.length[1] - 1) end_targets(rows, column, mine, minus_shift);
             });
     }
 
-    // The tile's last row, after a column.
-    __device__ __forceinline__ void leave(uint32_t h, uint32_t down, int column) {
-        if (Tiled && !last) {
-            if (column < two.longest)
-                row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(down, 0), base[1] + half_of(down, 1)}};
-            return;
-        }
-        const bool all = !Corners && scheme.cheap_ends & cheap_target_end;
+    // A column of the tile's last row, for the next tile.
+    __device__ __forceinline__ void leave(uint32_t h, uint32_t f, int column) {
+        row[column] = {{base[0] + half_of(h, 0), base[1] + half_of(h, 1)}, {base[0] + half_of(f, 0), base[1] + half_of(f, 1)}};
+    }
+
+    // Ends of the query with something of the target left.
+    __device__ __forceinline__ void offer_in_row(uint32_t h, int column) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int rest = two.length[half] - column - 1;
-            if (rest == 0 || (all && rest > 0)) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
+            if (rest > 0) offer(half, half_of(h, half), n + column + 1, scheme.ends.target_end.cost(rest));
         }
+    }
+
+    // After the last column of one of the targets.
+    __device__ __forceinline__ void end_targets(const Rows& rows, int column, int mine, uint32_t minus_shift) {
+        if (!(Tiled && !last) && lane == G - 1) {
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                if (column == two.length[half] - 1) offer(half, half_of(rows.h[K - 1], half), n + column + 1, 0);
+        }
+        if (!Corners && scheme.cheap_ends & cheap_query_end) last_column(rows, column, mine, minus_shift);
     }
 
     // Ends of the target with something of the query left. `minus_shift`: what H' loses from a row to the next one there.

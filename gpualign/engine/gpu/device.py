@@ -186,6 +186,12 @@ class Device:
             self._resident[key] = make()
         return self._resident[key]
 
+    def forget(self, key: str) -> None:
+        """Give back what :meth:`resident` made for ``key``; waits for the device's kernels."""
+        made = self._resident.pop(key, None)
+        if made is not None:
+            made.free()
+
     def allocate(self, size: int) -> Any:
         """Device memory within the budget.
 

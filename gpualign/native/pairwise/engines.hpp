@@ -78,17 +78,18 @@ inline void align_empty(const Scheme& scheme, Pair& pair) {
     pair.cigar.push_back(uint32_t(length) << 4 | (of_target ? op_delete : op_insert));
 }
 
-template <bool Affine>
+template <bool Affine, bool Local>
 bool align_with_all_lanes(const Scheme& scheme, Pair& pair, bool traced, int64_t table_bytes, int threads) {
-    if (!LongPair<Affine>::suits(scheme, pair, traced, table_bytes)) return false;
-    LongPair<Affine>(scheme, threads).run(pair, traced, table_bytes);
+    if (!LongPair<Affine, Local>::suits(scheme, pair, traced, table_bytes)) return false;
+    LongPair<Affine, Local>(scheme, threads).run(pair, traced, table_bytes);
     return true;
 }
 
 // A pair that fills all lanes by itself; false where it does not.
 inline bool align_with_all_lanes(const Scheme& scheme, Pair& pair, bool traced, int64_t table_bytes, int threads) {
-    return scheme.affine() ? align_with_all_lanes<true>(scheme, pair, traced, table_bytes, threads)
-                           : align_with_all_lanes<false>(scheme, pair, traced, table_bytes, threads);
+    if (scheme.local) return align_with_all_lanes<true, true>(scheme, pair, traced, table_bytes, threads);
+    return scheme.affine() ? align_with_all_lanes<true, false>(scheme, pair, traced, table_bytes, threads)
+                           : align_with_all_lanes<false, false>(scheme, pair, traced, table_bytes, threads);
 }
 
 // free_ends: bits; end_gaps: (open, extend) of query start and end, target start and end.

@@ -1,4 +1,4 @@
-// Global or semi-global alignment of one long pair: the score by a wave over the table (pairwise_wave.hpp), which keeps
+// Alignment of one long pair: the score by a wave over the table (pairwise/wave.hpp), which keeps
 // some rows and columns; then the parts between them that the traceback enters are computed again with directions, each
 // from its two kept borders down to the cell where the path comes in, or, where they are still large, by a wave of their
 // own. As on a GPU (cuda/device/pairwise/table_part.cuh).
@@ -10,14 +10,14 @@
 namespace gpualign {
 namespace nw {
 
-template <bool Affine>
+template <bool Affine, bool Local>
 class LongPair {
 public:
     // Whether the wave is worth it and can be: most of its lanes have tiles most of the time, and borders have space.
     static bool suits(const Scheme& scheme, const Pair& pair, bool traced, int64_t table_bytes) {
         const int64_t n = pair.n, m = pair.m, band = int64_t(pair.band_high) - pair.band_low;
-        return !scheme.local && scheme.match_mismatch && Wave<Affine>::fits(scheme) && n >= 16 * Wave<Affine>::lanes &&
-               m >= Wave<Affine>::lanes * Wave<Affine>::width && (!traced || table_bytes >= 64 * std::max(n, m)) &&
+        return scheme.match_mismatch && Wave<Affine, Local>::fits(scheme) && n >= 16 * Wave<Affine, Local>::lanes &&
+               m >= Wave<Affine, Local>::lanes * Wave<Affine, Local>::width && (!traced || table_bytes >= 64 * std::max(n, m)) &&
                band * 8 > std::min(n, m);
     }
 
@@ -30,18 +30,21 @@ public:
         const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
         KeptBorders kept;
         kept.spacing = spacing(whole, table_bytes / 2);
-        const bool last_column = scheme_.cheap(scheme_.ends.query_end);
+        pair.cigar.clear();
+        pair.score = pair.start_i = pair.start_j = pair.end_i = pair.end_j = 0;
+        const bool last_column = !Local && scheme_.cheap(scheme_.ends.query_end);
         if (last_column) right_.resize(size_t(pair.n));
         BorderCell* edge = last_column ? right_.data() : nullptr;
-        choose_end(whole, wave_.sweep(whole, threads_, traced ? &kept : nullptr, edge));
+        const std::vector<BorderCell>& last_row = wave_.sweep(whole, threads_, traced ? &kept : nullptr, edge);
+        if (!Local) choose_end(whole, last_row);
+        else choose_end(whole, kept, traced);
         if (!traced) return;
-        pair.cigar.clear();
         walk_ = {pair.end_i, pair.end_j, 0};
-        if (!scheme_.free_target_end) push(op_delete, pair.m - std::exchange(pair.end_j, pair.m));
-        if (!scheme_.free_query_end) push(op_insert, pair.n - std::exchange(pair.end_i, pair.n));
+        if (!Local && !scheme_.free_target_end) push(op_delete, pair.m - std::exchange(pair.end_j, pair.m));
+        if (!Local && !scheme_.free_query_end) push(op_insert, pair.n - std::exchange(pair.end_i, pair.n));
         go_back_through(whole, kept, 0, 0, table_bytes / 4);
-        if (walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
-        if (walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
+        if (!Local && walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
+        if (!Local && walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
         pair.start_i = int32_t(walk_.i);
         pair.start_j = int32_t(walk_.j);
         std::reverse(pair.cigar.begin(), pair.cigar.end());
@@ -50,17 +53,20 @@ public:
 private:
     static constexpr int K = 8;  // columns of a word of directions
     static constexpr int64_t min_spacing = 256, max_direct = 1 << 18;  // symbols; cells
+    // Of the borders of a large table: to keep fewer costs less than to go twice over what lies between them.
+    static constexpr int64_t wide_spacing = 1024, large = int64_t(1) << 32;
 
     // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
     static int64_t spacing(const TablePart& part, int64_t bytes) {
-        constexpr int64_t width = Wave<Affine>::width;
+        constexpr int64_t width = Wave<Affine, Local>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(bytes)) + 1;
-        return std::max(min_spacing, (wanted + width - 1) / width * width);
+        return std::max(part.n * part.m < large ? min_spacing : wide_spacing, (wanted + width - 1) / width * width);
     }
 
     // Row or column 0 of the table, from the corner on.
     std::vector<BorderCell> border(int64_t symbols, EndGap gap) const {
         std::vector<BorderCell> cells(size_t(symbols) + 1);
+        if (Local) return cells;  // zeros
         for (int64_t i = 0; i <= symbols; i++) {
             const int64_t h = gap.border(i, scheme_.shift());
             cells[size_t(i)] = {int32_t(h), int32_t(h - scheme_.opening())};
@@ -89,9 +95,32 @@ private:
         pair_->end_j = int32_t(best.j);
     }
 
+    // The best end of local alignments, in the tiles that have it, and its score.
+    void choose_end(const TablePart& whole, const KeptBorders& kept, bool traced) {
+        const BestTiles best = wave_.best();
+        pair_->score = int32_t(best.score);
+        if (!traced || best.score == 0) return;
+        End found{best.score, whole.n + 1, whole.m + 1};
+        const int64_t end = std::min(best.first_column + Wave<Affine, Local>::width, whole.m);
+        for (const BestTiles::Rows& rows : best.rows) {
+            int64_t row, column;
+            const TablePart part = part_at(whole, kept, rows.end, end, row, column);
+            right_.assign(part.left, part.left + part.n);
+            for (int64_t c = 0; c < part.m; c += K)
+                trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>& state, uint32_t) {
+                    for (int64_t k = 0; k < std::min<int64_t>(K, part.m - c); k++) {
+                        const End here{state.h[k], row + i + 1, column + c + k + 1};
+                        if (here.score == best.score && here.preferred_to(found, scheme_, whole.n, whole.m)) found = here;
+                    }
+                });
+        }
+        pair_->end_i = int32_t(found.i);
+        pair_->end_j = int32_t(found.j);
+    }
+
     // From the border of the last tiles, in right_, to the table's last column, left there.
     void finish_last_column(const TablePart& whole) {
-        for (int64_t c = Wave<Affine>::before_last_tile(whole.m); c < whole.m; c++) {
+        for (int64_t c = Wave<Affine, Local>::before_last_tile(whole.m); c < whole.m; c++) {
             Strip<int32_t, 1, Affine> state;
             state.h[0] = whole.top[c + 1].h;
             if (Affine) state.f[0] = whole.top[c + 1].gap;
@@ -106,16 +135,22 @@ private:
         }
     }
 
+    // What leads from the kept borders to a part's cell (i, j), which is its last one; it begins at `row` and `column`.
+    static TablePart part_at(const TablePart& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
+        const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
+        row = above ? kept.row_ends[size_t(above - 1)] : 0;
+        const int64_t before = (j - 1) / kept.spacing;
+        column = before * kept.spacing;
+        const BorderCell* top = above ? kept.rows.get() + (above - 1) * (part.m + 1) : part.top;
+        const BorderCell* left = before ? kept.columns.get() + (before - 1) * part.n : part.left;
+        return {part.query + row, i - row, part.target + column, j - column, top + column, left + row};
+    }
+
     // From where the walk stands, the last cell of a part that begins after row `i0` and column `j0`, to its border.
     void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t bytes) {
-        while (walk_.i > i0 && walk_.j > j0) {
-            const int64_t i = walk_.i - i0, j = walk_.j - j0;
-            const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
-            const int64_t row = above ? kept.row_ends[size_t(above - 1)] : 0;
-            const int64_t before = (j - 1) / kept.spacing, column = before * kept.spacing;
-            const BorderCell* top = above ? kept.rows.data() + (above - 1) * (part.m + 1) : part.top;
-            const BorderCell* left = before ? kept.columns.data() + (before - 1) * part.n : part.left;
-            const TablePart inner{part.query + row, i - row, part.target + column, j - column, top + column, left + row};
+        while (!ended_ && walk_.i > i0 && walk_.j > j0) {
+            int64_t row, column;
+            const TablePart inner = part_at(part, kept, walk_.i - i0, walk_.j - j0, row, column);
             if (inner.n * inner.m <= max_direct) {
                 trace(inner, i0 + row, j0 + column);
                 continue;
@@ -130,15 +165,20 @@ private:
     void trace(const TablePart& part, int64_t i0, int64_t j0) {
         directions_.resize(size_t((part.m + K - 1) / K * part.n));
         right_.assign(part.left, part.left + part.n);
-        for (int64_t c = 0; c < part.m; c += K) trace_strip(part, c, directions_.data() + c / K * part.n);
-        while (walk_.i > i0 && walk_.j > j0) {
+        for (int64_t c = 0; c < part.m; c += K) {
+            uint32_t* const directions = directions_.data() + c / K * part.n;
+            trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>&, uint32_t word) { directions[i] = word; });
+        }
+        while (!ended_ && walk_.i > i0 && walk_.j > j0) {
             const int64_t column = walk_.j - 1 - j0;
             const uint32_t word = directions_[size_t(column / K * part.n + walk_.i - 1 - i0)];
-            step(walk_, word >> (4 * (K - 1 - column % K)) & 15, [&](uint32_t operation) { push(operation, 1); });
+            ended_ = !step(walk_, word >> (4 * (K - 1 - column % K)) & 15, [&](uint32_t operation) { push(operation, 1); });
         }
     }
 
-    void trace_strip(const TablePart& part, int64_t c, uint32_t* directions) {
+    // Calls row(i, strip, directions) after each row of the strip that begins with column c.
+    template <class Row>
+    void trace_strip(const TablePart& part, int64_t c, const Row& after_row) {
         Strip<int32_t, K, Affine> state;
         int symbols[K];
         for (int k = 0; k < K; k++) {
@@ -153,11 +193,15 @@ private:
             BorderCell border = right_[size_t(i)];
             const int32_t next_diagonal = border.h;
             uint32_t word = 0;
-            state.row_directions([&](int k) { return scores[symbols[k]] + 2 * scheme_.shift(); }, diagonal, border.h, border.gap,
-                                 -scheme_.opening(), [&](int, int32_t bits) { word = word << 4 | uint32_t(bits); });
-            directions[i] = word;
+            const auto score = [&](int k) { return scores[symbols[k]] + 2 * scheme_.shift(); };
+            const auto put = [&](int, int32_t bits) { word = word << 4 | uint32_t(bits); };
+            if constexpr (Local)
+                state.row_local(score, diagonal, border.h, border.gap, -scheme_.open, -scheme_.extend, put);
+            else
+                state.row_directions(score, diagonal, border.h, border.gap, -scheme_.opening(), put);
             right_[size_t(i)] = border;
             diagonal = next_diagonal;
+            after_row(i, state, word);
         }
     }
 
@@ -170,9 +214,10 @@ private:
 
     const Scheme& scheme_;
     int threads_;
-    Wave<Affine> wave_;
+    Wave<Affine, Local> wave_;
     Pair* pair_ = nullptr;
     Walk walk_{};
+    bool ended_ = false;  // a local alignment's start is reached
     std::vector<uint32_t> directions_;  // (part.m / K, part.n)
     std::vector<BorderCell> right_;     // of a part, by row
 };

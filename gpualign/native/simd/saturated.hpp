@@ -1,4 +1,4 @@
-// Bytes that stay at their ends, and tables of 32 bytes looked up by lane: what vector extensions have no operators for.
+// Bytes and words of 16 bits that stay at their ends, and tables of 32 bytes looked up by lane: what vector extensions have no operators for.
 #pragma once
 #include "simd/vector.hpp"
 
@@ -38,6 +38,38 @@ GPUALIGN_HD Vec<int8_t> subtract_saturated(Vec<int8_t> a, Vec<int8_t> b) {
     return V((V::Raw)vqsubq_s8((int8x16_t)a.v, (int8x16_t)b.v));
 #else
     for (int l = 0; l < V::lanes; l++) a.set(l, int8_t(max(-128, min(127, int32_t(a[l]) - b[l]))));
+    return a;
+#endif
+}
+
+GPUALIGN_HD Vec<int16_t> add_saturated(Vec<int16_t> a, Vec<int16_t> b) {
+    using V = Vec<int16_t>;
+#if defined(__AVX512BW__) && GPUALIGN_VECTOR_BYTES == 64
+    return V((V::Raw)_mm512_adds_epi16((__m512i)a.v, (__m512i)b.v));
+#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
+    return V((V::Raw)_mm256_adds_epi16((__m256i)a.v, (__m256i)b.v));
+#elif defined(__SSE2__) && GPUALIGN_VECTOR_BYTES == 16
+    return V((V::Raw)_mm_adds_epi16((__m128i)a.v, (__m128i)b.v));
+#elif defined(__ARM_NEON) && GPUALIGN_VECTOR_BYTES == 16
+    return V((V::Raw)vqaddq_s16((int16x8_t)a.v, (int16x8_t)b.v));
+#else
+    for (int l = 0; l < V::lanes; l++) a.set(l, int16_t(max(-32768, min(32767, int32_t(a[l]) + b[l]))));
+    return a;
+#endif
+}
+
+GPUALIGN_HD Vec<int16_t> subtract_saturated(Vec<int16_t> a, Vec<int16_t> b) {
+    using V = Vec<int16_t>;
+#if defined(__AVX512BW__) && GPUALIGN_VECTOR_BYTES == 64
+    return V((V::Raw)_mm512_subs_epi16((__m512i)a.v, (__m512i)b.v));
+#elif defined(__AVX2__) && GPUALIGN_VECTOR_BYTES == 32
+    return V((V::Raw)_mm256_subs_epi16((__m256i)a.v, (__m256i)b.v));
+#elif defined(__SSE2__) && GPUALIGN_VECTOR_BYTES == 16
+    return V((V::Raw)_mm_subs_epi16((__m128i)a.v, (__m128i)b.v));
+#elif defined(__ARM_NEON) && GPUALIGN_VECTOR_BYTES == 16
+    return V((V::Raw)vqsubq_s16((int16x8_t)a.v, (int16x8_t)b.v));
+#else
+    for (int l = 0; l < V::lanes; l++) a.set(l, int16_t(max(-32768, min(32767, int32_t(a[l]) - b[l]))));
     return a;
 #endif
 }

@@ -27,6 +27,7 @@ from gpualign.pairwise.cpu import (
     score_lines,
 )
 from gpualign.pairwise.device import plan, query_lanes, tasks
+from gpualign.pairwise.device.lane_launcher import LaneLauncher
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.device.long import LongAlignment
 from gpualign.pairwise.tuning import PAIRWISE
@@ -35,6 +36,17 @@ from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.ordered import run_ordered
 
 _FILTER_MARGIN = 256
+
+
+def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
+    """So many pairs in parts on all of the host's threads."""
+    edges = np.linspace(0, pairs, min(4 * problem.threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
+    return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
+
+
+def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+    """All candidates of a strand on the host's threads."""
+    return on_cores(problem, len(candidates.block), lambda part: align_strand(problem, candidates.take(part), strand))
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,7 @@ class PairwiseKernel:
     def __init__(self, device: Device, problem: PairProblem, part_symbols: int = PAIRWISE.part_symbols) -> None:
         self.device, self.problem, self._part_symbols = device, problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
+        self._lanes = LaneLauncher(self.launcher)
         self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
@@ -79,7 +92,7 @@ class PairwiseKernel:
         """The block's alignments, those that reach the identity."""
         step = self._steps.pop(id(item))
         if step.kind == "cpu":
-            return self._on_cores(len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
+            return on_cores(self.problem, len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
         results = []
         for strand in range(len(self.problem.queries)):
             if step.kind == "scores":
@@ -103,17 +116,6 @@ class PairwiseKernel:
     def join(self, results: list[Alignments]) -> Alignments:
         """The halves' results as one."""
         return Alignments.join(*results)
-
-    def _on_cores(self, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
-        """So many pairs in parts on all of the host's threads."""
-        threads = self.problem.threads
-        edges = np.linspace(0, pairs, min(4 * threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
-        return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, threads))
-
-    def _strand_on_cores(self, candidates: Candidates, strand: int) -> Alignments:
-        return self._on_cores(
-            len(candidates.block), lambda part: align_strand(self.problem, candidates.take(part), strand)
-        )
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
@@ -145,7 +147,7 @@ class PairwiseKernel:
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
-        lanes = self.launcher.has_lanes
+        lanes = self._lanes.suits
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
         if by_strips and not problem.from_corners:  # few and long: the CPU is faster than a thread a pair
             return _Step("cpu")
@@ -156,7 +158,7 @@ class PairwiseKernel:
         if lanes:
             by_length = query_lanes.by_query_and_length(block.queries, m)
             for strand in strands:
-                self.launcher.submit_lanes(slot, block, strand, by_length)
+                self._lanes.submit_block(slot, block, strand, by_length)
             return _Step(kind, by_length, in_halves=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:
@@ -223,7 +225,7 @@ class PairwiseKernel:
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
         if plan.scores_by_strips(work, "auto"):
-            return self._strand_on_cores(Candidates(block), strand).score
+            return strand_on_cores(self.problem, Candidates(block), strand).score
         order = np.lexsort((m, block.queries))
         self.launcher.submit_lazy(self._trace_slot, block, strand, order, (int(n.max()), int(m.max())))
         self._trace_slot.wait()
@@ -250,13 +252,13 @@ class PairwiseKernel:
                 return self._align_here(self._trace_slot, candidates, strand)
             except DeviceMemoryExceeded:
                 self._trace_slot.release()
-        return self._strand_on_cores(candidates, strand)
+        return strand_on_cores(self.problem, candidates, strand)
 
     def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
         """By threads, by strips or by parts; on the CPU what suits none of them."""
         problem, block = self.problem, candidates.block
         if not problem.from_corners or len(block) == 0:
-            return self._strand_on_cores(candidates, strand)
+            return strand_on_cores(self.problem, candidates, strand)
         n, m = problem.lengths(block).T
         low = -n.astype(np.int32) if candidates.band_low is None else candidates.band_low
         high = m.astype(np.int32) if candidates.band_high is None else candidates.band_high
@@ -272,7 +274,7 @@ class PairwiseKernel:
         rest = np.flatnonzero(ways == "cores")
         if len(rest):
             part = Candidates(block.take(rest), low[rest], high[rest])
-            done.append((rest, self._strand_on_cores(part, strand)))
+            done.append((rest, strand_on_cores(self.problem, part, strand)))
         if len(done) == 1:
             return done[0][1]
         indices = np.argsort(np.concatenate([index for index, _ in done]))

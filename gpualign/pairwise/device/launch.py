@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.device import plan, query_lanes, tasks
-from gpualign.pairwise.tuning import LANES_MODULE, PAIRWISE, pairwise_defines
+from gpualign.pairwise.device import plan, tasks
+from gpualign.pairwise.tuning import PAIRWISE, pairwise_defines
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
@@ -39,13 +38,13 @@ class PairwiseLauncher:
         self.targets = self._sequences(problem.targets)
         self._scores = self._table_of_scores()
         attributes = device.driver.device_attribute
-        self._processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
         if problem.traced and problem.from_corners:
             self._load_for_traceback()
 
     def _load_for_traceback(self) -> None:
         """A driver loads a function when it is first used, and may wait for all kernels that run: better before any."""
-        gaps = self._gaps
+        gaps = self.gaps
         symbols = ("nucleotides", "symbols")
         names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
         names += [f"dscan_{gaps}_{kind}" for kind in symbols]
@@ -91,13 +90,13 @@ class PairwiseLauncher:
     def function(self, name: str, shared: int) -> tuple[Any, int]:
         """A kernel and how many of its blocks the device holds at a time."""
         module = _MODULE_OF.get(name.split("_")[0], "pairwise")
-        function = self.device.function(module, name, pairwise_defines(self._gaps == "affine"))
+        function = self.device.function(module, name, pairwise_defines(self.gaps == "affine"))
         attribute = self.device.driver.function_attribute
         if shared > 48 << 10:
             function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         registers = -(-function.num_regs // 8) * 8 * THREADS
         per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
-        return function, max(1, per_processor) * self._processors
+        return function, max(1, per_processor) * self.processors
 
     def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
         """The words that tables of up to n x m need."""
@@ -108,7 +107,7 @@ class PairwiseLauncher:
         )
 
     @property
-    def _gaps(self) -> str:
+    def gaps(self) -> str:
         problem = self.problem
         return "affine" if problem.gap_open > problem.gap_extend or problem.mode == "local" else "linear"
 
@@ -175,58 +174,7 @@ class PairwiseLauncher:
         )
         slot.download("found count" + suffix, 1, np.uint32)
 
-    # -- queries over the lanes of groups
-
-    @cached_property
-    def has_lanes(self) -> bool:
-        """Whether the problem's scores can be had from ``cuda/pairwise_lanes.cu``."""
-        problem = self.problem
-        wanted = problem.kernel in ("auto", "lanes") and not problem.traced and self._gaps == "affine"
-        in_hardware = int(self.device.info.architecture.removeprefix("sm_")) >= 90  # DPX
-        return wanted and in_hardware and query_lanes.suits(problem) and query_lanes.can_be_had(problem)
-
-    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64]) -> None:
-        """Enqueue the scores of a block, in ``order`` (by query and length), into the array "scores STRAND"; a local
-        score of -1 is one that half a word does not hold.
-        """
-        problem, suffix = self.problem, f" {strand}"
-        queries, targets = block.queries[order], block.targets[order]
-        n, m = problem.query_lengths[queries], problem.target_lengths[targets]
-        local = problem.mode == "local"
-        bias, extend = (0, 0) if local else (query_lanes.margin(problem), problem.gap_extend)
-        words = tasks.Arithmetic(2, bias, extend, problem.gap_open - extend, True)
-        on_device = slot.upload("targets" + suffix, targets)
-        scores = slot.device_array("scores" + suffix, 4 * len(block))
-        launches = query_lanes.launches(queries, n, m, self._processors)
-        maximum = max(min(2 * self._processors, len(work.tasks)) * work.columns for work in launches)
-        rows = slot.device_array("column", max(4, maximum * (8 if local else 16)))
-        for number, work in enumerate(launches):
-            name = f"{suffix} {number}"
-            shared = query_lanes.shared_bytes(work.shape, len(problem.scoring))
-            function = self.device.function(
-                LANES_MODULE, "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
-            )
-            if shared > 48 << 10:
-                function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            blocks = min(2 * self._processors, len(work.tasks))
-            slot.launch(
-                function,
-                blocks,
-                query_lanes.LANE_THREADS,
-                slot.upload("tasks" + name, work.tasks.view(np.uint8)),
-                np.int32(len(work.tasks)),
-                slot.clear("ticket" + name, 4),
-                self.scheme(words),
-                self.strands[strand],
-                self.targets,
-                on_device,
-                rows,
-                np.int64(work.columns),
-                np.int32(problem.scoring.highest if local else query_lanes.NEVER),
-                scores,
-                shared=shared,
-            )
-        slot.download("scores" + suffix, len(block), np.int32)
+    # -- what filters left
 
     def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
         """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
@@ -239,9 +187,9 @@ class PairwiseLauncher:
 
     def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int]:
         """Kernel name and its shared bytes a block."""
-        scoring, affine = self.problem.scoring, self._gaps == "affine"
+        scoring, affine = self.problem.scoring, self.gaps == "affine"
         ends = "lazy" if self.problem.from_corners else "anywhere" if self.problem.mode == "local" else "borders"
-        name = f"{ends}_{self._gaps}"
+        name = f"{ends}_{self.gaps}"
         if words.lanes == 1:
             return f"{name}_wide", 4 * len(scoring) ** 2
         if not affine and scoring.name == "match/mismatch":
@@ -256,7 +204,7 @@ class PairwiseLauncher:
         """The name of a kernel of that kind for the problem's scores and gaps, and its shared bytes a block."""
         scoring = self.problem.scoring
         nucleotides = scoring.name == "match/mismatch" and words.small_scores
-        return f"{kernel}_{self._gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
+        return f"{kernel}_{self.gaps}_{'nucleotides' if nucleotides else 'symbols'}", 4 * len(scoring) ** 2
 
     def submit_strips(self, slot: Slot, block: PairBlock, strand: int, kept: bool) -> NDArray[np.int64]:
         """Enqueue scores by strips into the array "scores STRAND", with ``kept`` the directions into "directions";
@@ -332,7 +280,7 @@ class PairwiseLauncher:
     ) -> Traced:
         """RScan: the sweep that keeps borders, and the walk over tiles. Waits for the device."""
         count, symbols = len(batch.tasks), len(self.problem.scoring)
-        name = self._gaps + ("" if words.lanes == 2 else "_wide")
+        name = self.gaps + ("" if words.lanes == 2 else "_wide")
         shared = symbols * tasks.TRACE_COLUMNS * 2 * THREADS if words.lanes == 2 else 4 * symbols**2
         runs_at = offsets_of(max_operations)
         task_list = slot.upload("trace tasks", batch.tasks.view(np.uint8))

@@ -12,7 +12,7 @@ from gpualign.engine.gpu import compiler
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device.tasks import LAZY_TASK, WARP
 from gpualign.pairwise.tuning import LANE_SHAPES, LANES_MODULE, LaneShape, lanes_defines
-from gpualign.sequences.offsets import cut_by_size
+from gpualign.sequences.offsets import cut_by_size, offsets_of
 
 LANE_THREADS = 256
 #: whole numbers up to here are the same as integers and as subnormal halves (half_limit in the kernel)
@@ -20,8 +20,9 @@ _HALF_LIMIT = 2047
 #: of two symbols that never stand in one column; far below the scores that the kernel takes
 NEVER = -1000
 _MAX_SCORE = 400
-#: cells of a task, at least, so that building a profile does not count; and tasks a block, so that blocks end together
-_TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 8
+#: cells of a task, at least, so that building a profile does not count; and tasks a block, of each launch, so that its
+#: blocks end together
+_TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 16
 #: columns of a task's targets together at most, where the rows between tiles are kept
 _TASK_COLUMNS = 1 << 16
 #: instructions of a column besides those of its rows, in rows
@@ -90,6 +91,16 @@ def shape_of(rows: int) -> LaneShape:
     return min(LANE_SHAPES, key=cost)
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Pairs ``start`` to ``stop`` of a sorted list, which are of one query."""
+
+    query: int
+    rows: int
+    start: int
+    stop: int
+
+
 def launches(
     queries: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32], processors: int
 ) -> list[LaneLaunch]:
@@ -99,32 +110,57 @@ def launches(
         queries, n, m: int32 (p,), which query, and symbols of both.
     """
     starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1])
-    stops = np.append(starts[1:], len(queries))
-    wanted = float((n.astype(np.int64) * m).sum()) / (2 * processors * _TASKS_PER_BLOCK)
-    by_shape: dict[LaneShape, list[tuple[int, int, int]]] = {}
-    columns: dict[LaneShape, int] = {}
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        rows = int(n[start])
-        shape = shape_of(rows)
-        tiled = rows > shape.lanes * shape.rows
-        limit = int(max(wanted, _TASK_CELLS) / rows)
-        if tiled:
-            limit = min(limit, _TASK_COLUMNS)
-        found = by_shape.setdefault(shape, [])
-        columns.setdefault(shape, 0)
-        for first, last in cut_by_size(m[start:stop] + 1, limit):
-            found.append((int(queries[start]), start + first, last - first))
+    stops = np.append(starts[1:], len(queries)).tolist()
+    runs = [_Run(int(queries[i]), int(n[i]), i, stop) for i, stop in zip(starts.tolist(), stops, strict=True)]
+    return _launches(runs, m, processors)
+
+
+def tile_launches(n: NDArray[np.int32], m: NDArray[np.int32], processors: int) -> list[LaneLaunch]:
+    """Tasks of every query, of n symbols (q,), against all targets, sorted by their m symbols (t,); their pairs are
+    numbers of targets.
+    """
+    return _launches([_Run(query, rows, 0, len(m)) for query, rows in enumerate(n.tolist())], m, processors)
+
+
+def _launches(runs: list[_Run], m: NDArray[np.int32], processors: int) -> list[LaneLaunch]:
+    total = offsets_of(m)
+    by_shape: dict[LaneShape, list[_Run]] = {}
+    for run in runs:
+        by_shape.setdefault(shape_of(run.rows), []).append(run)
+    return [_launch(shape, some, m, total, 2 * processors) for shape, some in by_shape.items()]
+
+
+def _launch(
+    shape: LaneShape, runs: list[_Run], m: NDArray[np.int32], total: NDArray[np.int64], blocks: int
+) -> LaneLaunch:
+    """``total``: offsets of m."""
+    cells = sum(run.rows * int(total[run.stop] - total[run.start]) for run in runs)
+    wanted = max(cells / (blocks * _TASKS_PER_BLOCK), _TASK_CELLS)
+    found: list[tuple[int, int, int, int]] = []
+    columns = 0
+    for run in runs:
+        tiled = run.rows > shape.lanes * shape.rows
+        limit = int(wanted / run.rows)
+        for first, last in _cut(m[run.start : run.stop], shape, min(limit, _TASK_COLUMNS) if tiled else limit):
+            longest = int(m[run.start + last - 1])
+            found.append((run.query, run.start + first, last - first, run.rows * longest))
             if tiled:
                 groups = -(-(last - first) // (2 * WARP // shape.lanes)) * (WARP // shape.lanes)
-                columns[shape] = max(columns[shape], groups * int(m[start + last - 1]))
-    done = []
-    for shape, found in by_shape.items():
-        tasks = np.array(found, LAZY_TASK)
-        last = tasks["first"] + tasks["count"] - 1
-        # those with the longest pairs begin first, as a warp takes long for one
-        longest = n[last].astype(np.int64) * m[last]
-        done.append(LaneLaunch(shape, tasks[np.argsort(-longest, kind="stable")], columns[shape]))
-    return done
+                columns = max(columns, groups * longest)
+    # those with the longest pairs begin first, as a warp takes long for one
+    found.sort(key=lambda task: -task[3])
+    return LaneLaunch(shape, np.array([task[:3] for task in found], LAZY_TASK), columns)
+
+
+def _cut(m: NDArray[np.int32], shape: LaneShape, limit: int) -> list[tuple[int, int]]:
+    """(start, stop) of tasks of about ``limit`` columns each, in whole rounds of a block's warps, which wait for each
+    other, where that is not too much for the device to share out.
+    """
+    round_ = LANE_THREADS // WARP * 2 * (WARP // shape.lanes)
+    if limit < round_ * int(m[len(m) // 2]):
+        return cut_by_size(m + 1, limit)
+    rounds = np.add.reduceat(m + 1, np.arange(0, len(m), round_))
+    return [(first * round_, min(last * round_, len(m))) for first, last in cut_by_size(rounds, limit)]
 
 
 def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int64]:

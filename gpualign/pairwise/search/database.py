@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from gpualign.pairwise.search.database_file import is_database, read_database
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
+from gpualign.streaming.prefetch import Prefetch
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part
     Raises:
         InputError: a file that cannot be read, or a symbol that the scoring does not know.
     """
-    with proteins_want("--matrix, such as --matrix BLOSUM62"):
-        for batch in _joined(_batches(path, scoring), residues):
+    joined = Prefetch(_joined(_batches(path, scoring), residues))  # a thread that parses, and this one
+    with proteins_want("--matrix, such as --matrix BLOSUM62"), contextlib.closing(joined):
+        for batch in joined:
             yield Part(batch, encode([batch], scoring, path, named=False))
 
 
@@ -38,14 +41,14 @@ def _batches(path: str, scoring: Scoring) -> Iterator[SequenceBatch]:
     return read_batches(path, alphabet="nucleotide" if scoring.nucleotide else "any")
 
 
-def _joined(batches: Iterator[SequenceBatch], residues: int) -> Iterator[SequenceBatch]:
+def _joined(batches: Iterator[SequenceBatch], residues: int) -> Generator[SequenceBatch, None, None]:
     held: list[SequenceBatch] = []
-    size = 0
+    size = before = 0
     for batch in batches:
         held.append(batch)
         size += len(batch.bases)
-        if size >= residues:
+        if size >= min(residues, before):  # a device is to begin soon
             yield join_batches(held)
-            held, size = [], 0
+            held, size, before = [], 0, before + size
     if held:
         yield join_batches(held)

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.pairwise.score_tile import TileScores
 from gpualign.pairwise.search.params import SearchParams
 from gpualign.pairwise.search.statistics import ScoreStatistics
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
+
+#: residues of targets for which the least score of an E-value is worked out: the E-values of those between differ from
+#: theirs by much less than the slack
+_LENGTHS = np.unique(np.concatenate([np.arange(64), 64 * 1.05 ** np.arange(140)]).astype(np.int64))
+_SLACK = 10.0
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,39 @@ class Hits:
         low = np.iinfo(np.int32).min
         self._least = np.full(len(query_lengths), low if minimum is None else minimum, np.int64)
         self._parts: list[Scored] = [NOTHING]
+        self._expected = 0
+        self._by_length: NDArray[np.int64] | None = None  # (queries, lengths), the least scores
         self._targets: dict[int, tuple[str, NDArray[np.uint8]]] = {}
 
-    def offer(self, pairs: Scored) -> None:
-        """Pairs of targets that come after all before of the same query."""
-        reached = pairs.take(pairs.score >= self._least[pairs.query])
-        if len(reached):
-            self._parts.append(reached)
+    def expect(self, residues: int) -> None:
+        """The scores that are offered from now on are of a database of so many residues at least."""
+        limit = self.params.evalue
+        if limit is None or residues < 2 * self._expected:
+            return
+        assert self.statistics is not None
+        self._expected = residues
+        least = self.statistics.least_scores(_SLACK * limit, self._query_lengths, _LENGTHS, residues)
+        self._by_length = np.maximum(least, self._least[:, None])
+
+    def offer(self, first_query: int, first_target: int, found: TileScores, lengths: NDArray[np.int64]) -> None:
+        """A tile's scores.
+
+        Args:
+            first_query: of the tile.
+            first_target: number of the part's first target in the database.
+            lengths: int64 (part's targets,), residues.
+        """
+        bins = np.searchsorted(_LENGTHS, lengths[found.targets], side="right") - 1
+        for query, scores in enumerate(found.scores, first_query):
+            least = self._least[query] if self._by_length is None else self._by_length[query][bins]
+            columns = np.flatnonzero(scores >= least)
+            if self.params.top is not None and len(columns) > 4 * self.params.top:
+                reached = scores[columns]
+                columns = columns[reached >= np.partition(reached, -self.params.top)[-self.params.top]]
+            if len(columns):
+                targets = found.targets[columns]
+                queries = np.full(len(columns), query, np.int32)
+                self._parts.append(Scored(queries, first_target + targets, scores[columns], lengths[targets]))
 
     def settle(self, batch: SequenceBatch, codes: EncodedSequences, first: int, residues: int) -> None:
         """At the end of a part of the database: drop who cannot be a hit any more, keep the sequences of the others.
@@ -98,6 +130,8 @@ class Hits:
         last = offsets_of(counts)[1:] - 1
         full = counts == top
         self._least[full] = np.maximum(self._least[full], best.score[last[full]].astype(np.int64) + 1)
+        if self._by_length is not None:
+            self._by_length = np.maximum(self._by_length, self._least[:, None])
         return best
 
     def evalues(self, pairs: Scored, residues: int) -> NDArray[np.float64]:

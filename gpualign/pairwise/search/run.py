@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
-from gpualign.errors import check_count, counted
+from gpualign.errors import counted
 from gpualign.io.pair_inputs import PairFiles, inputs_of, read_encoded
 from gpualign.pairwise.output import PairFormat, columns_of
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
 from gpualign.pairwise.run import align_all, make_problem, with_device
-from gpualign.pairwise.search.database import database_parts
-from gpualign.pairwise.search.hits import Hits, Scored
+from gpualign.pairwise.score_tile import ScoreTile
+from gpualign.pairwise.search.database import Part, database_parts
+from gpualign.pairwise.search.hits import Hits
 from gpualign.pairwise.search.output import Significance, with_search_columns
 from gpualign.pairwise.search.params import SearchParams
+from gpualign.pairwise.search.scan import search_stage, tiles_of
 from gpualign.pairwise.search.statistics import ScoreStatistics
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
@@ -27,7 +33,7 @@ from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.prefetch import Prefetch
 
 #: batches of a part of the database: a device wants many targets at a time
-_PART_BATCHES = 16
+_PART_BATCHES = 8
 
 
 def run_search(
@@ -98,18 +104,32 @@ def _scan(
 ) -> tuple[int, int]:
     """Offer all targets of the database; returns how many there are, and their residues."""
     targets = residues = 0
-    with contextlib.closing(Prefetch(database_parts(path, scoring, options.batch_size * _PART_BATCHES))) as parts:
+    inputs = inputs_of(queries, EncodedSequences([], np.zeros(0, np.uint8), np.zeros(1, np.int64)), None)
+    problem = replace(make_problem(params, options, scoring, inputs), pair_threads=1)
+    given: deque[tuple[Part, ScoreTile | None]] = deque()  # None after a part's last tile
+
+    def tiles(parts: Iterable[Part]) -> Iterator[ScoreTile]:
         for part in parts:
-            inputs = inputs_of(queries, part.encoded, None)
-            problem = make_problem(params, options, scoring, inputs)
-            done = 0
-            for scores in align_all(problem, inputs.source, backend, progress):
-                hits.offer(
-                    Scored(scores.query, targets + scores.target.astype("int64"), scores.score, scores.lengths[:, 1])
-                )
-                done += len(scores)
-            check_count("pairs", len(queries) * len(part.encoded), done)
+            for tile in tiles_of(queries.lengths, part.encoded, backend.on_gpu):
+                given.append((part, tile))
+                yield tile
+            given.append((part, None))
+
+    def settle() -> None:
+        nonlocal targets, residues
+        while given and given[0][1] is None:
+            part, _ = given.popleft()
             residues += int(part.encoded.offsets[-1])
             hits.settle(part.batch, part.encoded, targets, residues)
             targets += len(part.encoded)
+
+    with contextlib.closing(Prefetch(database_parts(path, scoring, options.batch_size * _PART_BATCHES))) as parts:
+        for found in backend.run(tiles(parts), search_stage(problem)):
+            settle()
+            part, tile = given.popleft()
+            assert tile is not None
+            hits.expect(residues + int(part.encoded.offsets[-1]))
+            hits.offer(tile.first, targets, found, part.encoded.lengths)
+            progress.update(len(tile))
+    settle()
     return targets, residues

@@ -15,6 +15,8 @@ from gpualign.errors import UsageError
 from gpualign.pairwise.search.constants import GAPPED, UNGAPPED
 from gpualign.sequences.matrices import Scoring
 
+#: no hit of any limit needs more
+_HIGHEST_LEAST = 1 << 14
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _normal = np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2)), otypes=[np.float64])
 
@@ -99,3 +101,20 @@ class ScoreStatistics:
         area = capacity[0] * capacity[1] + together * share[0] * share[1]
         pairs = area * self.k * np.exp(-self.scale * y)
         return np.asarray(pairs * database / np.maximum(target, 1), np.float64)
+
+    def least_scores(
+        self, evalue: float, query: NDArray[np.integer], target: NDArray[np.integer], database: int
+    ) -> NDArray[np.int64]:
+        """int64 (q, t): the lowest score with an E-value of at most ``evalue``, which only falls with the score.
+
+        Args:
+            query, target: (q,) and (t,), residues.
+        """
+        shape = len(query), len(target)
+        n, m = np.broadcast_to(query[:, None], shape).ravel(), np.broadcast_to(target, shape).ravel()
+        low, high = np.zeros(shape, np.int64).ravel(), np.full(shape, _HIGHEST_LEAST).ravel()
+        while (high - low).max(initial=0) > 1:
+            middle = (low + high) // 2
+            reached = self.evalues(middle, n, m, database) <= evalue
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high.reshape(shape)

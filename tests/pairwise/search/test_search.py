@@ -13,8 +13,14 @@ import pytest
 
 from gpualign.errors import UsageError
 from gpualign.io.matrices import load_matrix
+from gpualign.pairwise.score_tile import TileScores
+from gpualign.pairwise.search.constants import GAPPED
+from gpualign.pairwise.search.hits import Hits
 from gpualign.pairwise.search.output import bits_text, evalue_text
+from gpualign.pairwise.search.params import SearchParams
 from gpualign.pairwise.search.statistics import ScoreStatistics
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.paths import ROOT
@@ -166,3 +172,47 @@ def test_a_search_wants_a_database(cli: Cli) -> None:
     code, _, error = cli("pairwise", *LOCAL, "--top", "3", QUERIES)
     assert code == 2
     assert "second file" in error
+
+
+def test_the_least_score_of_an_evalue() -> None:
+    statistics = ScoreStatistics.of(load_matrix("BLOSUM62"), 12, 1)
+    query, target = np.array([30, 400, 5000]), np.array([1, 9, 70, 350, 3000])
+    for limit in (1e-30, 1e-3, 10.0):
+        least = statistics.least_scores(limit, query, target, 10**8)
+        sizes = np.broadcast_to(query[:, None], least.shape).ravel(), np.broadcast_to(target, least.shape).ravel()
+        assert (statistics.evalues(least.ravel(), *sizes, 10**8) <= limit).all()
+        more = least.ravel() > 1
+        assert (statistics.evalues(least.ravel() - 1, *sizes, 10**8) > limit)[more].all()
+
+
+def test_evalues_fall_with_the_score() -> None:
+    """Which finding a least score by halves takes for granted."""
+    scores = np.arange(1, 600)
+    for name, known in GAPPED.items():
+        for existence, extension in known:
+            statistics = ScoreStatistics.of(load_matrix(name), existence + extension, extension)
+            for query, target in ((1, 1), (30, 3), (300, 40), (300, 350), (5000, 35_000)):
+                sizes = np.full(len(scores), query), np.full(len(scores), target)
+                assert (np.diff(statistics.evalues(scores, *sizes, 10**8)) <= 0).all()
+
+
+@pytest.mark.parametrize("limit", [1e-40, 1e-3, 10.0, 1e5])
+def test_no_hit_within_the_evalue_is_dropped_on_the_way(limit: float) -> None:
+    """Lengths between those for which least scores are worked out, parts of the database that follow each other."""
+    rng = np.random.default_rng(8)
+    statistics = ScoreStatistics.of(load_matrix("BLOSUM62"), 12, 1)
+    query_lengths, lengths = np.array([40, 350, 2000]), rng.integers(1, 9000, 4000)
+    scores = rng.integers(1, 400, (3, 4000)).astype(np.int32)
+    hits = Hits(SearchParams(evalue=limit), statistics, query_lengths, 1)
+    batch = SequenceBatch.from_records([("t", "A")] * 2000)
+    codes = EncodedSequences([], np.zeros(2000, np.uint8), np.arange(2001))
+    residues = 0
+    for first in (0, 2000):
+        part = lengths[first : first + 2000]
+        residues += int(part.sum())
+        hits.expect(residues)
+        hits.offer(0, first, TileScores(scores[:, first : first + 2000], np.arange(2000)), part)
+        hits.settle(batch, codes, first, residues)
+    found, _ = hits.finish(residues)
+    evalues = statistics.evalues(scores.ravel(), np.repeat(query_lengths, 4000), np.tile(lengths, 3), residues)
+    assert len(found) == int((evalues <= limit).sum()) > 100

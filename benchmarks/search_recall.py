@@ -1,0 +1,89 @@
+"""Time and recall of protein searches: `gpualign pairwise`, `blastp` and `mmseqs search -s 7.5`.
+
+    python benchmarks/search_recall.py QUERIES.fasta DATABASE.fasta [--queries 100] [--threads 2] [--evalue 0.001]
+
+What is to be found are the pairs with an E-value of at most that by Smith and Waterman's algorithm, which gpualign has
+all of; tests hold its scores and E-values equal to parasail's and BLAST's. No program adjusts for composition or masks
+anything. Debian's mmseqs2-examples has QUERY.fasta.gz and DB.fasta.gz. Prints one JSON line for each program; its pairs
+beyond those are of statistics of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+def head(source: Path, count: int, to: Path) -> None:
+    """The first so many records."""
+    text = (gzip.open(source, "rt") if source.suffix == ".gz" else source.open()).read()
+    to.write_text("".join(">" + record for record in text.split(">")[1 : count + 1]))
+
+
+def timed(*commands: list[str]) -> tuple[float, float]:
+    """Seconds by the clock and of the cores."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    for command in commands:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, cpu
+
+
+def accession(name: str) -> str:
+    """What mmseqs keeps of UniProt's names."""
+    return name.split("|")[1] if name.count("|") == 2 else name
+
+
+def pairs_of(path: Path) -> set[tuple[str, str]]:
+    """(query, target) of a table in BLAST's columns."""
+    rows = (line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {(accession(row[0]), accession(row[1])) for row in rows}
+
+
+def main() -> None:
+    """Measure what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries_file", type=Path)
+    parser.add_argument("database_file", type=Path)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--threads", default="2")
+    parser.add_argument("--evalue", default="0.001")
+    parser.add_argument("--device", default="cpu")
+    arguments = parser.parse_args()
+    threads, evalue = arguments.threads, arguments.evalue
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        q, db = folder / "q.fa", folder / "db.fa"
+        head(arguments.queries_file, arguments.queries, q)
+        head(arguments.database_file, 1 << 40, db)
+        out = {program: folder / f"{program}.tsv" for program in ("gpualign", "blastp", "mmseqs")}
+        ours = [sys.executable, "-m", "gpualign", "pairwise", "-q", "--mode", "local", "--matrix", "BLOSUM62"]
+        ours += ["--gapopen", "12", "--gapext", "1", "--evalue", evalue, "--blast6"]
+        ours += ["-t", threads, "--device", arguments.device, str(q), str(db), "-o", str(out["gpualign"])]
+        blast = ["blastp", "-query", str(q), "-db", str(db), "-evalue", evalue, "-comp_based_stats", "0", "-seg", "no"]
+        blast += ["-max_target_seqs", "100000", "-num_threads", threads, "-outfmt", "6", "-out", str(out["blastp"])]
+        mmseqs = ["mmseqs", "easy-search", str(q), str(db), str(out["mmseqs"]), str(folder / "tmp"), "-s", "7.5"]
+        mmseqs += ["-e", evalue, "--max-seqs", "100000", "--mask", "0", "--comp-bias-corr", "0", "--threads", threads]
+        seconds = {
+            "gpualign": timed(ours),
+            "blastp": timed(["makeblastdb", "-in", str(db), "-dbtype", "prot"], blast),
+            "mmseqs": timed(mmseqs),
+        }
+        wanted = pairs_of(out["gpualign"])
+        for program, (wall, cpu) in seconds.items():
+            found = pairs_of(out[program])
+            row = {"program": program, "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "pairs": len(found)}
+            share = len(found & wanted) / max(1, len(wanted))
+            print(json.dumps(row | {"recall": round(share, 4), "beyond": len(found - wanted)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""A search on a GPU without one: the host's part, with a driver whose device is this process's memory and kernels that
+do what those of ``cuda/pairwise_lanes.cu`` promise. The bytes are the CPU's."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import parasail
+import pytest
+
+from gpualign.engine.gpu import compiler
+from gpualign.engine.gpu import device as device_module
+from gpualign.io.matrices import load_matrix
+from gpualign.io.pair_inputs import PairFiles
+from gpualign.pairwise.device.tasks import LAZY_TASK
+from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
+from gpualign.pairwise.search import run as search_run
+from gpualign.pairwise.search.params import SearchParams
+from gpualign.pairwise.search.run import run_search
+from gpualign.params import RunOptions
+from tests.helpers.fake_cuda import Allocation, FakeDriver
+from tests.helpers.files import write_fasta
+from tests.helpers.sequences import mutate
+
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+#: scores from here on stand for those that half a word does not hold
+BEYOND = 300
+
+
+def _sequence(sequences: np.void, number: int) -> str:
+    """Of a DeviceSequences struct."""
+    symbols = load_matrix("BLOSUM62").symbols
+    offsets = (ctypes.c_int64 * (number + 2)).from_address(int(sequences["offsets"]))
+    length = offsets[number + 1] - offsets[number]
+    codes = (ctypes.c_uint8 * length).from_address(int(sequences["codes"]) + offsets[number])
+    return "".join(symbols[code] for code in codes)
+
+
+class Lanes:
+    """Both kernels."""
+
+    num_regs = 32
+
+    def __init__(self) -> None:
+        self.pairs = self.beyond = 0
+
+    def set_attribute(self, *_: Any) -> None:
+        pass
+
+    def __call__(self, *arguments: Any, **_: Any) -> None:
+        tasks, count, _, _, queries, targets, pair_target, _, _, _, stride, scores = arguments
+        assert isinstance(scores, Allocation)
+        numbers, written = pair_target.data.view("i4"), scores.data.view("i4")
+        for query, first, pairs in tasks.data[: LAZY_TASK.itemsize * int(count)].view(LAZY_TASK).tolist():
+            for pair in range(first, first + pairs):
+                texts = _sequence(queries, query), _sequence(targets, numbers[pair])
+                score = parasail.sw_striped_sat(*texts, 12, 1, parasail.blosum62).score
+                self.pairs += 1
+                self.beyond += score >= BEYOND
+                written[query * int(stride) + pair] = -1 if score >= BEYOND else score
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
+    """Installed, with a device of their own."""
+    made = Lanes()
+    driver = FakeDriver(functions={"lanes": made, "lanes_tiled": made}, memory=1 << 26)
+    monkeypatch.setattr(device_module, "load_driver", lambda: driver)
+    monkeypatch.setattr(compiler, "compile_module", lambda source, architecture, defines: b"")
+    monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
+    return made
+
+
+@pytest.mark.parametrize("batch_size", [1 << 20, 200])
+@pytest.mark.parametrize("search", [SearchParams(top=4), SearchParams(evalue=0.5), SearchParams(min_score=30.0, top=9)])
+def test_the_cpus_bytes(
+    tmp_path: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch, search: SearchParams, batch_size: int
+) -> None:
+    rng = random.Random(5)
+    queries = ["".join(rng.choices(AMINO_ACIDS, k=k)) for k in (30, 140, 90)]
+    targets = ["".join(rng.choices(AMINO_ACIDS, k=rng.randrange(1, 200))) for _ in range(150)]
+    targets += [mutate(rng, rng.choice(queries), 0.1, AMINO_ACIDS) for _ in range(50)]
+    rng.shuffle(targets)
+    a, b = (str(write_fasta(tmp_path / name, texts)) for name, texts in (("a.fa", queries), ("b.fa", targets)))
+    params = PairwiseParams(mode="local", matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True)
+    monkeypatch.setattr(search_run, "_PART_BATCHES", 1 << 3)
+    for device in ("cpu", "cuda:0"):
+        options = RunOptions(quiet=True, device=device, batch_size=batch_size, output=str(tmp_path / device))
+        run_search(PairFiles(a, b), params, search, PairwiseOutput(), options)
+    assert (tmp_path / "cuda:0").read_bytes() == (tmp_path / "cpu").read_bytes()
+    assert lanes.pairs >= 600  # and the hits again
+    assert lanes.beyond > 5
