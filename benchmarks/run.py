@@ -245,6 +245,13 @@ BENCHMARKS = {
         "mems: layouts of index, text and matches on a GPU", "mems_layouts.py", cuda=("{data}",), genomes=_MEMS
     ),
     "devices": Benchmark("1 to n GPUs of a machine, and all of them with the CPU", "devices.py", cuda=("",)),
+    "whole-commands": Benchmark(
+        "verify, lcs-filter, mems, pairwise: whole commands whose kernels take a fraction of a second",
+        "whole_commands.py",
+        cpu=("--scale 0.1",),
+        cuda=("--devices cpu+cuda --rows verify,lcs-filter,mems", "--devices cuda --rows pairwise"),
+        quick="--scale 0.01 --rounds 1",
+    ),
     "cluster": Benchmark("what a Dask cluster costs", "cluster.py", cpu=("",), quick="--copies 2 --rounds 1"),
 }
 

@@ -73,6 +73,15 @@ class PairwiseLauncher:
         address: int = resident.addresses[0]
         return address
 
+    @cached_property
+    def edit_limits(self) -> np.void:
+        """What the identity allows (EditLimits), copied once a device."""
+        problem = self.problem
+        table = problem.edits_by_length
+        assert table is not None
+        resident = self.device.resident(f"edits {id(problem)}", lambda: DeviceArrays(self.device, table, owner=problem))
+        return filled("EditLimits", by_length=resident.addresses[0], with_difference=problem.definition == 0)
+
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""
         problem = self.problem

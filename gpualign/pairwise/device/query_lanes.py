@@ -101,7 +101,7 @@ def launches(
     starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1])
     stops = np.append(starts[1:], len(queries))
     wanted = float((n.astype(np.int64) * m).sum()) / (2 * processors * _TASKS_PER_BLOCK)
-    by_shape: dict[LaneShape, list[tuple[int, int, int]]] = {}
+    by_shape: dict[LaneShape, list[tuple[int, int, int, int]]] = {}
     columns: dict[LaneShape, int] = {}
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         rows = int(n[start])
@@ -113,7 +113,7 @@ def launches(
         found = by_shape.setdefault(shape, [])
         columns.setdefault(shape, 0)
         for first, last in cut_by_size(m[start:stop] + 1, limit):
-            found.append((int(queries[start]), start + first, last - first))
+            found.append((int(queries[start]), start + first, last - first, 0))
             if tiled:
                 groups = -(-(last - first) // (2 * WARP // shape.lanes)) * (WARP // shape.lanes)
                 columns[shape] = max(columns[shape], groups * int(m[start + last - 1]))
