@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
-from gpualign.io.files import InputFile
+from gpualign.io.files import InputFile, StoredFile
 from gpualign.sequences.batch import SequenceBatch
 
 FastxFormat = Literal["fasta", "fastq"]
@@ -32,9 +32,9 @@ _COUNTED_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class StoredText:
-    """Text that is still in its file, which must stay open."""
+    """Text that is still in its file."""
 
-    file: InputFile
+    file: StoredFile
     offset: int
     size: int
 
@@ -181,6 +181,7 @@ def stored_chunks(
     if kind is None:  # white space as far as one looks
         yield from read_chunks(file, chunk_bytes, long_records=True) if long_records else read_chunks(file, chunk_bytes)
         return
+    stored = file.stored()
     begin, want = 0, chunk_bytes
     line, counted = 1, 0  # of what is before that byte
     while begin < file.size:
@@ -200,7 +201,7 @@ def stored_chunks(
                 continue
             end = border
         want = chunk_bytes
-        yield Chunk(StoredText(file, begin, end - begin), kind, file.path, None, offset=begin)
+        yield Chunk(StoredText(stored, begin, end - begin), kind, file.path, None, offset=begin)
         begin = end
 
 

@@ -40,7 +40,7 @@ class ReadSource:
         keep_read_groups: as for :class:`AlignmentReads`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: that inflate bgzf or decode CRAM.
-        by_parser: the text is read or joined where it is parsed, in this process while this is open.
+        by_parser: the text is read or joined where it is parsed.
 
     Attributes:
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.

@@ -282,16 +282,12 @@ def _items(
     """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
     read = partial(_parse_chunk, params, files)
     if not backend.on_gpu:
-        # a file is closed after its last chunk, which threads may still have to read; what travels names it
-        by_parser = backend.sees if options.cluster is not None else lambda path: False
-        return read, _chunks(files, options.batch_size, by_parser)
-    chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size)
+        return read, _chunks(files, options.batch_size, backend.sees)
+    chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size, backend.sees)
     return lambda batch: batch, run_ordered(chunks, read, min(MAX_PARSERS, options.threads))
 
 
-def _chunks(
-    files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool] = lambda path: False
-) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool]) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
             yield from (read_line_chunks if files.lines else reader_of(file, by_parser(path)))(file, chunk_bytes)

@@ -142,9 +142,9 @@ class QueryFiles:
 @contextmanager
 def batches_ahead(files: QueryFiles) -> Iterator[Iterator[Batch]]:
     """Their batches, of files on disk one ahead in a thread of its own. Not of pipes: where nobody writes, it could not
-    be stopped; and not of files that must be open as long as their last batch is in flight.
+    be stopped.
     """
-    if all(map(os.path.isfile, files.paths)) and not any(map(files.by_parser, files.paths)):
+    if all(map(os.path.isfile, files.paths)):
         with closing(Prefetch(files.batches())) as ahead:
             yield iter(ahead)
     else:

@@ -184,7 +184,7 @@ def read_queries(paths: Iterable[str], reference: str | None, threads: int) -> S
     """All queries of files of reads in any format; candidates may name any of them at any time."""
     batches: list[SequenceBatch] = []
     for path in paths:
-        with ReadSource(path, reference, threads=threads) as source:
+        with ReadSource(path, reference, threads=threads, by_parser=True) as source:
             batches += run_ordered(source.items(_QUERY_BASES), _query_batch, threads)
     return join_batches(batches)
 
