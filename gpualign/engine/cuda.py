@@ -55,8 +55,9 @@ class CudaBackend:
         self.cpu_threads, self.host_threads = cpu_threads, host_threads
         self._cores: list[Cores[Any, Any]] = []
         try:
-            for info in infos:
-                self.devices.append(Device(info, max_memory))
+            self.devices += [Device(info, max_memory, wait=False) for info in infos]  # side by side
+            for device in self.devices:
+                device.opened()
         except BaseException:
             self.close()
             raise
