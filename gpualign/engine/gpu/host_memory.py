@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,16 @@ def is_lent(array: NDArray[Any]) -> bool:
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(base, _Loan)
+
+
+def in_lent_memory(array: NDArray[Any], lend: Callable[[int], NDArray[np.uint8] | None]) -> NDArray[Any]:
+    """A copy in memory that is lent; the array itself where there is none."""
+    memory = lend(array.nbytes)
+    if memory is None:
+        return array
+    copy: NDArray[Any] = memory.view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
+    return copy
 
 
 def _rounded(nbytes: int) -> int:

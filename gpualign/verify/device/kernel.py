@@ -171,7 +171,10 @@ class VerifyKernel:
         made = self._plans.pop(id(slot))
         keys, count = ("distances", "starts", "ends"), len(made.tasks)
         if made.in_order and count:
-            return VerifyResult(*(slot.pinned(key, count, np.int32).copy() for key in keys))
+            result = VerifyResult(*(slot.pinned(key, count, np.int32) for key in keys))
+            for key in keys:
+                slot.part_with(key)
+            return result
         distance, start, end = (np.zeros(len(item), np.int32) for _ in range(3))
         if count < len(item):
             _settle_empty(item, distance, end)
