@@ -32,9 +32,7 @@ from gpualign.streaming.ordered import run_ordered
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
-GPU_BATCH_FACTOR = 8
-#: enough to keep ahead of one GPU; more would only hold more batches in memory
-MAX_PARSERS = 6
+GPU_BATCH_FACTOR = 4
 #: subjects traced in one call of a core, and in one batch of a GPU
 MAX_TRACED, MAX_TRACED_ON_GPU = 64, 4096
 
@@ -279,12 +277,10 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
 def _items(
     params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, backend: Backend
 ) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
-    """What the stage works on: unparsed chunks on the CPU; on a GPU batches that host threads have parsed ahead."""
+    """What parses an item, and the items: unparsed chunks."""
     read = partial(_parse_chunk, params, files)
-    if not backend.on_gpu:
-        return read, _chunks(files, options.batch_size, backend.sees)
-    chunks = _chunks(files, GPU_BATCH_FACTOR * options.batch_size, backend.sees)
-    return lambda batch: batch, run_ordered(chunks, read, min(MAX_PARSERS, options.threads))
+    factor = GPU_BATCH_FACTOR if backend.on_gpu else 1
+    return read, _chunks(files, factor * options.batch_size, backend.sees)
 
 
 def _chunks(files: LcsFilterFiles, chunk_bytes: int, by_parser: Callable[[str], bool]) -> Iterator[Chunk]:
