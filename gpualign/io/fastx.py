@@ -20,6 +20,7 @@ from gpualign.errors import InputError
 from gpualign.io.blocks import Blocks, is_blank
 from gpualign.io.files import InputFile, StoredFile
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 
 FastxFormat = Literal["fasta", "fastq"]
 
@@ -309,6 +310,7 @@ def _next_header(text: bytes) -> int:
     return max(at, 0)
 
 
+@STEPS.at("parse")
 def parse(chunk: Chunk, alphabet: Literal["nucleotide", "any"] = "nucleotide", comments: bool = False) -> SequenceBatch:
     """Parse a chunk. Sequences come out upper-case with U as T ("nucleotide") or as they are ("any").
 

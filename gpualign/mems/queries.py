@@ -16,6 +16,7 @@ from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.prefetch import Prefetch
 
 #: read of a long record at a time
@@ -64,6 +65,7 @@ class QueryText:
 Batch = Chunk | SequenceBatch | QueryText
 
 
+@STEPS.at("parse")
 def pack_batch(batch: Batch, strands: int) -> QueryText:
     """Parse and pack, where that is not done yet.
 

@@ -14,6 +14,7 @@ from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.identity import IdentityBound, band_of, reaches, score_from_edits
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairRuns
+from gpualign.streaming.clock import STEPS
 
 _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 
@@ -235,6 +236,7 @@ def candidates_scored(
     return _within_band(problem, left, scores.astype(np.int64))
 
 
+@STEPS.at("compute")
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
     """Drop the pairs that are proved to miss the identity."""
     limits = edit_limits(problem, *problem.sizes(block))
@@ -250,6 +252,7 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
     return candidates_within(problem, block, near, distances[near])
 
 
+@STEPS.at("compute")
 def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
     """All candidates on one strand, not yet filtered by their identity."""
     queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring

@@ -22,6 +22,7 @@ from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
+from gpualign.streaming.clock import STEPS
 from gpualign.streaming.ordered import run_ordered
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, write_lines
 from gpualign.verify.candidates import CandidateChunk, Candidates, parse_chunk, read_candidates
@@ -130,6 +131,7 @@ class _Source:
         grouped = self.params.best is not None
         return read_candidates(files.candidates, chunk_bytes, grouped, self.query_index, self.target_index)
 
+    @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)

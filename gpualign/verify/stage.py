@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from gpualign.engine.gpu.host_memory import in_lent_memory
 from gpualign.engine.stage import Lend, Stage
+from gpualign.streaming.clock import STEPS
 from gpualign.verify.cpu import VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.verify.device.kernel import VerifyKernel
 from gpualign.verify.device.plan import plan
 
 
+@STEPS.at("parse")
 def planned(pairs: VerifyPairs) -> VerifyPairs:
     """The same batch with its device plan, so that the device's thread need not make it."""
     return replace(pairs, plan=plan(pairs))

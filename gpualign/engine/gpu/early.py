@@ -50,7 +50,7 @@ def begin(arguments: Sequence[str]) -> None:
         return
 
     def run() -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):
             driver = ctypes.CDLL("libcuda.so.1")
             count = ctypes.c_int()
             if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:

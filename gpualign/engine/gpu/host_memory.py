@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.streaming.clock import STEPS
+
 #: sizes of buffers between two powers of two
 _STEPS = 4
 _SMALLEST = 256
@@ -119,6 +121,7 @@ def is_lent(array: NDArray[Any]) -> bool:
     return isinstance(base, _Loan)
 
 
+@STEPS.at("copy")
 def in_lent_memory(array: NDArray[Any], lend: Callable[[int], NDArray[np.uint8] | None]) -> NDArray[Any]:
     """A copy in memory that is lent; the array itself where there is none."""
     memory = lend(array.nbytes)
