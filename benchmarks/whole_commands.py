@@ -67,6 +67,7 @@ ROWS = {"verify": verify, "lcs-filter": lcs_filter, "mems": mems, "pairwise": pa
 def run(command: list[str | Path], device: str, output: Path) -> tuple[harness.Timing, dict[str, Any]]:
     """A run's times and its report."""
     report = output.with_suffix(".json")
+    output.unlink(missing_ok=True)  # to replace a large file takes long
     program = [sys.executable, "-m", "gpualign", *command, "-q", "--device", device, "--json", report, "-o", output]
     return harness.run_timed(program), json.loads(report.read_text())
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.host_memory import in_lent_memory
+from gpualign.engine.stage import Lend
 from gpualign.errors import InputError
 from gpualign.io.fastx import Chunk, LongRecord, parse
 from gpualign.io.reads import ReadSource
@@ -44,6 +46,7 @@ class QueryText:
         names, name_offsets: as in :class:`SequenceBatch`.
         bases: of all records.
         text: native packed text; its positions number the strands one after the other.
+        lent: copies of its words and breaks in page-locked memory, for a device, or None.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -51,6 +54,16 @@ class QueryText:
     name_offsets: NDArray[np.int64]
     bases: int
     text: Any
+    lent: tuple[NDArray[np.uint64], ...] | None = None
+
+    @property
+    def packed(self) -> tuple[NDArray[np.uint64], ...]:
+        """Words and breaks, from where a device copies them fastest."""
+        return self.lent or (self.text.words, self.text.breaks)
+
+    def staged(self, lend: Lend) -> QueryText:
+        """The same in page-locked memory, so that the device's thread copies nothing."""
+        return replace(self, lent=tuple(in_lent_memory(array, lend) for array in self.packed))
 
     @property
     def records(self) -> int:

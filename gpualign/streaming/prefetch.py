@@ -16,10 +16,10 @@ class Prefetch(Generic[Item]):
     the one before it is taken. Close it, which waits for the item in flight.
 
     Args:
-        items: are advanced in the thread; what they raise comes in order.
+        items: are advanced in the thread, and closed if they can be; what they raise comes in order.
     """
 
-    def __init__(self, items: Generator[Item, None, None]) -> None:
+    def __init__(self, items: Iterator[Item]) -> None:
         self._items = items
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-ahead")
         self._next = self._advance()
@@ -38,4 +38,5 @@ class Prefetch(Generic[Item]):
 
     def close(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)
-        self._items.close()
+        if isinstance(self._items, Generator):
+            self._items.close()
