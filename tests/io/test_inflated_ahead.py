@@ -47,11 +47,14 @@ def test_damage_comes_after_what_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "reads.gz"
     path.write_bytes(gzip.compress(TEXT)[:-2000])
     whole = 0
-    with ReadSource(str(path)) as source:
-        items = map(reads.to_batch, source.items(2000))
-        with pytest.raises(InputError, match="ended early"):
-            while batch := next(items):
-                whole += len(batch)
+
+    def read_all(source: ReadSource) -> None:
+        nonlocal whole
+        for item in source.items(2000):
+            whole += len(reads.to_batch(item))
+
+    with ReadSource(str(path)) as source, pytest.raises(InputError, match="ended early"):
+        read_all(source)
     assert 0 < whole < 5000
 
 
