@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> None:
         with cli.make_context("gpualign", arguments) as context:
             cli.invoke(context)
         sys.stdout.flush()
-        if own_process and "distributed" not in sys.modules:  # which has things to tidy up
+        if own_process and not _has_to_tidy_up():
             _leave_at_once()
         sys.exit(0)
     except click.exceptions.Exit as request:  # --help, --version
@@ -165,6 +165,11 @@ def _ran_out_of_memory(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _has_to_tidy_up() -> bool:
+    """Dask has, and profilers and debuggers, which print or write at the end."""
+    return "distributed" in sys.modules or sys.getprofile() is not None or sys.gettrace() is not None
 
 
 def _leave_at_once() -> NoReturn:
