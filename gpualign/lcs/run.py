@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend
 from gpualign.engine.top_n import TopN
@@ -214,6 +215,8 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
                 run.warn(f"query '{query.name}' has no symbol that can match")
         writer = LcsWriter(out, params, files)
         backend = opening.backend()
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory()
         read, items = _items(params, files, options, backend)
         with run.progress("bases") as progress:
             for rows, residues in lcs.run(backend, items, read):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
+from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.stage import Backend, HostedStage
 from gpualign.engine.work import Work
@@ -71,6 +72,8 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
     with run.opening(work_of(files)) as opening, run.table(columns, files.header) as out:
         source = _Source(params, files, options)
         backend = opening.backend()
+        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
+            reuse_memory()
         with run.progress("pairs") as progress, contextlib.closing(_lines(source, backend)) as batches:
             for lines in batches:
                 out.write(lines.text)
