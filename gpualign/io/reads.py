@@ -21,6 +21,8 @@ from gpualign.streaming.prefetch import Prefetch
 _BYTES_PER_BASE = 2
 #: bytes of a file up to which one reader reads it; not all files say their size (those of the kernel)
 _HELD = 1 << 16
+#: chunks that are inflated before they are asked for: whoever reads two files takes several of one at a time
+_CHUNKS_AHEAD = 4
 #: what a decompressed stream begins with
 _BAM_MAGIC = b"BAM\x01"
 _CRAM_MAGIC = b"CRAM"
@@ -38,7 +40,7 @@ def reader_of(file: InputFile, by_parser: bool) -> Callable[[InputFile, int], It
 
 def _inflated_ahead(file: InputFile, chunk_bytes: int) -> Iterator[Chunk]:
     """The chunks of a compressed file, inflated in a thread of its own: so both files of pairs are at the same time."""
-    with contextlib.closing(Prefetch(read_chunks(file, chunk_bytes))) as ahead:
+    with contextlib.closing(Prefetch(read_chunks(file, chunk_bytes), _CHUNKS_AHEAD)) as ahead:
         yield from ahead
 
 
